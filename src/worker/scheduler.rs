@@ -4,6 +4,7 @@
 //! has slots of its own, so that a slow one delays no other.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -44,26 +45,15 @@ impl Tracker {
             tracing::warn!(%error, "cannot end pauses for rejected credentials");
         }
         let mut renewal = tokio::time::interval(LEASE_RENEWAL_INTERVAL);
-        let grace_is_over = async {
-            stop.cancelled().await;
-            tokio::time::sleep(self.shutdown_grace).await;
-        };
-        tokio::pin!(grace_is_over);
+        let mut grace_is_over = pin!(timeout::wait_for_grace_period(&stop, self.shutdown_grace));
         while !stop.is_cancelled() || !scheduler.tasks.is_empty() {
-            let lease_grace_is_over = async {
-                stop.cancelled().await;
-                tokio::time::sleep(LEASE_GRACE).await;
-            };
-            let has_free_slots = if stop.is_cancelled() {
-                false
-            } else {
-                // During shutdown `poll` releases what it leases.
-                tokio::select! {
+            // If it is stopped meanwhile, `poll` releases what it leases.
+            let has_free_slots = !stop.is_cancelled()
+                && tokio::select! {
                     has_free_slots = scheduler.poll(&stop) => has_free_slots,
-                    () = lease_grace_is_over => false,
+                    () = timeout::wait_for_grace_period(&stop, LEASE_GRACE) => false,
                     () = &mut grace_is_over => return scheduler.abort_all().await,
-                }
-            };
+                };
             tokio::select! {
                 () = stop.cancelled(), if !stop.is_cancelled() => {}
                 Some(ended) = scheduler.tasks.join_next_with_id() => scheduler.remove_ended(ended),

@@ -1,6 +1,8 @@
-//! Timeouts for statements to Postgres.
+//! Timeouts for statements to Postgres and for work during shutdown.
 
 use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
 
 use crate::store::Error;
 use crate::store::postgres::with_timeout;
@@ -16,4 +18,10 @@ pub(super) async fn short<T>(statement: impl Future<Output = Result<T, Error>>) 
 
 pub(super) async fn long<T>(statement: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     with_timeout(LONG, statement).await
+}
+
+/// Waits until work has had `grace` to finish since it was stopped.
+pub(super) async fn wait_for_grace_period(stop: &CancellationToken, grace: Duration) {
+    stop.cancelled().await;
+    tokio::time::sleep(grace).await;
 }

@@ -6,6 +6,7 @@
 mod delivery;
 mod plan;
 
+use std::pin::pin;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -45,11 +46,7 @@ pub async fn run_during<T>(databases: &Databases, database_url: &str, task: impl
 /// [`SHUTDOWN_GRACE`].
 pub async fn run(databases: Databases, database_url: String, stop: CancellationToken) {
     let mut is_failing = false;
-    let grace_is_over = async {
-        stop.cancelled().await;
-        tokio::time::sleep(SHUTDOWN_GRACE).await;
-    };
-    tokio::pin!(grace_is_over);
+    let mut grace_is_over = pin!(timeout::wait_for_grace_period(&stop, SHUTDOWN_GRACE));
     while !stop.is_cancelled() {
         let result = tokio::select! {
             result = relay_with_lock(&databases, &database_url, &mut is_failing, &stop) => result,
