@@ -59,7 +59,7 @@ pub struct ErasedRows {
 
 /// Erases until it is stopped, and retries while a store is down.
 pub async fn run(databases: Databases, database_url: String, stop: CancellationToken) {
-    let mut worker = Worker {
+    let mut worker = ErasureWorker {
         databases,
         database_url,
         purge: Schedule::new(PURGE_INTERVAL),
@@ -88,7 +88,7 @@ pub async fn run(databases: Databases, database_url: String, stop: CancellationT
     }
 }
 
-struct Worker {
+struct ErasureWorker {
     databases: Databases,
     database_url: String,
     purge: Schedule,
@@ -99,7 +99,7 @@ struct Worker {
     vacuum_tracker: VacuumTracker,
 }
 
-impl Worker {
+impl ErasureWorker {
     /// Runs what is due. A failed step does not stop the others; the first error is returned.
     async fn run_pass(&mut self) -> Result<(), Error> {
         let deleted = timeout::short(organizations::fetch_deleted(&self.databases.pg)).await?;
