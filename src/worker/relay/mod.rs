@@ -67,7 +67,7 @@ pub async fn run(databases: Databases, database_url: String, stop: CancellationT
 }
 
 /// Delivers while this process holds the relay lock, the stores are up, and ClickHouse's delivery number is as
-/// expected. Asked to stop, it returns once the outbox is empty.
+/// expected. During shutdown it returns once the outbox is empty.
 async fn relay_with_lock(
     databases: &Databases,
     database_url: &str,

@@ -43,16 +43,16 @@ impl DeliveryPlan {
         }
         plan.video_snapshots.retain_mut(|(organization, snapshot)| {
             let observed = SubjectVideo { subject_id: snapshot.subject_id, video_id: snapshot.video_id };
-            let end = routes.end(*organization, observed);
-            (snapshot.subject_id, snapshot.video_id) = (end.subject_id, end.video_id);
-            !routes.removed.contains(&(*organization, end.subject_id))
+            let to = routes.destination(*organization, observed);
+            (snapshot.subject_id, snapshot.video_id) = (to.subject_id, to.video_id);
+            !routes.removed.contains(&(*organization, to.subject_id))
         });
         plan.account_snapshots.retain(|(organization, snapshot)| {
             !routes.removed.contains(&(*organization, snapshot.subject_id))
         });
         for &(organization, subject_id, video_id) in routes.next.keys() {
             let from = SubjectVideo { subject_id, video_id };
-            let to = routes.end(organization, from);
+            let to = routes.destination(organization, from);
             if !routes.removed.contains(&(organization, to.subject_id)) {
                 plan.moves.push(VideoMove { organization, from, to });
             }
@@ -122,8 +122,8 @@ struct Routes {
 }
 
 impl Routes {
-    /// Returns where history of a pair ends up. The number of moves bounds the steps, so that a cycle ends.
-    fn end(&self, organization: Uuid, from: SubjectVideo) -> SubjectVideo {
+    /// Returns where history of a pair is after all moves. The number of moves bounds the steps, so that a cycle ends.
+    fn destination(&self, organization: Uuid, from: SubjectVideo) -> SubjectVideo {
         let step = |at: &SubjectVideo| self.next.get(&(organization, at.subject_id, at.video_id)).copied();
         std::iter::successors(Some(from), step).take(self.next.len() + 1).last().unwrap_or(from)
     }
