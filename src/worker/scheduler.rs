@@ -185,7 +185,7 @@ impl Scheduler<'_> {
     }
 
     /// Returns the names of the sources that can read targets of a kind.
-    fn readers(&self, platform: Platform, kind: TargetKind) -> Vec<&'static str> {
+    fn sources_for(&self, platform: Platform, kind: TargetKind) -> Vec<&'static str> {
         match kind {
             TargetKind::Account => self.tracker.sources.names(platform),
             TargetKind::Video => self.tracker.sources.post_source_names(platform),
@@ -196,13 +196,13 @@ impl Scheduler<'_> {
     /// to probe its sources when their pauses are over; nothing while all are paused.
     fn capacities(&self, paused: &PausedSources<'_>) -> Vec<Capacity> {
         let max_attempts = |kind: TargetKind| {
-            let readers = self.readers(paused.platform, kind);
+            let sources = self.sources_for(paused.platform, kind);
             let works = |source: &&str| !paused.paused.contains(source) && !paused.probeable.contains(source);
             // Without any source the attempt fails, and the target's record says why.
-            if readers.is_empty() || readers.iter().any(works) {
+            if sources.is_empty() || sources.iter().any(works) {
                 self.slots
             } else {
-                usize::from(readers.iter().any(|source| self.may_probe(paused, source)))
+                usize::from(sources.iter().any(|source| self.may_probe(paused, source)))
             }
         };
         match (max_attempts(TargetKind::Account), max_attempts(TargetKind::Video)) {
@@ -222,9 +222,9 @@ impl Scheduler<'_> {
     }
 
     fn plan_attempt(&self, kind: TargetKind, paused: &PausedSources<'_>) -> AttemptPlan {
-        let readers = self.readers(paused.platform, kind);
+        let capable = self.sources_for(paused.platform, kind);
         let sources = self.tracker.sources.names(paused.platform);
-        let is_probe = |source: &&'static str| readers.contains(source) && self.may_probe(paused, source);
+        let is_probe = |source: &&'static str| capable.contains(source) && self.may_probe(paused, source);
         let probes: Vec<_> = sources.iter().copied().filter(is_probe).collect();
         let is_skipped = |source: &&'static str| {
             paused.paused.contains(source) || (paused.probeable.contains(source) && !probes.contains(source))
