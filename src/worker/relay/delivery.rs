@@ -31,15 +31,15 @@ pub(super) async fn deliver(
     let plan = DeliveryPlan::from_rows(&delivery.rows);
     dimensions::write_changed(&databases.pg, client, &plan.changed, number).await?;
     failpoint::reached("relay-dimensions");
-    ensure_held(lock).await?;
+    timeout::short(lock.ensure_held()).await?;
     history_writer::copy_moved_snapshots(client, &plan.moves).await?;
     failpoint::reached("relay-copied");
-    ensure_held(lock).await?;
+    timeout::short(lock.ensure_held()).await?;
     history_writer::remove_moved_snapshots(client, &plan.moved_from).await?;
     history_writer::remove_snapshots(client, &plan.removed_subjects).await?;
     dimensions::remove(client, &plan.removed, number).await?;
     failpoint::reached("relay-removed");
-    ensure_held(lock).await?;
+    timeout::short(lock.ensure_held()).await?;
     tokio::try_join!(
         history_writer::insert_account_snapshots(client, &plan.account_snapshots),
         history_writer::insert_video_snapshots(client, &plan.video_snapshots)
@@ -51,7 +51,7 @@ pub(super) async fn deliver(
     recompute(client, lock, &existing, number, RecomputeMode::AllDays).await?;
     history_writer::clear_rollup(client, &removed, number).await?;
     failpoint::reached("relay-rollup");
-    ensure_held(lock).await?;
+    timeout::short(lock.ensure_held()).await?;
     history_writer::record_delivery(client, previous, number).await
 }
 
@@ -65,13 +65,9 @@ async fn recompute(
 ) -> Result<(), Error> {
     let mut chunks = Chunks::new(subjects, MAX_RECOMPUTED_SUBJECTS);
     while let Some(chunk) = chunks.pop() {
-        ensure_held(lock).await?;
+        timeout::short(lock.ensure_held()).await?;
         let recomputed = history_writer::recompute_rollup(client, chunk, delivery, mode).await;
         chunks.halve_if_too_large(chunk, recomputed)?;
     }
     Ok(())
-}
-
-async fn ensure_held(lock: &mut RelayLock) -> Result<(), Error> {
-    timeout::short(lock.ensure_held()).await
 }
