@@ -25,7 +25,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(150);
 /// After so many documents the first build of an index makes them searchable.
 const BUILD_COMMIT_DOCUMENTS: usize = 50_000;
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(5);
-/// How often the indexer registers, so that others wait for it.
+/// How often the indexer registers its position, for which imports and `tidemark reindex` wait.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(2);
 /// Deleted documents must have left the files within 24 hours.
 const PURGE_INTERVAL: TimeDelta = TimeDelta::hours(12);
@@ -53,7 +53,7 @@ pub async fn run(databases: Databases, index: SearchIndex, stop: CancellationTok
             break;
         }
     }
-    // Otherwise others would wait for this index until its registration expires.
+    // Otherwise imports would wait for this index until its registration expires.
     let unregistered = changes::unregister_follower(&indexer.pg, indexer.follower_id);
     let _ = tokio::time::timeout(HEARTBEAT_INTERVAL, unregistered).await;
 }
