@@ -38,16 +38,11 @@ pub(super) struct Services {
     sandbox_port: u16,
     api_port: u16,
     libchdb: PathBuf,
-    analyst: Analyst,
+    /// The read-only ClickHouse user of data teams.
+    analyst: String,
+    analyst_password: Secret,
     pub(super) sandbox_url: String,
     pub(super) stores: StoreArgs,
-}
-
-/// The read-only ClickHouse user of data teams.
-#[derive(Debug, Default)]
-struct Analyst {
-    user: String,
-    password: Secret,
 }
 
 impl Services {
@@ -77,7 +72,8 @@ impl Services {
             sandbox_port,
             api_port,
             libchdb,
-            analyst: Analyst::default(),
+            analyst: String::new(),
+            analyst_password: Secret::default(),
             sandbox_url,
             stores,
         }
@@ -118,8 +114,8 @@ impl Services {
         let credentials = Credentials::read(&self.clickhouse_data())?;
         self.stores.clickhouse.clickhouse_user = credentials.user;
         self.stores.clickhouse.clickhouse_password = Secret::new(credentials.password);
-        self.analyst =
-            Analyst { user: credentials.readonly_user, password: Secret::new(credentials.readonly_password) };
+        self.analyst = credentials.readonly_user;
+        self.analyst_password = Secret::new(credentials.readonly_password);
         Ok(())
     }
 
@@ -204,8 +200,8 @@ impl Services {
             clickhouse_database: clickhouse.clickhouse_database.clone(),
             clickhouse_user: clickhouse.clickhouse_user.clone(),
             clickhouse_password: clickhouse.clickhouse_password.reveal().to_owned(),
-            clickhouse_readonly_user: self.analyst.user.clone(),
-            clickhouse_readonly_password: self.analyst.password.reveal().to_owned(),
+            clickhouse_readonly_user: self.analyst.clone(),
+            clickhouse_readonly_password: self.analyst_password.reveal().to_owned(),
             sandbox_url: self.sandbox_url.clone(),
             docs_url: format!("{api_url}/docs"),
             sandbox_accounts: untracked
