@@ -243,7 +243,7 @@ async fn apply_retention(
 ) -> Result<u64, Error> {
     let started = Instant::now();
     retention::advance_cutoffs(databases, organization).await?;
-    let rows = retention::compact(databases, lock, organization, started + PURGE_TIMEOUT).await?;
+    let rows = retention::purge_expired(databases, lock, organization, started + PURGE_TIMEOUT).await?;
     if rows > 0 {
         tracing::info!(rows, seconds = started.elapsed().as_secs_f64(), "expired history purged");
     }

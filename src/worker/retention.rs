@@ -41,7 +41,7 @@ pub async fn advance_cutoffs(databases: &Databases, organization: Option<Uuid>) 
 
 /// Compacts and purges history before the cutoffs of one or all organizations, and returns the number of purged rows.
 /// A failed organization does not stop the others; the first error is returned.
-pub async fn compact(
+pub async fn purge_expired(
     databases: &Databases,
     lock: &mut ErasureLock,
     organization: Option<Uuid>,

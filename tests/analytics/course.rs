@@ -92,7 +92,7 @@ impl Course {
             wait_until("the erasure lock is free", || async { ErasureLock::try_acquire(url).await.unwrap() })
                 .await;
         let deadline = tokio::time::Instant::now() + WAIT_TIMEOUT * 4;
-        retention::compact(&stack.databases, &mut lock, Some(*id), deadline).await.unwrap();
+        retention::purge_expired(&stack.databases, &mut lock, Some(*id), deadline).await.unwrap();
         wait_until("the API returns the new start of history", || async {
             let response = self.organization.get("/whoami").await.ok(200);
             (response.json["data"]["history_since"] == json!(since)).then_some(())

@@ -154,7 +154,7 @@ async fn compact_two(change: &str) -> (Result<u64, Error>, [bool; 2]) {
     let mut lock =
         ErasureLock::try_acquire(&stores.connection.database_url).await.unwrap().expect("the lock is free");
     let deadline = Instant::now() + WAIT_TIMEOUT;
-    let result = worker::retention::compact(&stores.databases, &mut lock, None, deadline).await;
+    let result = worker::retention::purge_expired(&stores.databases, &mut lock, None, deadline).await;
     let cutoffs = retention::fetch_cutoffs(stores.pg(), None).await.unwrap();
     relay.stop().await;
     let is_compacted = |id| cutoffs.iter().any(|cutoff| cutoff.organization == id && cutoff.is_compacted);
