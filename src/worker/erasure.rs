@@ -8,7 +8,6 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use clickhouse::Client;
 use serde::Serialize;
-use sqlx::PgPool;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -108,25 +107,25 @@ impl ErasureWorker {
         if deleted.is_empty() && !purge_is_due && !retention_is_due {
             return Ok(());
         }
-        let Some(mut lock) = timeout::short(ErasureLock::try_acquire(&self.database_url)).await? else {
+        let Some(mut erasure) = Erasure::try_start(&self.databases, &self.database_url).await? else {
             return Ok(());
         };
         let mut result = Ok(());
         for organization in deleted {
-            timeout::short(lock.ensure_held()).await?;
-            let erased = erase(&self.databases, &mut lock, organization).await;
+            timeout::short(erasure.lock.ensure_held()).await?;
+            let erased = erasure.erase(organization).await;
             if let Err(error) = &erased {
                 tracing::debug!(%organization, %error, "cannot erase organization");
             }
             result = result.and(erased.map(drop));
         }
         if purge_is_due {
-            timeout::short(lock.ensure_held()).await?;
-            result = result.and(self.purge_and_vacuum(&mut lock, now).await);
+            timeout::short(erasure.lock.ensure_held()).await?;
+            result = result.and(self.purge_and_vacuum(&mut erasure, now).await);
         }
         if retention_is_due {
-            timeout::short(lock.ensure_held()).await?;
-            match apply_retention(&self.databases, &mut lock, None).await {
+            timeout::short(erasure.lock.ensure_held()).await?;
+            match erasure.apply_retention(None).await {
                 Ok(_) => self.retention.record_run(now),
                 Err(error) => {
                     tracing::warn!(%error, "retention cleanup failed, retrying in 15 min");
@@ -137,8 +136,8 @@ impl ErasureWorker {
         result
     }
 
-    async fn purge_and_vacuum(&mut self, lock: &mut ErasureLock, now: DateTime<Utc>) -> Result<(), Error> {
-        let mut result = purge_deleted(&self.databases, lock, None).await.map(drop);
+    async fn purge_and_vacuum(&mut self, erasure: &mut Erasure, now: DateTime<Utc>) -> Result<(), Error> {
+        let mut result = erasure.purge_deleted(None).await.map(drop);
         if result.is_ok() || self.vacuum.is_due(now) {
             let vacuumed = self.vacuum_tracker.vacuum_changed_tables(&self.databases.pg).await;
             if vacuumed.is_ok() {
@@ -159,8 +158,8 @@ pub async fn erase_organization(
     database_url: &str,
     organization: Uuid,
 ) -> Result<ErasureProgress, Error> {
-    match timeout::short(ErasureLock::try_acquire(database_url)).await? {
-        Some(mut lock) => erase(databases, &mut lock, organization).await,
+    match Erasure::try_start(databases, database_url).await? {
+        Some(mut erasure) => erasure.erase(organization).await,
         None => Ok(ErasureProgress::Locked),
     }
 }
@@ -172,121 +171,148 @@ pub async fn run_once(
     database_url: &str,
     organization: Option<Uuid>,
 ) -> Result<Option<ErasedRows>, Error> {
-    let Some(mut lock) = timeout::short(ErasureLock::try_acquire(database_url)).await? else {
-        return Ok(None);
-    };
-    let purged = purge_deleted(databases, &mut lock, organization).await;
-    timeout::short(lock.ensure_held()).await?;
-    let expired_rows = apply_retention(databases, &mut lock, organization).await;
+    let Some(mut erasure) = Erasure::try_start(databases, database_url).await? else { return Ok(None) };
+    let purged = erasure.purge_deleted(organization).await;
+    timeout::short(erasure.lock.ensure_held()).await?;
+    let expired_rows = erasure.apply_retention(organization).await;
     let vacuumed = VacuumTracker::default().vacuum_changed_tables(&databases.pg).await;
     // A lock lost by now does not undo what was done.
-    let _ = timeout::short(lock.release()).await;
+    let _ = timeout::short(erasure.lock.release()).await;
     let mut erased = purged?;
     erased.history_rows += expired_rows?;
     vacuumed?;
     Ok(Some(erased))
 }
 
-/// Deletes an organization's records, outbox rows and history, and the organization itself last.
-async fn erase(
-    databases: &Databases,
-    lock: &mut ErasureLock,
-    organization: Uuid,
-) -> Result<ErasureProgress, Error> {
-    let pg = &databases.pg;
-    let started = Instant::now();
-    while timeout::long(retry_on_conflict(|| organizations::delete_record_batch(pg, organization))).await? {
-        failpoint::reached("erasure-records");
-        timeout::short(lock.ensure_held()).await?;
-    }
-    if !delete_outbox(pg, lock, organization).await? {
-        return Ok(ErasureProgress::AwaitingDelivery);
-    }
-    failpoint::reached("erasure-outbox");
-    timeout::short(lock.ensure_held()).await?;
-    let client = clickhouse_client(databases);
-    let rows = purge::purge_organization(&client, organization, Instant::now() + PURGE_TIMEOUT).await?;
-    failpoint::reached("erasure-history");
-    timeout::short(lock.ensure_held()).await?;
-    timeout::long(organizations::delete(pg, organization)).await?;
-    tracing::info!(%organization, rows, seconds = started.elapsed().as_secs_f64(), "organization erased");
-    Ok(ErasureProgress::Erased)
+/// The steps of an erasure, in the process that holds the erasure lock.
+struct Erasure {
+    databases: Databases,
+    /// A client whose statements are marked in ClickHouse's query log.
+    client: Client,
+    lock: ErasureLock,
 }
 
-/// Deletes an organization's outbox rows, and waits for the running delivery, which could still write its history.
-/// Returns false after a timeout.
-async fn delete_outbox(pg: &PgPool, lock: &mut ErasureLock, organization: Uuid) -> Result<bool, Error> {
-    let started = Instant::now();
-    let mut unapplied = Some(0);
-    while let Some(first) = unapplied {
-        let mut next = Some(first);
-        while let Some(position) = next {
-            next = timeout::long(organizations::delete_outbox_batch(pg, organization, position)).await?;
-            timeout::short(lock.ensure_held()).await?;
+impl Erasure {
+    /// Acquires the erasure lock; `None` while another process holds it.
+    async fn try_start(databases: &Databases, database_url: &str) -> Result<Option<Self>, Error> {
+        let lock = timeout::short(ErasureLock::try_acquire(database_url)).await?;
+        let client = databases.clickhouse.clone().with_setting("log_comment", "erasure");
+        Ok(lock.map(|lock| Erasure { databases: databases.clone(), client, lock }))
+    }
+
+    /// Deletes an organization's records, outbox rows and history, and the organization itself last.
+    async fn erase(&mut self, organization: Uuid) -> Result<ErasureProgress, Error> {
+        let pg = &self.databases.pg;
+        let started = Instant::now();
+        let delete_batch = || organizations::delete_record_batch(pg, organization);
+        while timeout::long(retry_on_conflict(delete_batch)).await? {
+            failpoint::reached("erasure-records");
+            timeout::short(self.lock.ensure_held()).await?;
         }
-        unapplied = timeout::short(organizations::first_unapplied_position(pg, organization)).await?;
-        if unapplied.is_some() {
-            if started.elapsed() > DELIVERY_TIMEOUT {
-                return Ok(false);
+        if !self.delete_outbox(organization).await? {
+            return Ok(ErasureProgress::AwaitingDelivery);
+        }
+        failpoint::reached("erasure-outbox");
+        timeout::short(self.lock.ensure_held()).await?;
+        let deadline = Instant::now() + PURGE_TIMEOUT;
+        let rows = purge::purge_organization(&self.client, organization, deadline).await?;
+        failpoint::reached("erasure-history");
+        timeout::short(self.lock.ensure_held()).await?;
+        timeout::long(organizations::delete(&self.databases.pg, organization)).await?;
+        tracing::info!(%organization, rows, seconds = started.elapsed().as_secs_f64(), "organization erased");
+        Ok(ErasureProgress::Erased)
+    }
+
+    /// Deletes an organization's outbox rows, and waits for the running delivery, which could still write its history.
+    /// Returns false after a timeout.
+    async fn delete_outbox(&mut self, organization: Uuid) -> Result<bool, Error> {
+        let pg = &self.databases.pg;
+        let started = Instant::now();
+        let mut unapplied = Some(0);
+        while let Some(first) = unapplied {
+            let mut next = Some(first);
+            while let Some(position) = next {
+                next = timeout::long(organizations::delete_outbox_batch(pg, organization, position)).await?;
+                timeout::short(self.lock.ensure_held()).await?;
             }
-            tokio::time::sleep(DELIVERY_POLL_INTERVAL).await;
+            unapplied = timeout::short(organizations::first_unapplied_position(pg, organization)).await?;
+            if unapplied.is_some() {
+                if started.elapsed() > DELIVERY_TIMEOUT {
+                    return Ok(false);
+                }
+                tokio::time::sleep(DELIVERY_POLL_INTERVAL).await;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Removes history older than the retention periods, and returns the number of rows.
+    async fn apply_retention(&mut self, organization: Option<Uuid>) -> Result<u64, Error> {
+        let started = Instant::now();
+        let deadline = started + PURGE_TIMEOUT;
+        retention::advance_cutoffs(&self.databases, organization).await?;
+        let rows = retention::purge_expired(&self.databases, &mut self.lock, organization, deadline).await?;
+        if rows > 0 {
+            tracing::info!(rows, seconds = started.elapsed().as_secs_f64(), "expired history purged");
+        }
+        Ok(rows)
+    }
+
+    /// Removes what deletions left in the outbox and in ClickHouse's files. A failed step does not stop the others; the
+    /// first error is returned.
+    async fn purge_deleted(&mut self, organization: Option<Uuid>) -> Result<ErasedRows, Error> {
+        let started = Instant::now();
+        let outbox_rows = self.purge_outbox(organization).await;
+        timeout::short(self.lock.ensure_held()).await?;
+        let deadline = Instant::now() + PURGE_TIMEOUT;
+        let purged = purge_history(&self.client, organization, deadline).await;
+        timeout::short(self.lock.ensure_held()).await?;
+        let restored = match organization {
+            Some(_) => Ok(0),
+            None => self.purge_restored(deadline).await,
+        };
+        let (outbox_rows, history_rows) = (outbox_rows?, sum_results(purged, restored)?);
+        if outbox_rows + history_rows > 0 {
+            let seconds = started.elapsed().as_secs_f64();
+            tracing::info!(outbox_rows, history_rows, seconds, "deleted data purged");
+        }
+        Ok(ErasedRows { outbox_rows, history_rows })
+    }
+
+    /// Removes snapshots of deleted subjects from the outbox, and returns the number of rewritten rows.
+    async fn purge_outbox(&mut self, organization: Option<Uuid>) -> Result<u64, Error> {
+        let pg = &self.databases.pg;
+        let (mut rows, mut after) = (0, Uuid::nil());
+        while let Some(mut purge) = timeout::long(SnapshotPurge::begin(pg, organization, after)).await? {
+            while let Some(rewritten) = timeout::long(purge.purge_batch(pg)).await? {
+                rows += rewritten;
+                timeout::short(self.lock.ensure_held()).await?;
+            }
+            after = timeout::long(purge.finish(pg)).await?;
+        }
+        Ok(rows)
+    }
+
+    /// Removes erased organizations whose history a restored backup of ClickHouse brought back.
+    async fn purge_restored(&mut self, deadline: Instant) -> Result<u64, Error> {
+        let mut rows = Ok(0);
+        for table in purge::fetch_organization_tables(&self.client).await? {
+            rows = sum_results(rows, self.purge_restored_from(&table, deadline).await);
+        }
+        rows
+    }
+
+    async fn purge_restored_from(&mut self, table: &str, deadline: Instant) -> Result<u64, Error> {
+        let (mut rows, mut after) = (0, Uuid::nil());
+        loop {
+            timeout::short(self.lock.ensure_held()).await?;
+            let page = organizations::fetch_erased(&self.databases.pg, after, ORGANIZATION_PAGE_SIZE);
+            let erased = timeout::short(page).await?;
+            let Some(last) = erased.last() else { return Ok(rows) };
+            after = *last;
+            rows += purge::purge_organizations(&self.client, table, &erased, deadline).await?;
         }
     }
-    Ok(true)
-}
-
-/// Removes history older than the retention periods, and returns the number of rows.
-async fn apply_retention(
-    databases: &Databases,
-    lock: &mut ErasureLock,
-    organization: Option<Uuid>,
-) -> Result<u64, Error> {
-    let started = Instant::now();
-    retention::advance_cutoffs(databases, organization).await?;
-    let rows = retention::purge_expired(databases, lock, organization, started + PURGE_TIMEOUT).await?;
-    if rows > 0 {
-        tracing::info!(rows, seconds = started.elapsed().as_secs_f64(), "expired history purged");
-    }
-    Ok(rows)
-}
-
-/// Removes what deletions left in the outbox and in ClickHouse's files. A failed step does not stop the others; the
-/// first error is returned.
-async fn purge_deleted(
-    databases: &Databases,
-    lock: &mut ErasureLock,
-    organization: Option<Uuid>,
-) -> Result<ErasedRows, Error> {
-    let (pg, started) = (&databases.pg, Instant::now());
-    let outbox_rows = purge_outbox(pg, lock, organization).await;
-    timeout::short(lock.ensure_held()).await?;
-    let client = &clickhouse_client(databases);
-    let deadline = Instant::now() + PURGE_TIMEOUT;
-    let purged = purge_history(client, organization, deadline).await;
-    timeout::short(lock.ensure_held()).await?;
-    let restored = match organization {
-        Some(_) => Ok(0),
-        None => purge_restored(pg, lock, client, deadline).await,
-    };
-    let (outbox_rows, history_rows) = (outbox_rows?, sum_results(purged, restored)?);
-    if outbox_rows + history_rows > 0 {
-        let seconds = started.elapsed().as_secs_f64();
-        tracing::info!(outbox_rows, history_rows, seconds, "deleted data purged");
-    }
-    Ok(ErasedRows { outbox_rows, history_rows })
-}
-
-/// Removes snapshots of deleted subjects from the outbox, and returns the number of rewritten rows.
-async fn purge_outbox(pg: &PgPool, lock: &mut ErasureLock, organization: Option<Uuid>) -> Result<u64, Error> {
-    let (mut rows, mut after) = (0, Uuid::nil());
-    while let Some(mut purge) = timeout::long(SnapshotPurge::begin(pg, organization, after)).await? {
-        while let Some(rewritten) = timeout::long(purge.purge_batch(pg)).await? {
-            rows += rewritten;
-            timeout::short(lock.ensure_held()).await?;
-        }
-        after = timeout::long(purge.finish(pg)).await?;
-    }
-    Ok(rows)
 }
 
 /// Removes deleted rows from ClickHouse's files, after compactions that could write such rows again.
@@ -294,40 +320,4 @@ async fn purge_history(client: &Client, organization: Option<Uuid>, deadline: In
     let waited = tokio::time::timeout_at(deadline, wait_for_compactions(client)).await;
     waited.map_err(|_| Error::Clickhouse(clickhouse::error::Error::TimedOut))??;
     purge::purge_removed_rows(client, organization, deadline).await
-}
-
-/// Removes erased organizations whose history a restored backup of ClickHouse brought back.
-async fn purge_restored(
-    pg: &PgPool,
-    lock: &mut ErasureLock,
-    client: &Client,
-    deadline: Instant,
-) -> Result<u64, Error> {
-    let mut rows = Ok(0);
-    for table in purge::fetch_organization_tables(client).await? {
-        rows = sum_results(rows, purge_restored_from(&table, pg, lock, client, deadline).await);
-    }
-    rows
-}
-
-async fn purge_restored_from(
-    table: &str,
-    pg: &PgPool,
-    lock: &mut ErasureLock,
-    client: &Client,
-    deadline: Instant,
-) -> Result<u64, Error> {
-    let (mut rows, mut after) = (0, Uuid::nil());
-    loop {
-        timeout::short(lock.ensure_held()).await?;
-        let page = organizations::fetch_erased(pg, after, ORGANIZATION_PAGE_SIZE);
-        let erased = timeout::short(page).await?;
-        let Some(last) = erased.last() else { return Ok(rows) };
-        after = *last;
-        rows += purge::purge_organizations(client, table, &erased, deadline).await?;
-    }
-}
-
-fn clickhouse_client(databases: &Databases) -> Client {
-    databases.clickhouse.clone().with_setting("log_comment", "erasure")
 }
