@@ -72,7 +72,7 @@ impl Tracker {
         }
     }
 
-    /// Pauses sources, and resumes those that responded to a probe, unless the response asked to slow down.
+    /// Starts the pauses that a scrape requires, and ends those of sources that responded to a probe with quota left.
     async fn record_source_status(
         &self,
         platform: Platform,

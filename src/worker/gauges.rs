@@ -66,7 +66,7 @@ fn register_single<T: Send + 'static>(metric: &Metric, read: &Arc<LastRead<T>>, 
     register_gauge(metric, move || read.gauge_values(|read| vec![(value(read), Vec::new())]));
 }
 
-/// What a tracker's gauges show.
+/// The values of a tracker's gauges.
 struct TrackerState {
     queues: Vec<Queue>,
     budgets: Vec<SourceUsage>,

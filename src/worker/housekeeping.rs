@@ -17,7 +17,7 @@ use crate::store::records::rate_limits;
 const INTERVAL: Duration = Duration::from_secs(60);
 /// Rows per statement.
 const BATCH_ROWS: u64 = 5_000;
-/// Stored responses may contain what was deleted since, so they leave the table's file soon after they expire.
+/// Stored responses may contain data that was deleted since, so they leave the table's file soon after they expire.
 const VACUUM_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Cleans up until it is stopped. Several processes may do so at once.

@@ -66,7 +66,7 @@ struct Indexer {
     last_prune: Option<Instant>,
 }
 
-/// The rebuild of an index, while the current one is in use and kept current.
+/// The rebuild of an index, while the current one is searched and updated.
 enum Rebuild {
     Building(AbortOnDropHandle<Result<IndexPosition, Error>>, Arc<DiskIndex>),
     /// Built, and applying the changes since then until it has those of the current index.

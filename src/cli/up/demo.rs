@@ -41,7 +41,7 @@ pub(super) struct DemoArgs {
     pub(super) demo_days: u32,
 }
 
-/// Creates what is missing of the demo.
+/// Creates the organization, the key and the history, as far as they are missing.
 pub(super) async fn complete(
     dir: &Path,
     databases: &Databases,

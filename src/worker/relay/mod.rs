@@ -42,7 +42,7 @@ pub async fn run_during<T>(databases: &Databases, database_url: &str, task: impl
     output
 }
 
-/// Relays until it is stopped, and retries while a store is down. Then it delivers what is left, within
+/// Delivers until it is stopped, and retries while a store is down. Then it delivers the rest of the outbox, within
 /// [`SHUTDOWN_GRACE`].
 pub async fn run(databases: Databases, database_url: String, stop: CancellationToken) {
     let mut is_failing = false;
