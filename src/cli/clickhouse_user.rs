@@ -13,18 +13,8 @@ use crate::store::clickhouse::users::{self, ClickhouseUser, NewUser};
 use crate::store::postgres::pool;
 use crate::store::records::organizations;
 
-/// Manage users of a ClickHouse server that read one organization's data
-///
-/// They read the views of docs/data.md, within limits. Requires a ClickHouse server: embedded ClickHouse has no other users.
-#[derive(Debug, clap::Args)]
-#[command(arg_required_else_help = true)]
-pub(super) struct ClickhouseUserArgs {
-    #[command(subcommand)]
-    command: ClickhouseUserCommand,
-}
-
 #[derive(Debug, Subcommand)]
-enum ClickhouseUserCommand {
+pub(super) enum ClickhouseUserCommand {
     /// Create a user; its password is printed once
     ///
     /// For an existing user, sets a new password and the rights and limits of this version.
@@ -60,7 +50,7 @@ enum ClickhouseUserCommand {
 }
 
 #[derive(Debug, clap::Args)]
-struct UserArgs {
+pub(super) struct UserArgs {
     /// Organization whose data the user reads
     #[arg(long, value_name = "ID")]
     org: Uuid,
@@ -72,8 +62,8 @@ struct UserArgs {
     sql: bool,
 }
 
-pub(super) async fn run(args: ClickhouseUserArgs) -> Result<(), CommandError> {
-    match args.command {
+pub(super) async fn run(command: ClickhouseUserCommand) -> Result<(), CommandError> {
+    match command {
         ClickhouseUserCommand::Create { user, output, postgres, clickhouse } => {
             organizations::require(&pool::connect(&postgres)?, user.org).await?;
             let (database, public) = (&clickhouse.clickhouse_database, clickhouse.public_database());

@@ -10,16 +10,8 @@ use crate::model::organization::{KeyStatus, Scope};
 use crate::store::postgres::pool;
 use crate::store::records::keys::{self, NewKey, Rotation};
 
-/// Manage API keys
-#[derive(Debug, clap::Args)]
-#[command(arg_required_else_help = true)]
-pub(super) struct KeyArgs {
-    #[command(subcommand)]
-    command: KeyCommand,
-}
-
 #[derive(Debug, Subcommand)]
-enum KeyCommand {
+pub(super) enum KeyCommand {
     /// Create a key; it is printed once
     Create {
         /// Organization of the key
@@ -88,8 +80,8 @@ enum KeyCommand {
 const COLUMNS: [&str; 8] =
     ["id", "organization_id", "name", "scopes", "status", "rate_limit", "expires_at", "created_at"];
 
-pub(super) async fn run(args: KeyArgs) -> Result<(), CommandError> {
-    match args.command {
+pub(super) async fn run(command: KeyCommand) -> Result<(), CommandError> {
+    match command {
         KeyCommand::Create { org, name, scopes, rate_limit, expires, shared } => {
             let pg = pool::connect(&shared.postgres)?;
             let new = NewKey { name, scopes, rate_limit, expires_at: expires };

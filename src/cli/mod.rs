@@ -68,15 +68,26 @@ enum Command {
     ///
     /// Serves three wire formats on one port, over a simulated population; GET /_control shows it.
     Sandbox(SandboxArgs),
-    Source(source::SourceCommandArgs),
+    /// Check your own collector against the contract of the http source
+    #[command(subcommand)]
+    Source(source::SourceCommand),
     Import(import::ImportArgs),
     Export(export::ExportArgs),
     Rebuild(rebuild::RebuildArgs),
     Erase(erase::EraseArgs),
     Verify(verify::VerifyArgs),
-    Org(org::OrgArgs),
-    Key(key::KeyArgs),
-    ClickhouseUser(clickhouse_user::ClickhouseUserArgs),
+    /// Manage organizations
+    #[command(subcommand)]
+    Org(org::OrgCommand),
+    /// Manage API keys
+    #[command(subcommand)]
+    Key(key::KeyCommand),
+    /// Manage users of a ClickHouse server that read one organization's data
+    ///
+    /// They read the views of docs/data.md, within limits. Requires a ClickHouse server: embedded ClickHouse has no other
+    /// users.
+    #[command(subcommand)]
+    ClickhouseUser(clickhouse_user::ClickhouseUserCommand),
     Probe(probe::ProbeArgs),
     #[command(hide = true)]
     RunPostgres(up::run_postgres::RunPostgresArgs),
@@ -133,7 +144,7 @@ async fn run_command(command: Command) -> Result<ExitCode, CommandError> {
         Command::Up(args) => up::run(args).await?,
         Command::Serve(args) => server::serve(args).await?,
         Command::Track(args) => track::run(args).await?,
-        Command::Source(args) => return source::run(args).await,
+        Command::Source(command) => return source::run(command).await,
         Command::Import(args) => return import::run(args).await,
         Command::Export(args) => return export::run(args).await,
         Command::Rebuild(args) => rebuild::run(args).await?,
@@ -144,9 +155,9 @@ async fn run_command(command: Command) -> Result<ExitCode, CommandError> {
         Command::Doctor(args) => return doctor::run(args, &Cli::command()).await,
         Command::Clickhouse(args) => clickhouse::run(args).await?,
         Command::Sandbox(args) => sandbox::run(args).await?,
-        Command::Org(args) => org::run(args).await?,
-        Command::Key(args) => key::run(args).await?,
-        Command::ClickhouseUser(args) => clickhouse_user::run(args).await?,
+        Command::Org(command) => org::run(command).await?,
+        Command::Key(command) => key::run(command).await?,
+        Command::ClickhouseUser(command) => clickhouse_user::run(command).await?,
         Command::Probe(args) => probe::run(args).await?,
         Command::RunPostgres(args) => return up::run_postgres::run(args).await,
     }

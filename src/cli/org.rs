@@ -19,16 +19,8 @@ use crate::store::postgres::pool;
 use crate::store::records::organizations::{self, OrganizationChange, OrganizationUsage};
 use crate::worker::erasure::{self, ErasureProgress};
 
-/// Manage organizations
-#[derive(Debug, clap::Args)]
-#[command(arg_required_else_help = true)]
-pub(super) struct OrgArgs {
-    #[command(subcommand)]
-    command: OrgCommand,
-}
-
 #[derive(Debug, Subcommand)]
-enum OrgCommand {
+pub(super) enum OrgCommand {
     /// Create an organization
     Create {
         /// Name
@@ -68,7 +60,7 @@ enum OrgCommand {
 }
 
 #[derive(Debug, clap::Args)]
-struct DeleteArgs {
+pub(super) struct DeleteArgs {
     /// Organization id
     #[arg(value_name = "ID")]
     id: Uuid,
@@ -85,7 +77,7 @@ struct DeleteArgs {
 }
 
 #[derive(Debug, clap::Args)]
-struct OrgOptions {
+pub(super) struct OrgOptions {
     /// Maximum number of tracked accounts, or none
     #[arg(long, value_name = "N", value_parser = parse_limit(0..=i32::MAX))]
     account_cap: Option<OptionalLimit>,
@@ -148,8 +140,8 @@ const COLUMNS: [&str; 10] = [
     "created_at",
 ];
 
-pub(super) async fn run(args: OrgArgs) -> Result<(), CommandError> {
-    match args.command {
+pub(super) async fn run(command: OrgCommand) -> Result<(), CommandError> {
+    match command {
         OrgCommand::Create { name, options, shared } => {
             let pg = pool::connect(&shared.postgres)?;
             let created = organizations::create(&pg, &name, &options.into_change(None, None)).await?;

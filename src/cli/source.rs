@@ -14,15 +14,8 @@ use crate::platforms::args::parse_source_url;
 use crate::platforms::conformance::{Collector, RuleOutcome, Samples, check};
 use crate::platforms::http_client::RequestLimits;
 
-/// Check your own collector against the contract of the http source
-#[derive(Debug, Args)]
-pub(super) struct SourceCommandArgs {
-    #[command(subcommand)]
-    command: SourceCommand,
-}
-
 #[derive(Debug, Subcommand)]
-enum SourceCommand {
+pub(super) enum SourceCommand {
     Check(CheckArgs),
 }
 
@@ -31,7 +24,7 @@ enum SourceCommand {
 /// Without an account that the collector has, only responses for missing ones are checked. Exits with status 1 if a rule is
 /// broken. docs/http-source.md is the contract. Writes nothing.
 #[derive(Debug, Args)]
-struct CheckArgs {
+pub(super) struct CheckArgs {
     /// Base URL of the collector, without /v1
     #[arg(value_name = "URL")]
     url: String,
@@ -63,8 +56,7 @@ struct CheckArgs {
 
 const COLUMNS: [&str; 5] = ["platform", "outcome", "rule", "means", "detail"];
 
-pub(super) async fn run(args: SourceCommandArgs) -> Result<ExitCode, CommandError> {
-    let SourceCommand::Check(args) = args.command;
+pub(super) async fn run(SourceCommand::Check(args): SourceCommand) -> Result<ExitCode, CommandError> {
     let base: Url = parse_source_url("URL", &args.url)?;
     let limits =
         RequestLimits { timeout: Duration::from_secs(args.timeout_seconds), ..RequestLimits::default() };
