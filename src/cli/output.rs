@@ -1,6 +1,7 @@
 //! Standard output of a command: a table for people, JSON for programs.
 
 use std::io::{self, Write};
+use std::iter;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -49,17 +50,13 @@ fn write(text: &str) -> Result<(), CommandError> {
 
 /// Formats records in columns as wide as their widest value.
 fn format_table(records: &[Value], columns: &[&str]) -> String {
-    let mut rows = vec![columns.iter().map(|column| column.to_uppercase().replace('_', " ")).collect()];
-    rows.extend(
-        records
-            .iter()
-            .map(|record| columns.iter().map(|column| format_cell(&record[*column])).collect::<Vec<_>>()),
-    );
-    let widths: Vec<usize> = (0..columns.len())
-        .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
-        .collect();
+    let header = columns.iter().map(|column| column.to_uppercase().replace('_', " ")).collect();
+    let cells = |record: &Value| columns.iter().map(|column| format_cell(&record[*column])).collect();
+    let rows: Vec<Vec<String>> = iter::once(header).chain(records.iter().map(cells)).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
     let mut text = String::new();
-    for row in rows {
+    for row in &rows {
         let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
         text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
         text.push('\n');

@@ -1,7 +1,7 @@
 //! The folder that holds all state of an installation, locked by one `tidemark up` at a time.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -25,13 +25,8 @@ impl Home {
         create_private_folder(dir).map_err(failed)?;
         fs::create_dir_all(dir.join("logs")).map_err(failed)?;
         let dir = dir.canonicalize().map_err(failed)?;
-        let mut lock = File::options()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(dir.join("up.lock"))
-            .map_err(failed)?;
+        let lock = File::options().create(true).read(true).append(true).open(dir.join("up.lock"));
+        let mut lock = lock.map_err(failed)?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::Error(error)) => return Err(failed(error)),
@@ -46,7 +41,6 @@ impl Home {
             }
         }
         lock.set_len(0).map_err(failed)?;
-        lock.rewind().map_err(failed)?;
         writeln!(lock, "{}", std::process::id()).map_err(failed)?;
         Ok(Home { dir, _lock: lock })
     }

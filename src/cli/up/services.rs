@@ -232,12 +232,8 @@ fn arguments(words: &[&str]) -> Vec<OsString> {
 /// Waits until `url` responds with success.
 async fn wait_for_success(url: &str) -> Result<(), CommandError> {
     let client = tls::client_builder()?.no_proxy().timeout(Duration::from_secs(2)).build()?;
-    loop {
-        if let Ok(response) = client.get(url).send().await
-            && response.status().is_success()
-        {
-            return Ok(());
-        }
+    while !client.get(url).send().await.is_ok_and(|response| response.status().is_success()) {
         tokio::time::sleep(READY_POLL_INTERVAL).await;
     }
+    Ok(())
 }

@@ -189,12 +189,9 @@ impl Process {
 
     /// The exit status with the reason that the log gives.
     fn exit_error(&self, service: &Service, status: ExitStatus) -> CommandError {
-        let title = service.title;
-        let log = self.log.display();
-        match self.exit_reason() {
-            Some(reason) => CommandError::new(format!("{title} exited ({status}): {reason}; see {log}")),
-            None => CommandError::new(format!("{title} exited ({status}); see {log}")),
-        }
+        let reason = self.exit_reason().map(|reason| format!(": {reason}")).unwrap_or_default();
+        let (title, log) = (service.title, self.log.display());
+        CommandError::new(format!("{title} exited ({status}){reason}; see {log}"))
     }
 
     fn exit_reason(&self) -> Option<String> {
