@@ -38,22 +38,19 @@ const BUDGET_COLUMNS: [&str; 7] =
     ["platform", "source", "accounts", "videos", "requests_per_day", "daily_limit", "requests_today"];
 
 pub(super) async fn run(args: TrackCommand) -> Result<(), CommandError> {
+    let databases = Databases::connect(&args.track.stores)?;
     if args.status {
-        let databases = Databases::connect(&args.track.stores)?;
-        return args.output.print_list(
-            &queues::fetch_status(&databases.pg, databases.clock.now().await).await?,
-            &STATUS_COLUMNS,
-        );
+        let status = queues::fetch_status(&databases.pg, databases.clock.now().await).await?;
+        return args.output.print_list(&status, &STATUS_COLUMNS);
     }
+    let request_budget = RequestBudget::Postgres(databases.pg.clone());
+    let sources = Sources::from_args(&args.track.sources, &request_budget)?;
     if args.budget {
-        let databases = Databases::connect(&args.track.stores)?;
-        let sources =
-            Sources::from_args(&args.track.sources, &RequestBudget::Postgres(databases.pg.clone()))?;
         let budget = budget::estimate(&databases.pg, &sources, databases.clock.now().await).await?;
         return args.output.print_list(&budget, &BUDGET_COLUMNS);
     }
     let stop = CancellationToken::new();
     let stopping = stop.clone();
     tokio::spawn(ShutdownSignal::listen()?.run_on_signal(async move { stopping.cancel() }));
-    Ok(worker::run(args.track, stop).await?)
+    Ok(worker::run(args.track, databases, sources, stop).await?)
 }

@@ -19,4 +19,4 @@ mod telemetry;
 mod timeout;
 pub mod tracker;
 
-pub use tracker::{StartError, TrackArgs, run};
+pub use tracker::{TrackArgs, run};

@@ -10,11 +10,11 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{erasure, gauges, housekeeping, relay};
-use crate::app::{ConnectError, Databases};
+use crate::app::Databases;
 use crate::config::StoreArgs;
 use crate::model::platform::Platform;
 use crate::platforms::source::SourceError;
-use crate::platforms::{ConfigError, RequestBudget, SourceArgs, Sources};
+use crate::platforms::{SourceArgs, Sources};
 use crate::shutdown::{DEFAULT_STOP_SECONDS, ShutdownArgs};
 use crate::store::health;
 use crate::store::migrate::{self, SchemaCheck};
@@ -38,22 +38,14 @@ pub struct TrackArgs {
     pub shutdown: ShutdownArgs,
 }
 
-/// Why a tracker does not start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-    #[error(transparent)]
-    Sources(#[from] ConfigError),
-    #[error(transparent)]
-    Schema(#[from] migrate::Error),
-}
-
 /// Runs a tracker until it is stopped. It finishes running scrapes, then the relay delivers what they committed.
-pub async fn run(args: TrackArgs, stop: CancellationToken) -> Result<(), StartError> {
-    let databases = Databases::connect(&args.stores)?;
-    let budget = RequestBudget::Postgres(databases.pg.clone());
-    let sources = Arc::new(Sources::from_args(&args.sources, &budget)?);
+pub async fn run(
+    args: TrackArgs,
+    databases: Databases,
+    sources: Sources,
+    stop: CancellationToken,
+) -> Result<(), migrate::Error> {
+    let sources = Arc::new(sources);
     let database_url = args.stores.postgres.database_url.reveal().to_owned();
     let schema = SchemaCheck::at_start(&databases.pg, &databases.clickhouse).await?;
     let checked = (databases.pg.clone(), schema.clone(), stop.clone());
