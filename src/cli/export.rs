@@ -1,13 +1,12 @@
 //! `tidemark export`: writes an organization's history to files that `tidemark import` reads.
 
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use uuid::Uuid;
 
 use super::error::CommandError;
-use super::output::OutputArgs;
+use super::output::{self, OutputArgs};
 use crate::app::Databases;
 use crate::config::StoreArgs;
 use crate::export;
@@ -41,7 +40,7 @@ pub(super) async fn run(args: ExportArgs) -> Result<ExitCode, CommandError> {
     let options = export::ExportOptions {
         format: args.format,
         output: args.output,
-        progress: std::io::stderr().is_terminal(),
+        progress: output::shows_progress(),
     };
     let database_url = args.stores.postgres.database_url.reveal();
     let task = export::write_files(&databases, args.org, &options);

@@ -1,13 +1,12 @@
 //! `tidemark import`: loads history from files.
 
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use uuid::Uuid;
 
 use super::error::CommandError;
-use super::output::OutputArgs;
+use super::output::{self, OutputArgs};
 use crate::app::Databases;
 use crate::config::StoreArgs;
 use crate::import;
@@ -41,11 +40,8 @@ const COLUMNS: [&str; 6] = ["rows_read", "accounts", "videos", "snapshots_writte
 
 pub(super) async fn run(args: ImportArgs) -> Result<ExitCode, CommandError> {
     let databases = Databases::connect(&args.stores)?;
-    let options = import::ImportOptions {
-        track: args.track,
-        report: args.report,
-        progress: std::io::stderr().is_terminal(),
-    };
+    let options =
+        import::ImportOptions { track: args.track, report: args.report, progress: output::shows_progress() };
     let database_url = args.stores.postgres.database_url.reveal();
     let task = import::load(&databases, args.org, args.files, &options);
     let summary = relay::run_during(&databases, database_url, task).await?;

@@ -1,6 +1,6 @@
 //! Standard output of a command: a table for people, JSON for programs.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::iter;
 
 use serde::Serialize;
@@ -37,6 +37,11 @@ fn print_json(value: &Value) -> Result<(), CommandError> {
 
 pub(super) fn print_lines(lines: impl Iterator<Item: AsRef<str>>) -> Result<(), CommandError> {
     write(&lines.map(|line| replace_control_characters(line.as_ref()) + "\n").collect::<String>())
+}
+
+/// Whether to show progress on standard error.
+pub(super) fn shows_progress() -> bool {
+    io::stderr().is_terminal()
 }
 
 /// Writes to standard output. A closed pipe, as of `head`, is not an error.

@@ -1,11 +1,9 @@
 //! `tidemark rebuild`: recomputes the rollup from the snapshots.
 
-use std::io::IsTerminal;
-
 use uuid::Uuid;
 
 use super::error::CommandError;
-use super::output::OutputArgs;
+use super::output::{self, OutputArgs};
 use crate::app::Databases;
 use crate::config::StoreArgs;
 use crate::rollup::rebuild;
@@ -36,7 +34,7 @@ pub(super) async fn run(args: RebuildArgs) -> Result<(), CommandError> {
         }
     };
     let database_url = args.stores.postgres.database_url.reveal();
-    let task = rebuild::rebuild(&databases, &organizations, std::io::stderr().is_terminal());
+    let task = rebuild::rebuild(&databases, &organizations, output::shows_progress());
     let summary = relay::run_during(&databases, database_url, task).await;
     args.output.print(&summary?, &["organizations", "subjects"])
 }

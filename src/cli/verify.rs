@@ -1,6 +1,5 @@
 //! `tidemark verify`: compares the rollup with the snapshots, and ClickHouse's records with Postgres.
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use uuid::Uuid;
@@ -28,7 +27,7 @@ pub(super) struct VerifyArgs {
 
 pub(super) async fn run(args: VerifyArgs) -> Result<ExitCode, CommandError> {
     let databases = Databases::connect(&args.stores)?;
-    let report = verify::verify(&databases, args.org, std::io::stderr().is_terminal()).await?;
+    let report = verify::verify(&databases, args.org, output::shows_progress()).await?;
     if args.output.json {
         args.output.print(&report, &[])?;
     } else {

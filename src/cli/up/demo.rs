@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::home::write_private;
 use crate::app::Databases;
 use crate::cli::error::CommandError;
+use crate::cli::output::shows_progress;
 use crate::import;
 use crate::sandbox::history::{HistoryOptions, InstagramCounters, write_history};
 use crate::sandbox::population::Population;
@@ -100,11 +101,7 @@ async fn load_history(
         move || write_history(&population, &history, &folder).map(|summary| summary.files)
     })
     .await??;
-    let options = import::ImportOptions {
-        track: true,
-        report: None,
-        progress: io::IsTerminal::is_terminal(&io::stderr()),
-    };
+    let options = import::ImportOptions { track: true, report: None, progress: shows_progress() };
     let summary = import::load(databases, organization, files, &options).await?;
     if summary.refused > 0 {
         let report = summary.report_file.unwrap_or_default();
