@@ -67,7 +67,7 @@ struct Indexer {
 }
 
 /// The rebuild of an index, while the current one is searched and updated.
-enum Rebuild {
+enum IndexRebuild {
     Building(AbortOnDropHandle<Result<IndexPosition, Error>>, Arc<DiskIndex>),
     /// Built, and applying the changes since then until it has those of the current index.
     CatchingUp(Arc<DiskIndex>, IndexPosition),
@@ -88,7 +88,7 @@ impl Indexer {
             if rebuild.is_none() && batch.generation > position.generation {
                 tracing::info!("rebuilding the search index");
                 let next = self.index.create_next().await?;
-                rebuild = Some(Rebuild::Building(build(&self.pg, &next, false), next));
+                rebuild = Some(IndexRebuild::Building(build(&self.pg, &next, false), next));
             }
             if let Some(current) = rebuild.take() {
                 rebuild = self.continue_rebuild(current, &mut position).await?;
@@ -138,14 +138,14 @@ impl Indexer {
     /// Continues a rebuild. Swaps the indexes once the new one has all changes of the current one.
     async fn continue_rebuild(
         &self,
-        rebuild: Rebuild,
+        rebuild: IndexRebuild,
         position: &mut IndexPosition,
-    ) -> Result<Option<Rebuild>, Error> {
+    ) -> Result<Option<IndexRebuild>, Error> {
         Ok(match rebuild {
-            Rebuild::Building(task, next) if task.is_finished() => {
-                Some(Rebuild::CatchingUp(next, built_position(task.await)?))
+            IndexRebuild::Building(task, next) if task.is_finished() => {
+                Some(IndexRebuild::CatchingUp(next, built_position(task.await)?))
             }
-            Rebuild::CatchingUp(next, next_position) => {
+            IndexRebuild::CatchingUp(next, next_position) => {
                 let batch = apply_batch(&self.pg, &next, &next_position).await?;
                 if batch.is_last && batch.next.txid >= position.txid {
                     next.commit(Some(batch.next.clone())).await?;
@@ -154,10 +154,10 @@ impl Indexer {
                     tracing::info!("the rebuilt search index is in use");
                     None
                 } else {
-                    Some(Rebuild::CatchingUp(next, batch.next))
+                    Some(IndexRebuild::CatchingUp(next, batch.next))
                 }
             }
-            building @ Rebuild::Building(..) => Some(building),
+            building @ IndexRebuild::Building(..) => Some(building),
         })
     }
 
