@@ -69,7 +69,7 @@ fn register_single<T: Send + 'static>(metric: &Metric, read: &Arc<LastRead<T>>, 
 /// The values of a tracker's gauges.
 struct TrackerState {
     queues: Vec<Queue>,
-    budgets: Vec<SourceUsage>,
+    usages: Vec<SourceUsage>,
     pauses: Vec<SourcePause>,
     backlog: outbox::Backlog,
 }
@@ -122,34 +122,34 @@ fn register_tracker(
     register_gauge(&names::SOURCE_PAUSED, move || {
         paused.gauge_values(|state| pause_values(&sources, &state.pauses))
     });
-    let register_budget = |metric: &Metric, value: fn(&SourceUsage) -> i64| {
+    let register_usage = |metric: &Metric, value: fn(&SourceUsage) -> i64| {
         let state = state.clone();
         let value = move |usage: &SourceUsage| {
             (value(usage) as f64, vec![KeyValue::new(labels::SOURCE, usage.source)])
         };
-        register_gauge(metric, move || state.gauge_values(|state| state.budgets.iter().map(value).collect()));
+        register_gauge(metric, move || state.gauge_values(|state| state.usages.iter().map(value).collect()));
     };
-    register_budget(&names::SOURCE_LIMIT, |usage| usage.limit.into());
-    register_budget(&names::SOURCE_REMAINING, |usage| (i64::from(usage.limit) - usage.requests).max(0));
+    register_usage(&names::SOURCE_LIMIT, |usage| usage.limit.into());
+    register_usage(&names::SOURCE_REMAINING, |usage| (i64::from(usage.limit) - usage.requests).max(0));
     register_single(&names::OUTBOX_ROWS, state, |state| state.backlog.rows as f64);
     register_single(&names::OUTBOX_LAG, state, |state| state.backlog.oldest_seconds);
 }
 
 async fn read_tracker_state(databases: &Databases, sources: &Sources) -> Result<TrackerState, Error> {
     let (pg, now) = (&databases.pg, databases.clock.now().await);
-    let mut budgets = Vec::<SourceUsage>::new();
+    let mut usages = Vec::<SourceUsage>::new();
     for platform in Platform::ALL {
         for (source, limit) in sources.daily_limits(platform) {
-            if !budgets.iter().any(|usage| usage.source == source) {
+            if !usages.iter().any(|usage| usage.source == source) {
                 let requests = source_budgets::count_requests(pg, source, now.date_naive()).await?;
-                budgets.push(SourceUsage { source, limit, requests });
+                usages.push(SourceUsage { source, limit, requests });
             }
         }
     }
     let mut pauses = source_pauses::fetch_all(pg).await?;
     pauses.retain(|pause| pause.is_active(now));
     let (queues, backlog) = (queues::fetch_all(pg, now).await?, outbox::fetch_backlog(pg).await?);
-    Ok(TrackerState { queues, budgets, pauses, backlog })
+    Ok(TrackerState { queues, usages, pauses, backlog })
 }
 
 /// Returns 1 or 0 for each platform, source and cause.
