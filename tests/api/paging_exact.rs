@@ -66,7 +66,7 @@ impl Row {
 
     fn position(&self, sort: VideoSort) -> KeysetPosition {
         let key = match sort {
-            VideoSort::CreateTime => self.create_time.into(),
+            VideoSort::CreateTime => self.create_time.map_or(SortKey::Null, SortKey::Time),
             _ => SortKey::Int(self.key(sort).unwrap()),
         };
         KeysetPosition { key, id: self.id }
