@@ -146,22 +146,19 @@ impl SnapshotFilter {
         }
         let mut is_changed = false;
         for event in events {
-            match event {
+            let removed = match event {
                 Event::AccountSnapshots(snapshots) => {
-                    let count = snapshots.len();
-                    snapshots.retain(|snapshot| !self.removed.contains(&snapshot.subject_id));
-                    is_changed |= snapshots.len() < count;
+                    snapshots.extract_if(.., |snapshot| self.removed.contains(&snapshot.subject_id)).count()
                 }
-                Event::VideoSnapshots(snapshots) => {
-                    let count = snapshots.len();
-                    snapshots.retain(|&VideoSnapshot { subject_id, video_id, .. }| {
+                Event::VideoSnapshots(snapshots) => snapshots
+                    .extract_if(.., |&mut VideoSnapshot { subject_id, video_id, .. }| {
                         let last = self.last_key(SubjectVideo { subject_id, video_id });
-                        !self.removed.contains(&last.subject_id)
-                    });
-                    is_changed |= snapshots.len() < count;
-                }
-                _ => {}
-            }
+                        self.removed.contains(&last.subject_id)
+                    })
+                    .count(),
+                _ => 0,
+            };
+            is_changed |= removed > 0;
         }
         is_changed
     }

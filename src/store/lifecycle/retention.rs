@@ -195,8 +195,9 @@ impl SnapshotTable {
         self.rewrite_statement(scope, day, latest, &self.last_day_lacks_counter())
     }
 
-    /// The statement that clears the counters of the first day, if the last day is complete: a merge of records
-    /// may have added a later last day meanwhile. Gains of the first day itself are before the cutoff.
+    /// The statement that clears the counters of the first day, if the last day is complete: a merge of
+    /// records may have added a later last day meanwhile. Gains of the first day itself are before the
+    /// cutoff.
     fn clear_first_day_statement(&self, scope: &str) -> String {
         // On a cluster every column of a shard's result needs its own name.
         let null = |counter: &&str| format!("NULL AS no_{counter}");
@@ -206,8 +207,8 @@ impl SnapshotTable {
         self.rewrite_statement(scope, day, null, &condition)
     }
 
-    /// The statement that rewrites a day's snapshots with other counters. `observed_at` is a microsecond later on
-    /// the same day, so that a new row replaces the original in any insertion order.
+    /// The statement that rewrites a day's snapshots with other counters. `observed_at` is a microsecond
+    /// later on the same day, so that a new row replaces the original in any insertion order.
     fn rewrite_statement(
         &self,
         scope: &str,
@@ -221,7 +222,8 @@ impl SnapshotTable {
         format!(
             "INSERT INTO {table} ({key}, date, observed_at, {names})
              SELECT {key}, {date}, least(
-                 addMicroseconds({observed_at}, 1), subtractMicroseconds(toDateTime64({date} + 1, 6, 'UTC'), 1)
+                 addMicroseconds({observed_at}, 1),
+                 subtractMicroseconds(toDateTime64({date} + 1, 6, 'UTC'), 1)
              ), {values}
              FROM {table} FINAL WHERE {scope}
              GROUP BY {key}
@@ -237,10 +239,11 @@ impl SnapshotTable {
              AND ({key}) IN (SELECT {key} FROM {table} FINAL WHERE {scope} GROUP BY {key} HAVING NOT ({}))
              AND ({key}, date, observed_at) NOT IN
              (
-                 SELECT {key}, kept.1, kept.2 FROM
+                 SELECT {key}, boundary.1, boundary.2 FROM
                  (
-                     SELECT {key}, arrayJoin(
-                         [(min(date), argMin(observed_at, date)), (max(date), argMax(observed_at, date))]) AS kept
+                     SELECT {key}, arrayJoin([
+                         (min(date), argMin(observed_at, date)), (max(date), argMax(observed_at, date))
+                     ]) AS boundary
                      FROM {table} FINAL WHERE {scope}
                      GROUP BY {key}
                  )

@@ -125,7 +125,7 @@ pub async fn begin_delivery(
 ) -> Result<Option<Delivery>, Error> {
     loop {
         let encoded = assign_number(pg, max_bytes, blocked).await?;
-        let Some((number, first_position)) = encoded.first().map(|row| (row.delivery, row.position)) else {
+        let Some(&EncodedRow { delivery: number, position: first_position, .. }) = encoded.first() else {
             return Ok(None);
         };
         let mut rows = Vec::with_capacity(encoded.len());

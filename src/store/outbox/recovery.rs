@@ -12,7 +12,7 @@ use crate::store::postgres::Transaction;
 
 const BATCH_ROWS: i64 = 20_000;
 
-/// What the stores had lost when the relay resumed.
+/// The losses and unfinished attempts found when the relay resumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recovery {
     /// How many delivered rows ClickHouse lacks; they are pending again.

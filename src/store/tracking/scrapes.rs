@@ -1,4 +1,4 @@
-//! Reads what a scrape requests, and checks that the response is about the requested account.
+//! Reads the account or video to scrape, and checks that a response is about the requested account.
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use sqlx::PgPool;
