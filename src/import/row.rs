@@ -192,8 +192,11 @@ impl RawRow<'_> {
     }
 
     fn trimmed(&mut self, column: Column) -> Result<Option<String>, InvalidValue> {
-        let text = self.text(column)?.map(|text| text.trim().to_owned());
-        Ok(text.filter(|text| !text.is_empty()))
+        Ok(self.text(column)?.and_then(|text| match text.trim() {
+            "" => None,
+            trimmed if trimmed.len() == text.len() => Some(text),
+            trimmed => Some(trimmed.to_owned()),
+        }))
     }
 
     fn limited(&mut self, column: Column, max_chars: usize) -> Result<Option<String>, InvalidValue> {
