@@ -53,7 +53,7 @@ impl PartitionedSpill {
         Ok(())
     }
 
-    /// Passes the rows of a partition to `consume`, until it returns false; returns what it returned last.
+    /// Passes the rows of a partition to `consume`, until it returns false. Returns whether it wants more.
     pub fn read(&mut self, partition: usize, mut consume: impl FnMut(Row) -> bool) -> io::Result<bool> {
         let Partition { buffer, blocks } = std::mem::take(&mut self.partitions[partition]);
         let mut compressed = Vec::new();

@@ -28,7 +28,8 @@ pub fn is_loopback(url: &Url) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Special-purpose networks (IANA's registries): all of IPv4, and those of IPv6 within 2000::/3.
+/// Networks that are not the public internet: of IPv4, and of 2000::/3, the only range of public IPv6 addresses (from IANA's
+/// registries of special-purpose addresses).
 static SPECIAL_PURPOSE_NETWORKS: LazyLock<Vec<IpNet>> = LazyLock::new(|| {
     let ranges = [
         "0.0.0.0/8",       // this network

@@ -23,7 +23,6 @@ const MAX_REQUESTS: usize = 150;
 /// The most violations of one rule that are reported.
 const MAX_REPORTED_VIOLATIONS: usize = 4;
 
-/// The names of the rules for every response.
 const RECEIVED: &str = "answers";
 const JSON: &str = "json";
 const SCHEMA: &str = "schema";

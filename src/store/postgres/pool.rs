@@ -33,7 +33,7 @@ const REQUEST_SETTINGS: &SessionSettings =
 /// Reading thousands of documents, or deleting search changes, takes longer than a request.
 const SEARCH_FOLLOWER_SETTINGS: &SessionSettings = &[("statement_timeout", "300s")];
 
-/// Opens a pool without time limits.
+/// Opens a pool without time limits for statements and locks.
 pub fn connect(args: &PostgresArgs) -> Result<PgPool, DatabaseUrlError> {
     build(args, args.database_connections, &[])
 }

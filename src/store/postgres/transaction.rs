@@ -1,4 +1,5 @@
-//! Cancellation-safe Postgres transactions, for requests that time out or whose client disconnects; and their retries.
+//! Cancellation-safe Postgres transactions, for requests that time out or whose client disconnects, and the retries of
+//! conflicting ones.
 //!
 //! A dropped transaction returns its connection to the pool rolled back and with all responses read, or closes it if that
 //! takes too long. sqlx's own transactions do not: one that is dropped while it begins stays open, and the rest of the

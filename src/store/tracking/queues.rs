@@ -1,5 +1,4 @@
-//! Statistics of the tracker's queues: how many targets are due and how late, and the load of tracked
-//! accounts.
+//! Statistics of the tracker's queues: how many targets are due and how late, and the load of tracked accounts.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -94,8 +93,8 @@ pub async fn fetch_all(pg: &PgPool, now: DateTime<Utc>) -> Result<Vec<Queue>, Er
     Ok(queues)
 }
 
-/// Returns the load of each tracked account of a platform. An account of several organizations counts once,
-/// with the shortest interval and the longest lookback.
+/// Returns the load of each tracked account of a platform. An account of several organizations counts once, with the
+/// shortest interval and the longest lookback.
 pub async fn fetch_scrape_loads(
     pg: &PgPool,
     platform: Platform,

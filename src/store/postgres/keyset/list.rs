@@ -313,7 +313,7 @@ impl<S: Sort> PageRequest<S> {
     }
 }
 
-/// Pushes the condition that a column has a value, if there is one.
+/// Pushes the condition that a column equals a value, if one is given.
 pub(in crate::store) fn push_equal<'t, T>(query: &mut QueryBuilder<Postgres>, column: &str, value: Option<T>)
 where
     T: Encode<'t, Postgres> + Type<Postgres>,
