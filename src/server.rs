@@ -192,6 +192,7 @@ pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     probes::set_readiness_check(move || check_readiness(state.clone(), started));
     tracing::info!(%address, "listening");
     writeln!(io::stdout(), "{}", json!({ "event": "ready", "url": format!("http://{address}/v2") }))?;
+    io::stdout().flush()?;
     server.serve(service(&app)).await;
     stop.cancel();
     if indexer.await.is_err() {

@@ -47,6 +47,7 @@ macro_rules! id_paths {
 id_paths! {
     CreatorPath { creator_id: "Creator id." }
     VideoPath { video_id: "Video id." }
+    // Accepts no username, unlike `accounts::AccountPath`.
     AccountIdPath { account_id: "Account id." }
     LinkPath { creator_id: "Creator id.", account_id: "Account id." }
 }

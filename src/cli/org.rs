@@ -213,8 +213,8 @@ async fn erase(databases: &Databases, database_url: &str, id: Uuid) -> Result<bo
         })?;
         let reason = match progress {
             ErasureProgress::Erased => return Ok(true),
-            ErasureProgress::AwaitingDelivery => "a delivery to clickhouse contains data of the organization",
-            ErasureProgress::Locked => "another process holds the erasure lock",
+            ErasureProgress::AwaitingDelivery => "a delivery to ClickHouse contains its data",
+            ErasureProgress::Locked => "another process is erasing",
         };
         if Instant::now() >= deadline {
             eprintln!("{reason}: a running tracker erases the rest later");

@@ -67,6 +67,10 @@ async fn check_schema(report: &mut Report, args: &ClickhouseArgs, address: &str,
     let check = "clickhouse-schema";
     let schema = match with_timeout(migrate::fetch_clickhouse_state(client)).await {
         Ok(schema) => schema,
+        Err(None) => {
+            report.fail(check, format!("ClickHouse at {address} stopped responding"), "read its log");
+            return false;
+        }
         Err(error) => {
             report_error(report, check, address, args, error);
             return false;

@@ -55,9 +55,12 @@ async fn check_position(report: &mut Report, pg: &PgPool, position: &changes::In
             "the index is of another database or too old",
             "`tidemark serve` rebuilds it when it starts",
         ),
-        Err(error) => {
-            let reason = error.map_or_else(|| "no response".to_owned(), |error| error.to_string());
-            let state = format!("the index cannot be compared with Postgres ({reason})");
+        Err(Some(error)) => {
+            let state = format!("the index cannot be compared with Postgres ({error})");
+            report.warn(check, state, "check Postgres");
+        }
+        Err(None) => {
+            let state = "the index cannot be compared with Postgres, which does not respond";
             report.warn(check, state, "check Postgres");
         }
     }

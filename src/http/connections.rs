@@ -16,8 +16,9 @@ use tokio::sync::Notify;
 const MAX_HEAD_BYTES: usize = 96 * 1024;
 /// Read and write buffer of a connection.
 const BUFFER_BYTES: usize = MAX_HEAD_BYTES;
+/// Concurrent requests of an HTTP/2 connection.
 const MAX_HTTP2_STREAMS: u32 = 64;
-/// Idle connections close while fewer than the spare ones are free: the limit divided by this.
+/// Connections kept free by closing idle ones: the limit divided by this, at most [`MAX_SPARE_CONNECTIONS`].
 const SPARE_DIVISOR: usize = 8;
 const MAX_SPARE_CONNECTIONS: usize = 256;
 /// Time in which an idle connection normally closes.

@@ -26,7 +26,7 @@ pub use output::{Cached, Collection, Created, Data, FoundOrCreated, NoContent, P
 use crate::app::App;
 use crate::store::retry_on_conflict;
 
-/// The result of a handler.
+/// A result whose error is by default a problem.
 pub type Result<T, E = Problem> = std::result::Result<T, E>;
 
 /// Adds the middleware of every request, matched by a route or not. Each one wraps those below it.

@@ -176,7 +176,7 @@ pub async fn run_once(
     timeout::short(erasure.lock.ensure_held()).await?;
     let expired_rows = erasure.apply_retention(organization).await;
     let vacuumed = VacuumTracker::default().vacuum_changed_tables(&databases.pg).await;
-    // Everything is done, even if the lock was lost meanwhile.
+    // A lock lost by now does not undo what was done.
     let _ = timeout::short(erasure.lock.release()).await;
     let mut erased = purged?;
     erased.history_rows += expired_rows?;

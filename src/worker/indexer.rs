@@ -53,7 +53,7 @@ pub async fn run(databases: Databases, index: SearchIndex, stop: CancellationTok
             break;
         }
     }
-    // Otherwise imports would wait for this index until its registration expires.
+    // Otherwise imports and `tidemark reindex` would wait for this index until its registration expires.
     let unregistered = changes::unregister_follower(&indexer.pg, indexer.follower_id);
     let _ = tokio::time::timeout(HEARTBEAT_INTERVAL, unregistered).await;
 }

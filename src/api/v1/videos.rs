@@ -21,8 +21,14 @@ use crate::store::records::videos::{self, TrackedVideoSort, VideoFilter};
 
 pub(super) fn router() -> Router {
     Router::new()
-        .push(Router::with_path("getInstagramPosts").push(get_or_head(List("posts", Platform::Instagram))))
-        .push(Router::with_path("getTiktokVideos").push(get_or_head(List("videos", Platform::Tiktok))))
+        .push(
+            Router::with_path("getInstagramPosts")
+                .push(get_or_head(List { member: "posts", platform: Platform::Instagram })),
+        )
+        .push(
+            Router::with_path("getTiktokVideos")
+                .push(get_or_head(List { member: "videos", platform: Platform::Tiktok })),
+        )
         .push(Router::with_path("addInstagramPost").post(add_instagram_post))
         .push(Router::with_path("addTiktokVideo").post(add_tiktok_video))
         .push(Router::with_path("activateVideo").post(SetActive(true)))
@@ -105,18 +111,21 @@ impl FromBody for VideoIdBody {
     }
 }
 
-/// Lists the videos of a platform, in a member of the response of this name.
-struct List(&'static str, Platform);
+/// Lists the videos of a platform, as `member` of the response.
+struct List {
+    member: &'static str,
+    platform: Platform,
+}
 
 #[handler]
 impl List {
     async fn handle(&self, app: App, caller: Caller, query: Query<PageQuery>) -> Result<Success<Vec<Video>>> {
-        let List(name, platform) = *self;
+        let List { member, platform } = *self;
         let filter = VideoFilter { platform: Some(platform), ..VideoFilter::default() };
         let (organization, view) = (caller.organization, VideoType::Video);
         let page = query.0.page::<TrackedVideoSort>();
         let found = videos::list(&app.pg, organization, view, &app.readable, &filter, &page).await?;
-        Ok(Success { name, value: found.items })
+        Ok(Success { name: member, value: found.items })
     }
 }
 

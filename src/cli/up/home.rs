@@ -62,7 +62,7 @@ impl Home {
     }
 }
 
-/// Creates a folder unless it exists, with mode 0700.
+/// Creates a folder unless it exists, and sets its mode to 0700.
 pub(super) fn create_private_folder(dir: &Path) -> io::Result<()> {
     fs::create_dir_all(dir)?;
     fs::set_permissions(dir, fs::Permissions::from_mode(0o700))

@@ -201,7 +201,7 @@ fn chown_for(path: &Path, run_as: Option<RunAs>) -> Result<(), CommandError> {
     }
 }
 
-/// Generates a password and runs initdb, in a temporary folder that is renamed, so that an interrupted run leaves no
+/// Generates a password, then runs initdb in a temporary folder that is renamed, so that an interrupted run leaves no
 /// partial cluster.
 fn initialize(dir: &Path, binaries: &Binaries, run_as: Option<RunAs>) -> Result<(), CommandError> {
     let unfinished = dir.join("data.new");

@@ -39,7 +39,7 @@ pub(super) struct Services {
     api_port: u16,
     libchdb: PathBuf,
     /// The read-only ClickHouse user of data teams.
-    analyst: String,
+    analyst_user: String,
     analyst_password: Secret,
     pub(super) sandbox_url: String,
     pub(super) stores: StoreArgs,
@@ -72,7 +72,7 @@ impl Services {
             sandbox_port,
             api_port,
             libchdb,
-            analyst: String::new(),
+            analyst_user: String::new(),
             analyst_password: Secret::default(),
             sandbox_url,
             stores,
@@ -114,7 +114,7 @@ impl Services {
         let credentials = Credentials::read(&self.clickhouse_data())?;
         self.stores.clickhouse.clickhouse_user = credentials.user;
         self.stores.clickhouse.clickhouse_password = Secret::new(credentials.password);
-        self.analyst = credentials.readonly_user;
+        self.analyst_user = credentials.readonly_user;
         self.analyst_password = Secret::new(credentials.readonly_password);
         Ok(())
     }
@@ -200,7 +200,7 @@ impl Services {
             clickhouse_database: clickhouse.clickhouse_database.clone(),
             clickhouse_user: clickhouse.clickhouse_user.clone(),
             clickhouse_password: clickhouse.clickhouse_password.reveal().to_owned(),
-            clickhouse_readonly_user: self.analyst.clone(),
+            clickhouse_readonly_user: self.analyst_user.clone(),
             clickhouse_readonly_password: self.analyst_password.reveal().to_owned(),
             sandbox_url: self.sandbox_url.clone(),
             docs_url: format!("{api_url}/docs"),

@@ -42,7 +42,7 @@ pub(super) fn parse_date(text: &str) -> Result<NaiveDate, &'static str> {
     parse_day(text).ok_or("must be a date from 1900 on, as 2026-01-31")
 }
 
-/// Checks the number of characters, and that Postgres can store the text.
+/// Returns a copy of a text that Postgres can store and whose number of characters is allowed.
 pub(super) fn parse_text(text: &str, bounds: &RangeInclusive<usize>) -> Result<String, String> {
     if text.contains('\0') {
         return Err("must not contain the character U+0000".to_owned());

@@ -1,5 +1,6 @@
 //! Middleware. `http::service` and its routers list it in the order in which a request meets it. After an error
-//! response of a route's middleware, salvo skips the rest.
+//! response of a route's middleware, salvo skips the rest. Middleware of the service must skip it itself: the response of an
+//! unmatched route is an error from the start.
 
 pub mod accept;
 pub mod authenticate;

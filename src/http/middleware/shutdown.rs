@@ -20,14 +20,13 @@ impl Handler for RejectDuringShutdown {
             Problem::shutting_down().write(req, depot, res).await;
             ctrl.skip_rest();
         }
-        // HTTP/2 sends GOAWAY instead.
         if self.0.is_draining() {
             close_connection(req, res);
         }
     }
 }
 
-/// Closes an HTTP/1 connection after the response.
+/// Closes an HTTP/1 connection after the response. On HTTP/2 the server sends GOAWAY.
 pub(super) fn close_connection(req: &Request, res: &mut Response) {
     if req.version() <= Version::HTTP_11 {
         res.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

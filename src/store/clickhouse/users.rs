@@ -164,7 +164,7 @@ pub async fn execute_all(client: &Client, database: &str, statements: &[String])
     require_local_tables(client, database).await?;
     require_users(client).await?;
     for statement in statements {
-        with_timeout(client.query_raw(statement).execute()).await?;
+        await_response(client.query_raw(statement).execute()).await?;
     }
     Ok(())
 }
@@ -176,7 +176,7 @@ async fn require_local_tables(client: &Client, database: &str) -> Result<(), Err
             "SELECT count() FROM system.tables WHERE database = {database:String} AND engine = 'Distributed'",
         )
         .param("database", database);
-    if with_timeout(distributed.fetch_one::<u64>()).await? == 0 {
+    if await_response(distributed.fetch_one::<u64>()).await? == 0 {
         return Ok(());
     }
     Err(Error::Conflict(
@@ -187,7 +187,7 @@ async fn require_local_tables(client: &Client, database: &str) -> Result<(), Err
 
 /// A warning about a server version that shows users more than their rows.
 pub async fn security_warning(client: &Client) -> Result<Option<String>, Error> {
-    let version: String = with_timeout(client.query_raw("SELECT version()").fetch_one()).await?;
+    let version: String = await_response(client.query_raw("SELECT version()").fetch_one()).await?;
     Ok((!is_patched(&version)).then(|| {
         format!(
             "ClickHouse {version} reveals keys of hidden rows through mergeTreeIndex (ids and days of other organizations, \
@@ -209,7 +209,7 @@ pub async fn list(client: &Client, organization: Uuid) -> Result<Vec<ClickhouseU
     let users = client
         .query_raw("SELECT name FROM system.users WHERE endsWith(name, {suffix:String}) ORDER BY name")
         .param("suffix", suffix(organization));
-    let users: Vec<String> = with_timeout(users.fetch_all()).await?;
+    let users: Vec<String> = await_response(users.fetch_all()).await?;
     let name = |user: &String| user.strip_suffix(&suffix(organization)).map(str::to_owned);
     Ok(users.iter().filter_map(name).map(|name| ClickhouseUser::new(organization, &name)).collect())
 }
@@ -224,14 +224,14 @@ pub async fn exists(client: &Client, user: &ClickhouseUser) -> Result<bool, Erro
                 + (SELECT count() FROM system.quotas WHERE name = {name:String})",
         )
         .param("name", &user.user);
-    Ok(with_timeout(parts.fetch_one::<u64>()).await? > 0)
+    Ok(await_response(parts.fetch_one::<u64>()).await? > 0)
 }
 
 /// Fails where users cannot be created: the embedded engine has no writable user directory.
 async fn require_users(client: &Client) -> Result<(), Error> {
     let directories = client
         .query_raw("SELECT count() FROM system.user_directories WHERE type NOT IN ('users_xml', 'ldap')");
-    if with_timeout(directories.fetch_one::<u64>()).await? > 0 {
+    if await_response(directories.fetch_one::<u64>()).await? > 0 {
         return Ok(());
     }
     Err(Error::Conflict(
@@ -241,8 +241,8 @@ async fn require_users(client: &Client) -> Result<(), Error> {
     ))
 }
 
-/// Awaits a response; a missing privilege becomes a conflict.
-async fn with_timeout<T>(response: impl Future<Output = clickhouse::error::Result<T>>) -> Result<T, Error> {
+/// Awaits a response within [`TIMEOUT`]; a missing privilege becomes a conflict.
+async fn await_response<T>(response: impl Future<Output = clickhouse::error::Result<T>>) -> Result<T, Error> {
     let response = tokio::time::timeout(TIMEOUT, response).await;
     response.unwrap_or(Err(clickhouse::error::Error::TimedOut)).map_err(|error| {
         match clickhouse_error_code(&error) {

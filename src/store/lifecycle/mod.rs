@@ -11,6 +11,7 @@ pub mod vacuum;
 use super::Error;
 use super::postgres::advisory_lock::{AdvisoryLock, LockName};
 
+/// The name of [`ErasureLock`].
 pub enum ErasureLockName {}
 
 impl LockName for ErasureLockName {

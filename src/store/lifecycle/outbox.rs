@@ -13,7 +13,7 @@ use crate::store::outbox::event::{self, Event, SubjectVideo};
 /// Outbox rows that a statement scans, of all organizations.
 const SCAN_ROWS: i64 = 2_000;
 const MAX_SCAN_BYTES: i64 = 4 << 20;
-/// The removed subjects of these organizations are in memory.
+/// Organizations per scan, whose removed subjects are in memory.
 const MAX_SCAN_ORGANIZATIONS: i64 = 1_000;
 const UPDATE_BATCH_ROWS: usize = 10_000;
 

@@ -191,8 +191,8 @@ impl SnapshotTable {
     /// The statement that completes the last day with the latest value of each counter.
     fn complete_last_day_statement(&self, scope: &str) -> String {
         let latest = |counter: &&str| format!("argMax({counter}, date) AS latest_{counter}");
-        let day = ["max(date)", "argMax(observed_at, date)"];
-        self.rewrite_statement(scope, day, latest, &self.last_day_lacks_counter())
+        let last_day = ["max(date)", "argMax(observed_at, date)"];
+        self.rewrite_statement(scope, last_day, latest, &self.last_day_lacks_counter())
     }
 
     /// The statement that clears the counters of the first day, if the last day is complete: a merge of

@@ -23,6 +23,7 @@ pub use recovery::{
     last_delivery_number, prune_delivered, raise_id_sequence, resume,
 };
 
+/// The name of [`RelayLock`].
 pub enum RelayLockName {}
 
 impl LockName for RelayLockName {

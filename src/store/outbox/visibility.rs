@@ -18,13 +18,16 @@ pub async fn wait_for_all(pg: &PgPool, organization: Uuid) -> Result<(), Error> 
 
 /// Waits until all committed changes of an organization are in ClickHouse.
 pub async fn wait_for_history(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
-    let position = sqlx::query_scalar(
-        "select coalesce(max(position), 0) from outbox where organization_id = $1 and applied_at is null",
+    let position: Option<i64> = sqlx::query_scalar(
+        "select max(position) from outbox where organization_id = $1 and applied_at is null",
     )
     .bind(organization)
     .fetch_one(pg)
     .await?;
-    wait_for_position(pg, organization, position).await
+    match position {
+        Some(position) => wait_for_position(pg, organization, position).await,
+        None => Ok(()),
+    }
 }
 
 /// Waits until the relay has applied an organization's outbox rows up to a position.

@@ -201,7 +201,7 @@ fn documents(entity: Entity, rows: Vec<(Uuid, Uuid, String)>) -> Vec<Document> {
     rows.into_iter().map(|(id, organization, text)| Document { entity, id, organization, text }).collect()
 }
 
-/// Records the heartbeat and progress of a follower, for which writes and `tidemark reindex` wait.
+/// Records the heartbeat and progress of a follower, for which imports and `tidemark reindex` wait.
 pub async fn register_follower(
     pg: &PgPool,
     follower: Uuid,

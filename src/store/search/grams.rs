@@ -18,6 +18,7 @@ pub(super) fn substring_terms(query: &str) -> Vec<String> {
     let offsets = offsets(query);
     let size = MAX_GRAM_LENGTH.min(offsets.len() - 1);
     let runs: Vec<_> = offsets.windows(size + 1).map(|window| &query[window[0]..window[size]]).collect();
+    // A short query has all its runs; a long one some at equal distances.
     let (last, count) = (runs.len() - 1, runs.len().min(MAX_GRAMS_PER_QUERY));
     let mut grams: Vec<_> = (0..count).map(|n| runs[n * last / (count - 1).max(1)].to_owned()).collect();
     grams.sort_unstable();
