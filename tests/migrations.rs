@@ -68,15 +68,19 @@ fn changes_rows(sql: &str) -> bool {
     statements.split(';').map(str::trim).any(|one| !one.is_empty() && !defines(one))
 }
 
-/// A ClickHouse migration is one statement that may run twice and only adds.
+/// A ClickHouse migration is one statement that may run twice and only adds. It may redefine an alias, which stores nothing.
 fn is_additive(sql: &str) -> bool {
     let code = code(sql);
     let count = |part: &str| code.matches(part).count();
     let creates = code.starts_with("CREATE TABLE IF NOT EXISTS ");
     let adds = code.starts_with("ALTER TABLE ") && count(" ADD ") > 0;
     let is_idempotent = count(" ADD ") == count(" ADD COLUMN IF NOT EXISTS ");
-    let others = [" DROP ", " RENAME ", " CLEAR ", " MODIFY ", " UPDATE ", " DELETE ", ";"];
-    (creates || adds) && is_idempotent && others.iter().all(|other| count(other) == 0)
+    let others = [" DROP ", " RENAME ", " CLEAR ", " UPDATE ", " DELETE ", ";"];
+    let is_alias = |change: &str| change.starts_with("COLUMN ") && change.contains(" ALIAS ");
+    (creates || adds)
+        && is_idempotent
+        && code.split(" MODIFY ").skip(1).all(is_alias)
+        && others.iter().all(|other| count(other) == 0)
 }
 
 #[test]
@@ -140,6 +144,9 @@ fn clickhouse_migrations_are_additive() {
         assert!(is_additive(&sql), "{name} has to be one CREATE TABLE or ADD COLUMN, IF NOT EXISTS");
     }
     assert!(is_additive("-- drops; nothing\nALTER TABLE videos ADD COLUMN IF NOT EXISTS x Nullable(String)"));
+    assert!(is_additive(
+        "ALTER TABLE a ADD COLUMN IF NOT EXISTS y Int64, MODIFY COLUMN all Array(Int64) ALIAS [x, y]"
+    ));
     for sql in [
         "",
         "CREATE TABLE a (id UInt64) ENGINE = MergeTree ORDER BY id",
@@ -147,6 +154,7 @@ fn clickhouse_migrations_are_additive() {
         "ALTER TABLE videos ADD COLUMN x Nullable(String)",
         "ALTER TABLE videos ADD COLUMN IF NOT EXISTS x Nullable(String), ADD COLUMN y String",
         "ALTER TABLE videos ADD COLUMN IF NOT EXISTS x Nullable(String), DROP COLUMN y",
+        "ALTER TABLE videos ADD COLUMN IF NOT EXISTS x Int64, MODIFY COLUMN y Int64",
         "ALTER TABLE videos DROP COLUMN IF EXISTS x",
         "RENAME TABLE a TO b",
         "TRUNCATE TABLE videos",
