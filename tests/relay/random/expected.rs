@@ -165,6 +165,12 @@ impl ExpectedOrganization {
         assert_eq!(self.ids.videos[index], (post.id, post.internal_id), "one row per post");
         assert_eq!(self.history.videos[index].account, account, "account of {}", post.external_id);
         assert_eq!(post.is_tracked, self.tracked.contains(&post.external_id), "{}", post.external_id);
+        let video = &mut self.history.videos[index];
+        video.is_tracked = post.is_tracked;
+        let last = video.snapshots.values().next_back().copied();
+        if last.is_some_and(|(recorded_at, _)| recorded_at == at) {
+            return;
+        }
         // Without an account, the post was found on one before and is now only tracked individually.
         let served_post = account.and_then(|account| {
             let account_posts = served.entry(self.ids.accounts[account]).or_insert_with(|| {
@@ -175,11 +181,6 @@ impl ExpectedOrganization {
             account_posts.iter().find(|served| served.id == post.external_id)
         });
         let video = &mut self.history.videos[index];
-        video.is_tracked = post.is_tracked;
-        let last = video.snapshots.values().next_back();
-        if last.is_some_and(|(seen_at, _)| *seen_at == at) {
-            return;
-        }
         let mut counts: [Option<i64>; 9] = post.counts.clone().try_into().unwrap();
         if let Some(served) = served_post {
             let fixed = fixed_views.get(&post.external_id).copied();
