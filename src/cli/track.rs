@@ -33,7 +33,7 @@ impl TrackCommand {
 }
 
 const STATUS_COLUMNS: [&str; 8] =
-    ["platform", "targets", "due", "in_hand", "failing", "lag_seconds", "rests_until", "reason"];
+    ["platform", "targets", "due", "leased", "failing", "lag_seconds", "paused_until", "reason"];
 const BUDGET_COLUMNS: [&str; 7] =
     ["platform", "source", "accounts", "videos", "requests_per_day", "daily_limit", "requests_today"];
 

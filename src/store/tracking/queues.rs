@@ -15,14 +15,12 @@ pub struct Queue {
     pub platform: Platform,
     /// Due targets that are not leased.
     pub due: i64,
-    #[serde(rename = "in_hand")]
     pub leased: i64,
     /// Targets whose last attempt failed, due or not.
     pub failing: i64,
     /// How long the target that is due longest has waited.
     pub lag_seconds: i64,
     /// The end of the longest pause of its sources, if any is paused. The queue goes on while another source works.
-    #[serde(rename = "rests_until")]
     pub paused_until: Option<DateTime<Utc>>,
     pub cause: Option<PauseCause>,
     /// The paused sources, each with its reason.
