@@ -186,7 +186,7 @@ async fn serve_without_databases(
     key: &str,
 ) -> Process {
     let unreachable = [
-        ("TIDEMARK_DATABASE_URL", &*format!("postgres://somebody:{PASSWORD}@127.0.0.1:1/x")),
+        ("TIDEMARK_DATABASE_URL", &*format!("postgres://user:{PASSWORD}@127.0.0.1:1/x")),
         ("TIDEMARK_CLICKHOUSE_PASSWORD", PASSWORD),
         ("TIDEMARK_HTTP_SOURCE_TOKEN", PASSWORD),
     ];
@@ -291,8 +291,8 @@ async fn cli_prints_a_new_key_once_and_no_password() {
     let mut secrets = vec![key, new_key, PASSWORD.to_owned()];
     secrets.extend(database.password().map(str::to_owned));
     secrets.push(databases.connection.clickhouse_password.clone());
-    let unreachable = format!("postgres://somebody:{PASSWORD}@127.0.0.1:1/x");
-    let malformed = format!("postgres://somebody:{PASSWORD}@[nonsense/x");
+    let unreachable = format!("postgres://user:{PASSWORD}@127.0.0.1:1/x");
+    let malformed = format!("postgres://user:{PASSWORD}@[nonsense/x");
     let with_unreachable =
         [("TIDEMARK_DATABASE_URL", unreachable.as_str()), ("TIDEMARK_CLICKHOUSE_PASSWORD", PASSWORD)];
     let with_malformed = [("TIDEMARK_DATABASE_URL", malformed.as_str())];
