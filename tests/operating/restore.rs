@@ -32,10 +32,13 @@ async fn create_tenant_with_history(stores: &IsolatedStores) -> (Tenant, String)
     (tenant, created.key)
 }
 
-/// Creates a creator, and returns its path.
-async fn create_creator(api: &Api, name: &str) -> String {
-    let creator = api.change(Method::POST, "/creators", json!({"name": name})).await;
-    format!("/creators/{}", creator["id"].as_str().unwrap())
+/// Starts an API and creates a creator with the tenant's first account. Returns the creator's path.
+async fn start_api_with_creator(stores: &IsolatedStores, tenant: &Tenant, key: &str) -> (Api, String) {
+    let api = Api::start(stores, key).await;
+    let creator = api.change(Method::POST, "/creators", json!({"name": "Ada"})).await;
+    let path = format!("/creators/{}", creator["id"].as_str().unwrap());
+    link_account(&api, &path, tenant.accounts[0]).await;
+    (api, path)
 }
 
 async fn link_account(api: &Api, creator: &str, account: AccountRef) {
@@ -122,9 +125,7 @@ async fn assert_newer_clickhouse_is_reported(stores: &IsolatedStores, tenant: &T
 async fn restored_backups_of_different_times_are_reconciled() {
     let stores = IsolatedStores::create().await;
     let (tenant, key) = create_tenant_with_history(&stores).await;
-    let api = Api::start(&stores, &key).await;
-    let creator = create_creator(&api, "Ada").await;
-    link_account(&api, &creator, tenant.accounts[0]).await;
+    let (api, creator) = start_api_with_creator(&stores, &tenant, &key).await;
     let relay = stores.start_relay();
     stores.wait_applied(tenant.id).await;
 
@@ -159,9 +160,7 @@ async fn restored_backups_of_different_times_are_reconciled() {
 async fn running_api_reflects_a_restore_in_place() {
     let stores = IsolatedStores::create().await;
     let (tenant, key) = create_tenant_with_history(&stores).await;
-    let api = Api::start(&stores, &key).await;
-    let creator = create_creator(&api, "Ada").await;
-    link_account(&api, &creator, tenant.accounts[0]).await;
+    let (api, creator) = start_api_with_creator(&stores, &tenant, &key).await;
     let relay = stores.start_relay();
     stores.wait_applied(tenant.id).await;
     let found = async |name: &str| api.get(&format!("/search?q={name}")).await["data"]["creators"][0].clone();
