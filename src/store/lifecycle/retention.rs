@@ -201,10 +201,10 @@ impl SnapshotTable {
     fn clear_first_day_statement(&self, scope: &str) -> String {
         // On a cluster every column of a shard's result needs its own name.
         let null = |counter: &&str| format!("NULL AS no_{counter}");
-        let day = ["min(date)", "argMin(observed_at, date)"];
+        let first_day = ["min(date)", "argMin(observed_at, date)"];
         let (has_counter, is_incomplete) = (self.first_day_has_counter(), self.last_day_lacks_counter());
         let condition = format!("count() > 1 AND {has_counter} AND NOT ({is_incomplete})");
-        self.rewrite_statement(scope, day, null, &condition)
+        self.rewrite_statement(scope, first_day, null, &condition)
     }
 
     /// The statement that rewrites a day's snapshots with other counters. `observed_at` is a microsecond
