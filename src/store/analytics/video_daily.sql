@@ -2,4 +2,4 @@
 SELECT video_id, date, observed_at, is_deleted, counters
 FROM video_snapshots
 WHERE org_id = {org:UUID} AND subject_id = {subject:UInt64} AND video_id = {video:UInt64} AND date <= {end:Date}
-SETTINGS enable_analyzer = 0, max_threads = 1, local_filesystem_read_method = 'mmap', min_bytes_to_use_mmap_io = 1
+SETTINGS max_threads = 1, local_filesystem_read_method = 'mmap', min_bytes_to_use_mmap_io = 1

@@ -10,5 +10,5 @@ FROM video_snapshots
 WHERE org_id = {org:UUID}
     AND (subject_id, video_id) IN {videos:Array(Tuple(UInt64, UInt64))}
     AND date BETWEEN {since:Date} AND {end:Date}
-SETTINGS enable_analyzer = 0, max_threads = 1, merge_tree_coarse_index_granularity = 2,
+SETTINGS max_threads = 1, merge_tree_coarse_index_granularity = 2,
     local_filesystem_read_method = 'mmap', min_bytes_to_use_mmap_io = 1

@@ -254,13 +254,7 @@ async fn only_the_shards_of_a_subject_are_queried() {
         );
         assert_eq!(count(&sql).await, found, "{condition}");
     }
-    // A statement that selects the planner can only be nested in one that selects the same.
-    let total_of = |total: &str, statement: &str| {
-        let planner = "enable_analyzer = 0";
-        let settings =
-            if statement.contains(planner) { format!(" SETTINGS {planner}") } else { String::new() };
-        format!("SELECT {total} FROM (\n{statement}\n){settings}")
-    };
+    let total_of = |total: &str, statement: &str| format!("SELECT {total} FROM (\n{statement}\n)");
     let video_daily = include_str!("../../../src/store/analytics/video_daily.sql");
     assert_eq!(count(&total_of("toInt64(count())", video_daily)).await, 1);
     for (total, statement) in [

@@ -7,4 +7,4 @@ FROM account_daily FINAL
 WHERE org_id = {org:UUID} AND date BETWEEN {start:Date} AND {end:Date}
     AND subject_id NOT IN {removed:Array(UInt64)} AND subject_id BETWEEN {first:UInt64} AND {last:UInt64}
 GROUP BY date
-SETTINGS enable_analyzer = 0, max_threads = 1, local_filesystem_read_method = 'mmap', min_bytes_to_use_mmap_io = 1
+SETTINGS max_threads = 1, local_filesystem_read_method = 'mmap', min_bytes_to_use_mmap_io = 1
