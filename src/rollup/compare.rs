@@ -145,6 +145,22 @@ impl SubjectLabel {
         self.difference(DifferenceKind::StraySnapshots, None, Values::new(), &text)
     }
 
+    /// Reports an account that Postgres does not have.
+    pub fn report_extra_account(&self) -> Difference {
+        let text = "the table accounts of ClickHouse has it, Postgres does not";
+        self.difference(DifferenceKind::Record, None, Values::new(), text)
+    }
+
+    /// Reports a video that Postgres does not have with the subject.
+    pub fn report_extra_video(&self, id: Uuid) -> Difference {
+        let text = "the table videos of ClickHouse has it, Postgres does not";
+        self.for_video(id).difference(DifferenceKind::Record, None, Values::new(), text)
+    }
+
+    fn for_video(&self, id: Uuid) -> Self {
+        SubjectLabel { video_id: Some(id), text: format!("video {id}"), ..self.clone() }
+    }
+
     /// Compares an account in ClickHouse with Postgres.
     pub fn compare_account(
         &self,
@@ -174,7 +190,7 @@ impl SubjectLabel {
         postgres: &VideoRecord,
     ) -> Option<Difference> {
         let id = postgres.id;
-        let label = SubjectLabel { video_id: Some(id), text: format!("video {id}"), ..self.clone() };
+        let label = self.for_video(id);
         let Some(clickhouse) = clickhouse else {
             let text = "the table videos of ClickHouse lacks it";
             return Some(label.difference(DifferenceKind::Record, None, Values::new(), text));

@@ -115,16 +115,26 @@ impl<'a> BatchComparison<'a> {
     async fn compare_records(&mut self, videos: &[VideoRecord]) -> Result<(), Error> {
         let SubjectReader { organization, subjects, .. } = &self.reader;
         let label = |subject: u64| self.labels.get(&subject.cast_signed());
-        let stored_accounts = index_by(self.reader.fetch_accounts().await?, |account| account.subject_id);
+        let mut stored_accounts = index_by(self.reader.fetch_accounts().await?, |account| account.subject_id);
         for account in subjects::fetch_accounts(self.pg, *organization, subjects).await? {
-            let difference = label(account.subject_id)
-                .and_then(|label| label.compare_account(stored_accounts.get(&account.subject_id), &account));
+            let stored = stored_accounts.remove(&account.subject_id);
+            let difference =
+                label(account.subject_id).and_then(|label| label.compare_account(stored.as_ref(), &account));
             self.differences.extend(difference);
         }
-        let stored_videos = index_by(self.reader.fetch_videos().await?, |video| video.video_id);
+        let mut stored_videos = index_by(self.reader.fetch_videos().await?, |video| video.video_id);
         for video in videos {
-            let difference = label(video.subject_id)
-                .and_then(|label| label.compare_video(stored_videos.get(&video.video_id), video));
+            let stored = stored_videos.remove(&video.video_id);
+            let difference =
+                label(video.subject_id).and_then(|label| label.compare_video(stored.as_ref(), video));
+            self.differences.extend(difference);
+        }
+        for account in stored_accounts.values() {
+            let difference = label(account.subject_id).map(SubjectLabel::report_extra_account);
+            self.differences.extend(difference);
+        }
+        for video in stored_videos.values() {
+            let difference = label(video.subject_id).map(|label| label.report_extra_video(video.id));
             self.differences.extend(difference);
         }
         Ok(())

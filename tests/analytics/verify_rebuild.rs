@@ -72,6 +72,33 @@ async fn overview(organization: &Organization) -> Value {
 }
 
 #[tokio::test]
+async fn records_that_postgres_lacks_are_reported() {
+    let organization = Stack::shared().organization().await;
+    small_history().load(&organization).await;
+    let clickhouse = &organization.stack.databases.clickhouse;
+    let unknown = 1_u64 << 60;
+    let extra = "00000000-0000-0000-0000-0000000000ee";
+    for (table, condition, replaced) in [
+        ("accounts", "true", format!("toUInt64({unknown}) as subject_id")),
+        ("videos", "not is_tracked", format!("toUInt64({unknown}) as video_id, toUUID('{extra}') as id")),
+    ] {
+        let statement = format!(
+            "insert into {table} select * replace({replaced}) from {table} final
+             where org_id = {{org:UUID}} and {condition}"
+        );
+        clickhouse.query_raw(&statement).param("org", organization.id).execute().await.unwrap();
+    }
+    let (status, lines) = exit_and_lines(&run(&organization, &["verify"]).await);
+    let expected = [
+        format!(
+            "subject {unknown}, which Postgres does not know: the table accounts of ClickHouse has it, Postgres does not"
+        ),
+        format!("video {extra}: the table videos of ClickHouse has it, Postgres does not"),
+    ];
+    assert_eq!((status, lines), (Some(1), expected.to_vec()));
+}
+
+#[tokio::test]
 async fn damaged_rollup_is_reported_by_day_and_repaired() {
     let organization = Stack::shared().organization().await;
     let ids = small_history().load(&organization).await;

@@ -56,6 +56,8 @@ pub async fn list_subjects(pg: &PgPool, client: &Client, organization: Uuid) -> 
             SELECT DISTINCT subject_id FROM video_snapshots WHERE org_id = {org:UUID}
             UNION ALL SELECT DISTINCT subject_id FROM account_snapshots WHERE org_id = {org:UUID}
             UNION ALL SELECT DISTINCT subject_id FROM account_daily WHERE org_id = {org:UUID}
+            UNION ALL SELECT subject_id FROM accounts FINAL WHERE org_id = {org:UUID}
+            UNION ALL SELECT DISTINCT subject_id FROM videos FINAL WHERE org_id = {org:UUID}
         )";
     let in_clickhouse: Vec<u64> =
         client::fetch_all(client, sql, TIMEOUT, |query| query.param("org", organization)).await?;
