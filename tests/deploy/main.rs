@@ -7,6 +7,7 @@ mod harness;
 mod authorities;
 mod call;
 mod clickhouse;
+mod clickhouse_settings;
 mod compose;
 mod containers;
 mod disk;
