@@ -45,7 +45,7 @@ async fn every_view_column_has_a_comment_and_is_documented() {
 }
 
 /// The queries in docs/data.md with their first lines.
-fn queries() -> Vec<(&'static str, &'static str)> {
+pub fn queries() -> Vec<(&'static str, &'static str)> {
     let blocks = PAGE.split("```sql\n").skip(1).map(|block| block.split("```").next().unwrap());
     blocks.map(|block| (block.lines().next().unwrap(), block)).collect()
 }

@@ -10,6 +10,7 @@ mod bounds;
 mod course;
 mod courses;
 mod data_page;
+mod data_team;
 mod examples;
 mod model;
 mod posts;

@@ -3,6 +3,8 @@
 //! The views run with the privileges of the user, who therefore needs the tables too. Row policies on the tables restrict
 //! the user to its organization: a restrictive one of its own, and a permissive one for all users, because a table with
 //! any policy may show no rows to users without a permissive one.
+//!
+//! What a user may do is public: tests also give these rights to the user of an embedded engine, which cannot create users.
 
 use std::time::Duration;
 
@@ -16,14 +18,17 @@ use crate::model::secret::Secret;
 use crate::store::{Error, clickhouse_error_code};
 
 /// The tables that the views read.
-const VIEW_TABLES: [&str; 6] =
+pub const VIEW_TABLES: [&str; 6] =
     ["video_snapshots", "account_snapshots", "account_daily", "accounts", "creators", "videos"];
 
 /// The permissive row policy for all users.
 const PERMISSIVE_POLICY: &str = "tidemark_everybody";
 
+/// Settings may be changed, data not.
+pub const READONLY: u8 = 2;
+
 /// Maxima of settings, which a user may lower, as many drivers do.
-const LIMITS: [(&str, u64); 9] = [
+pub const LIMITS: [(&str, u64); 9] = [
     // Seconds.
     ("max_execution_time", 60),
     // Bytes of one query, and of all queries of the user.
@@ -39,7 +44,7 @@ const LIMITS: [(&str, u64); 9] = [
 ];
 
 /// Settings that a user must not change: other values would truncate results, evade a limit, or affect other users.
-const CONSTANT_SETTINGS: [(&str, &str); 10] = [
+pub const CONSTANT_SETTINGS: [(&str, &str); 10] = [
     ("timeout_overflow_mode", "'throw'"),
     ("read_overflow_mode", "'throw'"),
     ("result_overflow_mode", "'throw'"),
@@ -110,16 +115,15 @@ impl NewUser {
 
 fn create_statements(database: &str, public: &str, user: &ClickhouseUser, password: &str) -> Vec<String> {
     let hash: String = Sha256::digest(password).iter().map(|byte| format!("{byte:02x}")).collect();
-    let mut settings = vec!["readonly = 2".to_owned()];
+    let mut settings = vec![format!("readonly = {READONLY}")];
     settings.extend(LIMITS.iter().map(|(name, limit)| format!("{name} = {limit} MIN 1 MAX {limit}")));
     settings.extend(CONSTANT_SETTINGS.iter().map(|(name, value)| format!("{name} = {value} CONST")));
     let settings = settings.join(", ");
-    let (name, views, tables) = (quoted(&user.user), quoted(public), quoted_tables(database));
-    let all = tables.join(", ");
-    let organization = user.organization_id;
+    let (name, views, tables) = (quoted(&user.user), quoted(public), quoted_tables(database).join(", "));
+    let filter = row_filter(user.organization_id);
     let mut statements = vec![
         format!(
-            "CREATE ROW POLICY IF NOT EXISTS {} ON {all} FOR SELECT USING 1 AS PERMISSIVE TO ALL",
+            "CREATE ROW POLICY IF NOT EXISTS {} ON {tables} FOR SELECT USING 1 AS PERMISSIVE TO ALL",
             quoted(PERMISSIVE_POLICY)
         ),
         format!(
@@ -127,8 +131,7 @@ fn create_statements(database: &str, public: &str, user: &ClickhouseUser, passwo
              DEFAULT DATABASE {views} SETTINGS {settings}"
         ),
         format!(
-            "CREATE ROW POLICY OR REPLACE {name} ON {all} FOR SELECT USING org_id = toUUID('{organization}') \
-             AS RESTRICTIVE TO {name}"
+            "CREATE ROW POLICY OR REPLACE {name} ON {tables} FOR SELECT USING {filter} AS RESTRICTIVE TO {name}"
         ),
         format!(
             "CREATE QUOTA OR REPLACE {name} KEYED BY user_name FOR INTERVAL 1 hour \
@@ -136,9 +139,20 @@ fn create_statements(database: &str, public: &str, user: &ClickhouseUser, passwo
         ),
     ];
     // Grants last: until here the user can read nothing.
-    statements.extend(tables.map(|table| format!("GRANT SELECT ON {table} TO {name}")));
-    statements.push(format!("GRANT SELECT ON {views}.* TO {name}"));
+    statements.extend(grants(database, public).iter().map(|grant| format!("GRANT {grant} TO {name}")));
     statements
+}
+
+/// The condition of a row policy. `org_id` is in the sorting key of every table, so all versions of a row satisfy it or none,
+/// and `FINAL` gives the same rows whether it is applied before or after.
+pub fn row_filter(organization: Uuid) -> String {
+    format!("org_id = toUUID('{organization}')")
+}
+
+/// The privileges of a user.
+pub fn grants(database: &str, public: &str) -> Vec<String> {
+    let tables = quoted_tables(database).into_iter();
+    tables.chain([format!("{}.*", quoted(public))]).map(|target| format!("SELECT ON {target}")).collect()
 }
 
 /// The statements that drop a user.

@@ -1,0 +1,64 @@
+//! Organizations with history and tombstones.
+
+use chrono::Days;
+use uuid::Uuid;
+
+use crate::harness::{Organization, Stack};
+use crate::model;
+
+pub type Parameters = Vec<(&'static str, String)>;
+
+/// An organization with history, and the parameters of documented queries about it.
+pub struct Tenant {
+    pub id: Uuid,
+    pub parameters: Parameters,
+    /// Ids that only its rows contain.
+    pub marks: Vec<String>,
+}
+
+impl Tenant {
+    pub async fn create(stack: &Stack, seed: u64) -> Self {
+        let organization = stack.organization().await;
+        let today = stack.databases.clock.now().await.date_naive();
+        let mut history = model::random_history(seed, 8, 12, today);
+        let mut ids = history.load(&organization).await;
+        // Only rows that ClickHouse has leave tombstones.
+        organization.wait_applied().await;
+        delete_records(&organization, &mut history, &mut ids).await;
+        organization.wait_applied().await;
+        let observations = |video: &usize| history.videos[*video].snapshots.len();
+        let video = (0..history.videos.len()).max_by_key(observations).unwrap();
+        let on_account = |video: &usize| history.videos[*video].account.is_some();
+        let on_account = (0..history.videos.len()).filter(on_account).max_by_key(observations).unwrap();
+        let account = ids.accounts[history.videos[on_account].account.unwrap()];
+        let subject = sqlx::query_scalar("select internal_id from accounts where id = $1").bind(account);
+        let subject: i64 = subject.fetch_one(stack.pg()).await.unwrap();
+        let id = organization.id;
+        let parameters = vec![
+            ("org", id.to_string()),
+            ("start", (today - Days::new(35)).to_string()),
+            ("end", today.to_string()),
+            ("video", ids.videos[video].1.to_string()),
+            ("account", subject.to_string()),
+        ];
+        let videos = ids.videos.iter().map(|(id, _)| *id);
+        let marks = videos.chain(ids.accounts).chain(ids.creators).chain([id]);
+        Tenant { id, parameters, marks: marks.map(|id| id.to_string()).collect() }
+    }
+}
+
+/// Deletes a creator, and an account with a profile and videos, which leave tombstones in every table.
+async fn delete_records(organization: &Organization, history: &mut model::History, ids: &mut model::Ids) {
+    let is_deletable = |account: &usize| {
+        let is_observed = |video: &usize| {
+            !history.videos[*video].is_tracked && !history.videos[*video].snapshots.is_empty()
+        };
+        !history.accounts[*account].followers.is_empty()
+            && history.videos_of(*account).iter().any(is_observed)
+    };
+    let account = (0..history.accounts.len()).find(is_deletable).expect("an account with history");
+    organization.delete(&format!("/accounts/{}", ids.accounts[account])).await.ok(204);
+    history.delete(ids, account);
+    let creator = ids.creators.pop().expect("a creator");
+    organization.delete(&format!("/creators/{creator}")).await.ok(204);
+}
