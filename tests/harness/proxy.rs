@@ -75,6 +75,8 @@ pub struct ClickhouseProxy {
     pub url: String,
     requests: Arc<Mutex<Vec<String>>>,
     open: Arc<watch::Sender<bool>>,
+    breakpoint: Arc<Mutex<Option<&'static str>>>,
+    held: Arc<watch::Sender<usize>>,
     aborted: Arc<watch::Sender<usize>>,
 }
 
@@ -85,6 +87,8 @@ impl ClickhouseProxy {
             url: format!("http://{}", listener.local_addr().unwrap()),
             requests: Arc::default(),
             open: Arc::new(watch::Sender::new(true)),
+            breakpoint: Arc::default(),
+            held: Arc::default(),
             aborted: Arc::default(),
         };
         let server = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
@@ -116,6 +120,17 @@ impl ClickhouseProxy {
         self.open.send_replace(true);
     }
 
+    /// From each request on that contains a text, holds responses back until [`ClickhouseProxy::release`].
+    pub fn hold_after(&self, text: &'static str) {
+        *self.breakpoint.lock().unwrap() = Some(text);
+    }
+
+    /// Waits until this many responses were held back.
+    pub async fn wait_held(&self, responses: usize) {
+        let mut held = self.held.subscribe();
+        held.wait_for(|held| *held >= responses).await.unwrap();
+    }
+
     /// Waits until the client has closed this many connections whose response was held back.
     pub async fn wait_aborted(&self, connections: usize) {
         let mut aborted = self.aborted.subscribe();
@@ -127,7 +142,7 @@ impl ClickhouseProxy {
         let (mut from_client, mut to_client) = client.into_split();
         let (mut from_server, mut to_server) = server.into_split();
         let requests = async {
-            let mut bytes = vec![0; 1 << 16];
+            let (mut bytes, mut request) = (vec![0; 1 << 16], Vec::new());
             loop {
                 let length = from_client.read(&mut bytes).await.unwrap_or_default();
                 if length == 0 {
@@ -137,6 +152,12 @@ impl ClickhouseProxy {
                 if let Some(rest) = bytes[..length].strip_prefix(b"POST ") {
                     let target = rest.split(|byte| *byte == b' ').next().unwrap();
                     self.requests.lock().unwrap().push(String::from_utf8(target.to_vec()).unwrap());
+                    request.clear();
+                }
+                request.extend_from_slice(&bytes[..length]);
+                if self.breakpoint.lock().unwrap().is_some_and(|text| contains(&request, text)) {
+                    self.hold();
+                    request.clear();
                 }
                 to_server.write_all(&bytes[..length]).await.unwrap();
             }
@@ -146,6 +167,9 @@ impl ClickhouseProxy {
             let mut bytes = vec![0; 1 << 16];
             loop {
                 let length = from_server.read(&mut bytes).await.unwrap_or_default();
+                if !*open.borrow() {
+                    self.held.send_modify(|held| *held += 1);
+                }
                 open.wait_for(|open| *open).await.unwrap();
                 if length == 0 || to_client.write_all(&bytes[..length]).await.is_err() {
                     return;
@@ -159,4 +183,8 @@ impl ClickhouseProxy {
             () = responses => {}
         }
     }
+}
+
+fn contains(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }

@@ -16,6 +16,7 @@ mod data_loss;
 mod model;
 mod out_of_order;
 mod locks;
+mod moves;
 mod random;
 mod retention;
 mod failures;

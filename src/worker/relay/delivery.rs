@@ -45,17 +45,20 @@ pub(super) async fn deliver(
         history_writer::insert_video_snapshots(client, &plan.video_snapshots)
     )?;
     failpoint::reached("relay-snapshots");
-    recompute(client, lock, &plan.affected, number, mode).await?;
-    let (existing, removed) =
+    let (rebuilt, removed) =
         timeout::long(subjects::partition_by_existence(&databases.pg, plan.rebuilt)).await?;
-    recompute(client, lock, &existing, number, RecomputeMode::AllDays).await?;
     history_writer::clear_rollup(client, &removed, number).await?;
+    let mode = if rebuilt.is_empty() { mode } else { RecomputeMode::AllDays };
+    let affected = [plan.affected, rebuilt].concat();
+    for batch in plan.subject_moves.batches(affected, MAX_RECOMPUTED_SUBJECTS) {
+        recompute(client, lock, &batch, number, mode).await?;
+    }
     failpoint::reached("relay-rollup");
     timeout::short(lock.ensure_held()).await?;
     history_writer::record_delivery(client, previous, number).await
 }
 
-/// Recomputes the rollup of subjects.
+/// Recomputes the rollup of subjects, in their order if they are too many for one statement.
 async fn recompute(
     client: &Client,
     lock: &mut RelayLock,

@@ -3,6 +3,7 @@
 //! It continues after the delivery number that ClickHouse has recorded. It compares that number again while it is idle
 //! and at the end of each delivery, so that deliveries which ClickHouse lost are repeated.
 
+mod batches;
 mod delivery;
 mod plan;
 

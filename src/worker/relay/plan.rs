@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use uuid::Uuid;
 
+use super::batches::SubjectMoves;
 use crate::model::snapshot::{AccountSnapshot, VideoSnapshot};
 use crate::store::clickhouse::history_writer::dimensions::{ChangedRecords, RemovedRecords};
 use crate::store::clickhouse::history_writer::{Subject, VideoMove};
@@ -27,6 +28,7 @@ pub(super) struct DeliveryPlan {
     pub(super) video_snapshots: Vec<(Uuid, VideoSnapshot)>,
     /// Subjects whose rollup is to be recomputed.
     pub(super) affected: Vec<Subject>,
+    pub(super) subject_moves: SubjectMoves,
     /// Subjects of which every day is to be recomputed.
     pub(super) rebuilt: BTreeSet<Subject>,
 }
@@ -57,6 +59,7 @@ impl DeliveryPlan {
                 plan.moves.push(VideoMove { organization, from, to });
             }
             plan.moved_from.push((organization, from));
+            plan.subject_moves.add((organization, subject_id), (organization, to.subject_id));
         }
         plan.removed_subjects = routes.removed.into_iter().collect();
         plan.affected = affected.difference(&plan.rebuilt).copied().collect();
