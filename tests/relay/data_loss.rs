@@ -105,6 +105,22 @@ async fn idle_relay_detects_data_loss_in_clickhouse() {
     relay.stop().await;
 }
 
+/// As by a relay whose lock is lost just before it numbers rows.
+#[tokio::test(flavor = "multi_thread")]
+async fn idle_relay_delivers_rows_that_another_one_numbered() {
+    let stores = IsolatedStores::create().await;
+    let tenant = stores.create_tenant(1).await;
+    let relay = stores.start_relay();
+    stores.wait_applied(tenant.id).await;
+    let trigger = "create function number_row() returns trigger language plpgsql as
+                   $$ begin new.delivery := nextval('deliveries'); return new; end $$;
+                   create trigger number_row before insert on outbox for each row execute function number_row()";
+    sqlx::raw_sql(trigger).execute(stores.pg()).await.unwrap();
+    scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 2, 100, Utc::now()).await;
+    stores.wait_applied(tenant.id).await;
+    relay.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn deleted_account_stays_excluded_during_a_replay() {
     let stores = IsolatedStores::create().await;

@@ -102,6 +102,12 @@ pub async fn resume(pg: &PgPool, recorded: RecordedDelivery) -> Result<Recovery,
     Ok(Recovery { reopened, abandoned_position, postgres_is_older: recorded.number > last_number })
 }
 
+/// Whether rows have the number of an attempt that was not finished.
+pub async fn has_unfinished_rows(pg: &PgPool) -> Result<bool, Error> {
+    let sql = "select exists (select from outbox where applied_at is null and delivery is not null)";
+    Ok(sqlx::query_scalar(sql).fetch_one(pg).await?)
+}
+
 /// Makes rows that were applied after `recorded` pending again.
 async fn reopen_rows(pg: &PgPool, recorded: RecordedDelivery) -> Result<u64, Error> {
     let mut reopened = 0;

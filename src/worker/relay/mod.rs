@@ -1,7 +1,8 @@
 //! The relay: delivers the outbox to ClickHouse, in one process at a time.
 //!
 //! It continues after the delivery number that ClickHouse has recorded. It compares that number again while it is idle
-//! and at the end of each delivery, so that deliveries which ClickHouse lost are repeated.
+//! and at the end of each delivery, so that deliveries which ClickHouse lost are repeated. While idle it also looks for
+//! rows that another relay numbered and did not deliver.
 
 mod batches;
 mod delivery;
@@ -101,6 +102,10 @@ async fn relay_with_lock(
             }
             if last_check.elapsed() > CHECK_INTERVAL {
                 if history_writer::last_delivery(&databases.clickhouse).await?.number != relay.last_delivery {
+                    return Ok(());
+                }
+                // A relay that lost the lock may have numbered them after this one resumed.
+                if timeout::short(outbox::has_unfinished_rows(pg)).await? {
                     return Ok(());
                 }
                 timeout::short(blocked.unblock_deleted(pg)).await?;
