@@ -1,14 +1,14 @@
 //! Whether Postgres is reachable, configured as the service needs it, and has capacity.
 
-use std::str::FromStr;
-
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgConnection, PgPool};
 
 use super::report::{Report, Status, TIMEOUT, with_timeout};
 use crate::config::PostgresArgs;
+use crate::store::Error;
 use crate::store::migrate::{self, SchemaState};
 use crate::store::postgres::diagnosis::{self, OpenTransaction, PostgresServer};
+use crate::store::postgres::session;
 
 /// The oldest `server_version_num` that works, and the oldest that is tested.
 const MIN_VERSION: i32 = 140_000;
@@ -17,7 +17,7 @@ const LONG_TRANSACTION_SECONDS: i64 = 300;
 
 /// Returns a pool for other checks if the schema is usable.
 pub(super) async fn check(report: &mut Report, args: &PostgresArgs) -> Option<PgPool> {
-    let Ok(options) = PgConnectOptions::from_str(args.database_url.reveal()) else {
+    let Ok(options) = session::parse_url(args.database_url.reveal()) else {
         report.fail(
             "postgres",
             "TIDEMARK_DATABASE_URL is no URL",
@@ -34,7 +34,17 @@ pub(super) async fn check(report: &mut Report, args: &PostgresArgs) -> Option<Pg
             return None;
         }
     };
-    let is_usable = with_timeout(check_database(report, args, &address, &mut connection)).await;
+    let is_usable = match with_timeout(session::are_shared(&options)).await {
+        Ok(false) => {
+            report.ok("postgres-sessions", "each connection has a Postgres session of its own");
+            with_timeout(check_database(report, args, &address, &mut connection)).await
+        }
+        Ok(true) => {
+            report.add(Status::Fail, "postgres-sessions", Error::SharedSession.to_string());
+            return None;
+        }
+        Err(error) => Err(error),
+    };
     drop(connection.close().await);
     let state = match is_usable {
         Ok(true) => {

@@ -16,6 +16,13 @@ pub enum Error {
     Search(String),
     #[error("cannot encode events: {0}")]
     Encode(#[from] postcard::Error),
+    /// A pooler runs statements of several clients in one Postgres session: locks, settings and prepared statements of the
+    /// session are lost or shared.
+    #[error(
+        "TIDEMARK_DATABASE_URL leads to a connection pooler that shares Postgres sessions: set its pool_mode to session, \
+         or connect to Postgres directly"
+    )]
+    SharedSession,
     /// The unit of work has to be retried from its start.
     #[error("a concurrent change created the same record: retry")]
     WriteConflict,
@@ -92,7 +99,7 @@ impl Error {
         match self {
             Error::Postgres(error) => self.is_write_conflict() || is_postgres_unavailable(error),
             Error::Clickhouse(error) => is_clickhouse_unavailable(error),
-            Error::WriteConflict | Error::TooManyQueries | Error::Schema(_) => true,
+            Error::WriteConflict | Error::TooManyQueries | Error::Schema(_) | Error::SharedSession => true,
             _ => false,
         }
     }

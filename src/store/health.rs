@@ -26,7 +26,7 @@ pub async fn check_postgres(pg: &PgPool, schema: &SchemaCheck) -> Result<(), Err
 pub async fn check_postgres_with_timeout(pg: &PgPool, schema: &SchemaCheck) -> Result<(), String> {
     match tokio::time::timeout(POSTGRES_TIMEOUT, check_postgres(pg, schema)).await {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(error @ Error::Schema(_))) => Err(error.to_string()),
+        Ok(Err(error @ (Error::Schema(_) | Error::SharedSession))) => Err(error.to_string()),
         Ok(Err(error)) => Err(format!("postgres does not answer: {error}")),
         Err(_) => Err("postgres does not answer in time".to_owned()),
     }

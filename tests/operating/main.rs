@@ -11,6 +11,7 @@ mod backups;
 mod cancellation;
 mod doctor;
 mod migrations;
+mod pooler;
 mod readiness;
 mod restore;
 mod shutdown;

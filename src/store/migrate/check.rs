@@ -11,7 +11,7 @@ use super::error::Error;
 use super::state::SchemaState;
 use super::{clickhouse, postgres};
 use crate::store;
-use crate::store::postgres::with_timeout;
+use crate::store::postgres::{session, with_timeout};
 
 const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -21,8 +21,9 @@ const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 pub struct SchemaCheck(Arc<AtomicBool>);
 
 impl SchemaCheck {
-    /// Fails if Postgres lacks migrations, or if a store has an incompatible schema. An unreachable store, or a ClickHouse
-    /// that lacks migrations, is only logged: records work without ClickHouse.
+    /// Fails if Postgres lacks migrations or is behind a pooler that shares sessions, or if a store has an incompatible
+    /// schema. An unreachable store, or a ClickHouse that lacks migrations, is only logged: records work without
+    /// ClickHouse.
     pub async fn at_start(pg: &PgPool, client: &::clickhouse::Client) -> Result<Self, Error> {
         let check = SchemaCheck::default();
         let clickhouse = tokio::time::timeout(CHECK_TIMEOUT, clickhouse::fetch_state(client));
@@ -37,6 +38,7 @@ impl SchemaCheck {
                 state.check_usable("postgres")?;
                 check.0.store(true, Ordering::Relaxed);
             }
+            Err(error @ store::Error::SharedSession) => return Err(error.into()),
             Err(error) => {
                 tracing::warn!(%error, "cannot read the schema version of postgres, waiting for it")
             }
@@ -60,7 +62,7 @@ impl SchemaCheck {
         let mut is_logged = false;
         let passed = async {
             while let Err(error) = self.check(pg).await {
-                if matches!(error, store::Error::Schema(_)) && !is_logged {
+                if matches!(error, store::Error::Schema(_) | store::Error::SharedSession) && !is_logged {
                     tracing::error!(%error, "waiting for the schema of this version");
                     is_logged = true;
                 }
@@ -81,10 +83,13 @@ fn check_clickhouse(state: SchemaState) -> Result<(), Error> {
     }
 }
 
-/// Reads the state of Postgres. An error means that it is unreachable. A role that may not read the applied migrations is
+/// Reads the state of Postgres. An error means that it is unreachable, or behind a pooler that shares sessions. A role that may not read the applied migrations is
 /// assumed to have the right schema, because a retry would not help.
 async fn fetch_postgres_state(pg: &PgPool) -> Result<SchemaState, store::Error> {
-    let state = async { postgres::fetch_state(&mut *pg.acquire().await?).await };
+    let state = async {
+        session::ensure_unshared(&pg.connect_options()).await?;
+        Ok::<_, store::Error>(postgres::fetch_state(&mut *pg.acquire().await?).await?)
+    };
     match with_timeout(CHECK_TIMEOUT, state).await {
         Err(error) if !error.is_unavailable() && !error.is_canceled() => {
             tracing::warn!(%error, "cannot read the schema version of postgres, assuming this one's");

@@ -2,6 +2,7 @@
 
 use sqlx::migrate::MigrateError;
 
+use crate::store;
 use crate::store::clickhouse::cluster;
 
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +18,8 @@ pub enum Error {
          (`tidemark export`), then import into a new database (`tidemark import`)"
     )]
     Incompatible { store: &'static str, version: i64 },
+    #[error(transparent)]
+    Store(#[from] store::Error),
     #[error("postgres cannot be migrated: {0}")]
     Postgres(#[from] sqlx::Error),
     #[error("postgres cannot be migrated: {0}")]

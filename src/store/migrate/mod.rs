@@ -9,14 +9,15 @@ mod error;
 mod postgres;
 mod state;
 
-use sqlx::{Connection, PgConnection};
-
 use crate::config::{ClickhouseArgs, PostgresArgs};
+use crate::store::postgres::session;
 
 pub use check::SchemaCheck;
 pub use clickhouse::{CREATE_SCHEMA_MIGRATIONS, fetch_state as fetch_clickhouse_state};
 pub use error::Error;
-pub use postgres::{ADVISORY_LOCK, fetch_state as fetch_postgres_state, migrate as migrate_postgres};
+pub use postgres::{
+    ADVISORY_LOCK, fetch_state as fetch_postgres_state, lock as lock_postgres, migrate as migrate_postgres,
+};
 pub use state::SchemaState;
 
 /// How many migrations were applied.
@@ -30,13 +31,12 @@ pub struct AppliedCounts {
 pub async fn run(postgres: &PostgresArgs, clickhouse: &ClickhouseArgs) -> Result<AppliedCounts, Error> {
     let url = postgres.database_url.reveal();
     postgres::create_database(url).await?;
-    let mut connection = PgConnection::connect(url).await?;
-    postgres::lock(&mut connection).await?;
-    let applied = AppliedCounts {
-        postgres: postgres::migrate(&mut connection, &postgres::MIGRATIONS).await?,
-        clickhouse: clickhouse::migrate(clickhouse).await?,
-    };
+    session::ensure_unshared(&session::parse_url(url)?).await?;
+    let mut lock = postgres::lock(url).await?;
+    let postgres = postgres::migrate(&mut lock, &postgres::MIGRATIONS).await?;
+    lock.ensure_held().await?;
+    let clickhouse = clickhouse::migrate(clickhouse).await?;
     // The lock ends with the session, also when an error drops the connection.
-    connection.close().await?;
-    Ok(applied)
+    lock.release().await?;
+    Ok(AppliedCounts { postgres, clickhouse })
 }

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::error::Error;
 use super::state::{Checksums, SchemaState};
+use crate::store::postgres::advisory_lock::{AdvisoryLock, LockName};
 use crate::store::postgres::diagnosis;
 
 pub(super) static MIGRATIONS: Migrator = sqlx::migrate!();
@@ -17,6 +18,20 @@ const MIGRATIONS_TABLE: &str = "_sqlx_migrations";
 
 /// The key of the advisory lock that a migrating process holds; an arbitrary number that nothing else uses.
 pub const ADVISORY_LOCK: i64 = 0x0074_6964_656d_6172;
+
+/// The name of [`MigrationLock`].
+pub enum MigrationLockName {}
+
+impl LockName for MigrationLockName {
+    const NAME: &'static str = "tidemark.migration";
+
+    fn key() -> String {
+        ADVISORY_LOCK.to_string()
+    }
+}
+
+/// The lock of the process that migrates, and the connection on which it does.
+pub type MigrationLock = AdvisoryLock<MigrationLockName>;
 
 /// How long a migration waits for a lock. Requests queue behind it and time out after four seconds.
 const LOCK_TIMEOUT_MILLIS: u64 = 2_000;
@@ -43,30 +58,29 @@ pub(super) async fn create_database(url: &str) -> Result<(), Error> {
 /// Waits until no other process migrates.
 ///
 /// Polls, because a session that waits within a statement deadlocks with an index that the lock holder builds concurrently.
-pub(super) async fn lock(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+pub async fn lock(database_url: &str) -> Result<MigrationLock, sqlx::Error> {
+    let mut lock = MigrationLock::connect(database_url).await?;
     let mut is_logged = false;
-    loop {
-        let lock = sqlx::query_scalar("select pg_try_advisory_lock($1)").bind(ADVISORY_LOCK);
-        if lock.fetch_one(&mut *connection).await? {
-            return Ok(());
-        }
+    while !lock.try_lock().await? {
         if !is_logged {
             tracing::info!("another process is migrating, waiting for it");
             is_logged = true;
         }
         tokio::time::sleep(LOCK_RETRY_INTERVAL).await;
     }
+    Ok(lock)
 }
 
 /// Applies the pending migrations and returns how many there were.
-pub async fn migrate(connection: &mut PgConnection, migrations: &Migrator) -> Result<usize, Error> {
-    connection.ensure_migrations_table(MIGRATIONS_TABLE).await?;
-    let applied = fetch_applied(connection).await?;
+pub async fn migrate(lock: &mut MigrationLock, migrations: &Migrator) -> Result<usize, Error> {
+    lock.connection().ensure_migrations_table(MIGRATIONS_TABLE).await?;
+    let applied = fetch_applied(lock.connection()).await?;
     SchemaState::compare(&checksums(migrations), &applied).check_upgradable("postgres")?;
     let deadline = Instant::now() + MAX_LOCK_WAIT;
     let mut count = 0;
     for migration in migrations.iter().filter(|migration| !applied.contains_key(&migration.version)) {
-        apply(connection, migration, deadline).await?;
+        lock.ensure_held().await?;
+        apply(lock.connection(), migration, deadline).await?;
         count += 1;
     }
     Ok(count)

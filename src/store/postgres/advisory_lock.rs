@@ -1,58 +1,102 @@
 //! A Postgres session advisory lock, held by one process at a time.
+//!
+//! A connection pooler may run statements of several processes in one session, which then all acquire the lock, or of one
+//! process in several sessions. So the session that has the lock also has a variable that names the owner.
 
 use std::marker::PhantomData;
 
-use sqlx::{Connection, PgConnection};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
+use uuid::Uuid;
 
+use super::session;
 use crate::store::Error;
 
-/// The name of an advisory lock. Its hash is the key.
+/// The name of an advisory lock, and of the session variable that names its owner.
 pub trait LockName {
     const NAME: &'static str;
+    /// The key as an SQL expression.
+    fn key() -> String {
+        format!("hashtext('{}')", Self::NAME)
+    }
 }
 
-/// A held lock. Dropping it closes the connection, which releases the lock a moment later.
-pub struct AdvisoryLock<N>(PgConnection, PhantomData<N>);
+/// A connection for a lock. Dropping it closes the connection, which releases the lock a moment later.
+pub struct AdvisoryLock<N> {
+    connection: PgConnection,
+    owner: Uuid,
+    name: PhantomData<N>,
+}
 
 impl<N: LockName> AdvisoryLock<N> {
     /// Returns `None` while another process holds the lock.
     pub async fn try_acquire(database_url: &str) -> Result<Option<Self>, Error> {
-        let mut connection = PgConnection::connect(database_url).await?;
+        let mut lock = AdvisoryLock::connect(database_url).await?;
+        Ok(lock.try_lock().await?.then_some(lock))
+    }
+
+    /// Connects without acquiring the lock.
+    pub async fn connect(database_url: &str) -> Result<Self, sqlx::Error> {
+        let mut connection = PgConnection::connect_with(&session::parse_url(database_url)?).await?;
         // Postgres detects a lock holder whose machine is gone within 30 s.
         let keepalive =
             "set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 4";
         sqlx::raw_sql(keepalive).execute(&mut connection).await?;
-        let acquired: bool = sqlx::query_scalar("select pg_try_advisory_lock(hashtext($1))")
-            .bind(N::NAME)
-            .fetch_one(&mut connection)
-            .await?;
-        Ok(acquired.then_some(AdvisoryLock(connection, PhantomData)))
+        Ok(AdvisoryLock { connection, owner: Uuid::now_v7(), name: PhantomData })
+    }
+
+    /// Returns false while another process holds the lock.
+    pub async fn try_lock(&mut self) -> Result<bool, sqlx::Error> {
+        // One statement without parameters, so that a pooler runs all of it in one session.
+        let lock = format!(
+            "select case when pg_try_advisory_lock({}) then set_config('{}', '{}', false) end is not null",
+            N::key(),
+            N::NAME,
+            self.owner
+        );
+        self.fetch_flag(lock).await
+    }
+
+    /// The connection that holds the lock.
+    pub const fn connection(&mut self) -> &mut PgConnection {
+        &mut self.connection
     }
 
     /// Releases the lock before it returns.
     pub async fn release(mut self) -> Result<(), Error> {
-        let unlock = sqlx::query("select pg_advisory_unlock(hashtext($1))").bind(N::NAME);
-        unlock.execute(&mut self.0).await?;
-        Ok(self.0.close().await?)
+        let unlock = format!("select pg_advisory_unlock({})", N::key());
+        sqlx::raw_sql(AssertSqlSafe(unlock)).execute(&mut self.connection).await?;
+        Ok(self.connection.close().await?)
     }
 
     /// Whether any process holds the lock.
     pub async fn is_held(connection: &mut PgConnection) -> Result<bool, Error> {
-        let is_held = sqlx::query_scalar(
-            "select exists (
-                 select from pg_locks l join pg_database d on d.oid = l.database
-                 where d.datname = current_database() and l.locktype = 'advisory' and l.granted
-                     and l.objsubid = 1 and l.objid::bigint = hashtext($1)::bigint & 4294967295
-             )",
-        )
-        .bind(N::NAME)
-        .fetch_one(connection)
-        .await?;
-        Ok(is_held)
+        let is_held = format!("select exists ({})", holders::<N>());
+        Ok(sqlx::query_scalar(AssertSqlSafe(is_held)).fetch_one(connection).await?)
     }
 
-    /// Fails if the lock was lost with its connection.
+    /// Fails unless this connection's session has the lock, and no other process has acquired it in the same session.
     pub async fn ensure_held(&mut self) -> Result<(), Error> {
-        Ok(self.0.ping().await?)
+        let is_held = format!(
+            "select exists ({} and l.pid = pg_backend_pid())
+                 and coalesce(current_setting('{}', true) = '{}', false)",
+            holders::<N>(),
+            N::NAME,
+            self.owner
+        );
+        if self.fetch_flag(is_held).await? { Ok(()) } else { Err(Error::SharedSession) }
     }
+
+    async fn fetch_flag(&mut self, sql: String) -> Result<bool, sqlx::Error> {
+        sqlx::raw_sql(AssertSqlSafe(sql)).fetch_one(&mut self.connection).await?.try_get(0)
+    }
+}
+
+/// A query of the session that has a lock.
+fn holders<N: LockName>() -> String {
+    format!(
+        "select from pg_locks l join pg_database d on d.oid = l.database
+         where d.datname = current_database() and l.locktype = 'advisory' and l.granted and l.objsubid = 1
+             and (l.classid::bigint << 32 | l.objid::bigint) = {}",
+        N::key()
+    )
 }

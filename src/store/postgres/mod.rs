@@ -1,10 +1,11 @@
-//! Postgres access: pools, transactions, advisory locks, COPY and keyset pagination.
+//! Postgres access: pools, sessions, transactions, advisory locks, COPY and keyset pagination.
 
 pub mod advisory_lock;
 pub(in crate::store) mod copy;
 pub mod diagnosis;
 pub mod keyset;
 pub mod pool;
+pub mod session;
 pub(in crate::store) mod transaction;
 
 use std::time::Duration;

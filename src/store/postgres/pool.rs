@@ -1,10 +1,12 @@
 //! Pools of Postgres connections: for requests, for the search index, and for everything else.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{Connection, PgPool};
+use sqlx::postgres::PgPoolOptions;
+use sqlx::{AssertSqlSafe, Connection, PgPool};
 
+use super::session;
 use super::transaction::RECLAIM_TIMEOUT;
 use crate::config::PostgresArgs;
 
@@ -22,20 +24,18 @@ const MAX_IDLE_WITHOUT_PING: Duration = Duration::from_millis(500);
 /// One builds the index while the other reports its state.
 const SEARCH_FOLLOWER_CONNECTIONS: u32 = 2;
 
-type SessionSettings = [(&'static str, &'static str)];
-
 /// Postgres cancels the statement of a client that has disconnected.
-const COMMON_SETTINGS: &SessionSettings = &[("client_connection_check_interval", "500ms")];
+const COMMON_SETTINGS: &str = "set client_connection_check_interval = '500ms'";
 /// Lock waits end shortly before the request times out (`http::deadline::TimeBudget`), so that it can still respond;
 /// statements end shortly after.
-const REQUEST_SETTINGS: &SessionSettings =
-    &[("lock_timeout", "4s"), ("statement_timeout", "5s"), ("idle_in_transaction_session_timeout", "10s")];
+const REQUEST_SETTINGS: &str = "set lock_timeout = '4s'; set statement_timeout = '5s';
+                                set idle_in_transaction_session_timeout = '10s'";
 /// Reading thousands of documents, or deleting search changes, takes longer than a request.
-const SEARCH_FOLLOWER_SETTINGS: &SessionSettings = &[("statement_timeout", "300s")];
+const SEARCH_FOLLOWER_SETTINGS: &str = "set statement_timeout = '300s'";
 
 /// Opens a pool without time limits for statements and locks.
 pub fn connect(args: &PostgresArgs) -> Result<PgPool, DatabaseUrlError> {
-    build(args, args.database_connections, &[])
+    build(args, args.database_connections, "")
 }
 
 /// Opens a pool whose statements end with the request that runs them.
@@ -49,16 +49,18 @@ pub fn connect_for_search_follower(args: &PostgresArgs) -> Result<PgPool, Databa
 }
 
 /// Builds a pool that closes a returned connection unless it is idle, instead of waiting for what still runs on it.
-fn build(
-    args: &PostgresArgs,
-    connections: u32,
-    settings: &SessionSettings,
-) -> Result<PgPool, DatabaseUrlError> {
-    let options: PgConnectOptions = args.database_url.reveal().parse().map_err(DatabaseUrlError)?;
+fn build(args: &PostgresArgs, connections: u32, settings: &str) -> Result<PgPool, DatabaseUrlError> {
+    let options = session::parse_url(args.database_url.reveal()).map_err(DatabaseUrlError)?;
+    let settings: Arc<str> = format!("{COMMON_SETTINGS}; {settings}").into();
     let pool = PgPoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(ACQUIRE_TIMEOUT)
         .acquire_time_level(log::LevelFilter::Debug)
+        // Not as startup parameters, which PgBouncer rejects.
+        .after_connect(move |connection, _| {
+            let settings = sqlx::raw_sql(AssertSqlSafe(settings.clone()));
+            Box::pin(async move { settings.execute(connection).await.map(drop) })
+        })
         .after_release(|connection, _| {
             Box::pin(async move {
                 let pinged = tokio::time::timeout(RECLAIM_TIMEOUT, connection.ping()).await;
@@ -72,6 +74,5 @@ fn build(
                 Ok(metadata.idle_for < MAX_IDLE_WITHOUT_PING || connection.ping().await.is_ok())
             })
         });
-    let settings = COMMON_SETTINGS.iter().chain(settings).copied();
-    Ok(pool.connect_lazy_with(options.options(settings)))
+    Ok(pool.connect_lazy_with(options))
 }
