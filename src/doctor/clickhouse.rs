@@ -8,9 +8,8 @@ use crate::config::ClickhouseArgs;
 use crate::store::clickhouse::{client, diagnosis};
 use crate::store::clickhouse_error_code;
 use crate::store::migrate::{self, SchemaState};
+use crate::store::supported_releases::CLICKHOUSE;
 
-/// The oldest major version that is tested.
-const MIN_TESTED_VERSION: u32 = 26;
 /// Merges write a second copy before they remove the first.
 const LOW_DISK_SHARE: f64 = 0.2;
 const CRITICAL_DISK_SHARE: f64 = 0.05;
@@ -22,15 +21,15 @@ pub(super) async fn check(report: &mut Report, args: &ClickhouseArgs) -> Option<
     let address = address(&args.clickhouse_url);
     let client = client::connect(args);
     let server = client.clone().with_database("default");
-    match with_timeout(diagnosis::fetch_version_and_time(&server)).await {
-        Ok((version, now)) => {
-            check_version(report, &address, &version);
-            report.compare_clock("clickhouse-clock", "ClickHouse", now);
-        }
+    match with_timeout(diagnosis::fetch_version(&server)).await {
+        Ok(version) => report.check_release("clickhouse", CLICKHOUSE, &version, &address),
         Err(error) => {
             report_error(report, "clickhouse", &address, args, error);
             return None;
         }
+    }
+    if let Ok(now) = with_timeout(diagnosis::fetch_time(&server)).await {
+        report.compare_clock("clickhouse-clock", "ClickHouse", now);
     }
     let is_usable = check_schema(report, args, &address, &client).await;
     check_disks(report, &server).await;
@@ -47,19 +46,6 @@ pub(super) async fn check(report: &mut Report, args: &ClickhouseArgs) -> Option<
         }
     }
     Some(client)
-}
-
-fn check_version(report: &mut Report, address: &str, version: &str) {
-    let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
-    if major.is_some_and(|major| major < MIN_TESTED_VERSION) {
-        report.warn(
-            "clickhouse",
-            format!("ClickHouse {version} at {address} is not tested"),
-            format!("upgrade it to {MIN_TESTED_VERSION} or newer"),
-        );
-    } else {
-        report.ok("clickhouse", format!("ClickHouse {version} responds at {address}"));
-    }
 }
 
 /// Returns whether the schema is usable.

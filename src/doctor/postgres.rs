@@ -9,10 +9,8 @@ use crate::store::Error;
 use crate::store::migrate::{self, SchemaState};
 use crate::store::postgres::diagnosis::{self, OpenTransaction, PostgresServer};
 use crate::store::postgres::session;
+use crate::store::supported_releases::POSTGRES;
 
-/// The oldest `server_version_num` that works, and the oldest that is tested.
-const MIN_VERSION: i32 = 140_000;
-const MIN_TESTED_VERSION: i32 = 150_000;
 const LONG_TRANSACTION_SECONDS: i64 = 300;
 
 /// Returns a pool for other checks if the schema is usable.
@@ -67,7 +65,7 @@ async fn check_database(
     connection: &mut PgConnection,
 ) -> Result<bool, sqlx::Error> {
     let server = diagnosis::fetch_server(connection).await?;
-    check_version(report, address, &server);
+    report.check_release("postgres", POSTGRES, &server.version, address);
     check_settings(report, &server);
     check_connections(report, args, &server);
     report.compare_clock("postgres-clock", "Postgres", server.now);
@@ -102,20 +100,6 @@ async fn check_database(
     let open = diagnosis::find_longest_transaction(connection, LONG_TRANSACTION_SECONDS).await?;
     check_transactions(report, &server, open.as_ref());
     Ok(true)
-}
-
-fn check_version(report: &mut Report, address: &str, server: &PostgresServer) {
-    let (check, version) = ("postgres", &server.version);
-    let action = format!("upgrade it to {} or newer", MIN_TESTED_VERSION / 10_000);
-    match server.version_number {
-        ..MIN_VERSION => {
-            report.fail(check, format!("Postgres {version} at {address} is too old"), action);
-        }
-        MIN_VERSION..MIN_TESTED_VERSION => {
-            report.warn(check, format!("Postgres {version} at {address} is not tested"), action);
-        }
-        _ => report.ok(check, format!("Postgres {version} responds at {address}")),
-    }
 }
 
 fn check_settings(report: &mut Report, server: &PostgresServer) {
@@ -237,7 +221,7 @@ mod tests {
     fn statuses(server: &PostgresServer) -> Vec<(Status, &'static str)> {
         let args = PostgresArgs { database_url: Secret::default(), database_connections: 16 };
         let mut report = Report::default();
-        check_version(&mut report, "db:5432", server);
+        report.check_release("postgres", POSTGRES, &server.version, "db:5432");
         check_settings(&mut report, server);
         check_connections(&mut report, &args, server);
         report.0.iter().map(|finding| (finding.status, finding.check)).collect()
@@ -246,7 +230,6 @@ mod tests {
     fn healthy() -> PostgresServer {
         PostgresServer {
             version: "17.2".to_owned(),
-            version_number: 170_002,
             encoding: "UTF8".to_owned(),
             max_connections: 97,
             used_connections: 20,
@@ -267,8 +250,8 @@ mod tests {
         };
         for (server, findings) in [
             (healthy(), expected(Ok, Ok, Ok)),
-            (PostgresServer { version_number: 120_011, ..healthy() }, expected(Fail, Ok, Ok)),
-            (PostgresServer { version_number: 140_000, ..healthy() }, expected(Warn, Ok, Ok)),
+            (PostgresServer { version: "14.9".to_owned(), ..healthy() }, expected(Fail, Ok, Ok)),
+            (PostgresServer { version: "19beta1".to_owned(), ..healthy() }, expected(Warn, Ok, Ok)),
             (PostgresServer { encoding: "SQL_ASCII".to_owned(), ..healthy() }, expected(Ok, Fail, Ok)),
             (PostgresServer { is_replica: true, ..healthy() }, expected(Ok, Fail, Ok)),
             (PostgresServer { is_read_only: true, ..healthy() }, expected(Ok, Fail, Ok)),

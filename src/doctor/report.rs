@@ -5,6 +5,8 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 
+use crate::store::supported_releases::{SupportedReleases, UnsupportedRelease};
+
 /// How long a check waits for a store or a collector.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
 /// The processes compare timestamps of different clocks.
@@ -46,6 +48,22 @@ impl Report {
 
     pub(super) fn fail(&mut self, check: &'static str, state: impl AsRef<str>, action: impl AsRef<str>) {
         self.add(Status::Fail, check, format!("{} — {}", state.as_ref(), action.as_ref()));
+    }
+
+    /// Reports that a server responds, or that its release is not supported.
+    pub(super) fn check_release(
+        &mut self,
+        check: &'static str,
+        supported: SupportedReleases,
+        version: &str,
+        address: &str,
+    ) {
+        let (status, message) = match supported.check(version) {
+            Ok(()) => (Status::Ok, format!("{} {version} responds at {address}", supported.product)),
+            Err(error @ UnsupportedRelease::TooOld { .. }) => (Status::Fail, format!("{address}: {error}")),
+            Err(error @ UnsupportedRelease::Untested { .. }) => (Status::Warn, format!("{address}: {error}")),
+        };
+        self.add(status, check, message);
     }
 
     /// Compares the clock of a store with this machine's.

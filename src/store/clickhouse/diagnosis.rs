@@ -15,11 +15,14 @@ pub const WRITTEN_TABLES: [&str; 7] = [
     "relay_position",
 ];
 
-/// The version, and the time of the server's clock.
-pub async fn fetch_version_and_time(client: &Client) -> Result<(String, DateTime<Utc>)> {
-    let sql = "select version(), toUnixTimestamp64Micro(now64(6))";
-    let (version, micros): (String, i64) = client.query_raw(sql).fetch_one().await?;
-    Ok((version, DateTime::from_timestamp_micros(micros).unwrap_or_default()))
+pub async fn fetch_version(client: &Client) -> Result<String> {
+    client.query_raw("select version()").fetch_one().await
+}
+
+/// The time of the server's clock.
+pub async fn fetch_time(client: &Client) -> Result<DateTime<Utc>> {
+    let micros: i64 = client.query_raw("select toUnixTimestamp64Micro(now64(6))").fetch_one().await?;
+    Ok(DateTime::from_timestamp_micros(micros).unwrap_or_default())
 }
 
 /// Name, free bytes and total bytes of each disk.

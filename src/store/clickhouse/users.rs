@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use crate::model::key;
 use crate::model::secret::Secret;
+use crate::store::clickhouse::diagnosis;
 use crate::store::{Error, clickhouse_error_code};
 
 /// The tables that the views read.
@@ -201,7 +202,7 @@ async fn require_local_tables(client: &Client, database: &str) -> Result<(), Err
 
 /// A warning about a server version that shows users more than their rows.
 pub async fn security_warning(client: &Client) -> Result<Option<String>, Error> {
-    let version: String = await_response(client.query_raw("SELECT version()").fetch_one()).await?;
+    let version = await_response(diagnosis::fetch_version(client)).await?;
     Ok((!is_patched(&version)).then(|| {
         format!(
             "ClickHouse {version} reveals keys of hidden rows through mergeTreeIndex (ids and days of other organizations, \

@@ -1,41 +1,45 @@
-//! Checks at run time that the stores have this version's schema, without changing it.
+//! Checks at run time that the servers are supported and have this version's schema, without changing it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use clickhouse::Client;
 use sqlx::PgPool;
 use tokio_util::sync::CancellationToken;
 
 use super::error::Error;
+use super::postgres;
 use super::state::SchemaState;
-use super::{clickhouse, postgres};
 use crate::store;
+use crate::store::clickhouse::diagnosis;
+use crate::store::postgres::diagnosis::fetch_version;
 use crate::store::postgres::{session, with_timeout};
+use crate::store::supported_releases::{CLICKHOUSE, POSTGRES};
 
 const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Passes once Postgres has this version's schema, and stays passed. Cheap to clone.
+/// Passes once Postgres is supported and has this version's schema, and stays passed. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct SchemaCheck(Arc<AtomicBool>);
 
 impl SchemaCheck {
-    /// Fails if Postgres lacks migrations or is behind a pooler that shares sessions, or if a store has an incompatible
-    /// schema. An unreachable store, or a ClickHouse that lacks migrations, is only logged: records work without
-    /// ClickHouse.
-    pub async fn at_start(pg: &PgPool, client: &::clickhouse::Client) -> Result<Self, Error> {
+    /// Fails if a server is too old, if Postgres lacks migrations or is behind a pooler that shares sessions, or if a store
+    /// has an incompatible schema. An unreachable store, or a ClickHouse that lacks migrations, is only logged: records work
+    /// without ClickHouse.
+    pub async fn at_start(pg: &PgPool, client: &Client) -> Result<Self, Error> {
         let check = SchemaCheck::default();
-        let clickhouse = tokio::time::timeout(CHECK_TIMEOUT, clickhouse::fetch_state(client));
-        let (postgres, clickhouse) = tokio::join!(fetch_postgres_state(pg), clickhouse);
+        let clickhouse = tokio::time::timeout(CHECK_TIMEOUT, fetch_clickhouse(client));
+        let (postgres, clickhouse) = tokio::join!(check_postgres(pg), clickhouse);
         match clickhouse {
-            Ok(Ok(state)) => check_clickhouse(state)?,
+            Ok(Ok((version, state))) => check_clickhouse(&version, state)?,
             Ok(Err(error)) => tracing::warn!(%error, "cannot read the schema version of clickhouse"),
             Err(_) => tracing::warn!("cannot read the schema version of clickhouse in time"),
         }
         match postgres {
-            Ok(state) => {
-                state.check_usable("postgres")?;
+            Ok(result) => {
+                result?;
                 check.0.store(true, Ordering::Relaxed);
             }
             Err(error @ store::Error::SharedSession) => return Err(error.into()),
@@ -46,13 +50,12 @@ impl SchemaCheck {
         Ok(check)
     }
 
-    /// Fails while Postgres has another schema or is unreachable.
+    /// Fails while Postgres is not supported, has another schema or is unreachable.
     pub async fn check(&self, pg: &PgPool) -> Result<(), store::Error> {
         if self.0.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let state = fetch_postgres_state(pg).await?;
-        state.check_usable("postgres").map_err(|error| store::Error::Schema(error.to_string()))?;
+        check_postgres(pg).await?.map_err(|error| store::Error::Schema(error.to_string()))?;
         self.0.store(true, Ordering::Relaxed);
         Ok(())
     }
@@ -73,7 +76,14 @@ impl SchemaCheck {
     }
 }
 
-fn check_clickhouse(state: SchemaState) -> Result<(), Error> {
+/// Fetches the version of the server and the state of the schema.
+async fn fetch_clickhouse(client: &Client) -> clickhouse::error::Result<(String, SchemaState)> {
+    let server = client.clone().with_database("default");
+    tokio::try_join!(diagnosis::fetch_version(&server), super::clickhouse::fetch_state(client))
+}
+
+fn check_clickhouse(version: &str, state: SchemaState) -> Result<(), Error> {
+    CLICKHOUSE.require(version)?;
     match state.check_usable("clickhouse") {
         Err(error @ Error::Older { .. }) => {
             tracing::error!(%error, "analytics and the relay do not work until clickhouse is migrated");
@@ -83,17 +93,22 @@ fn check_clickhouse(state: SchemaState) -> Result<(), Error> {
     }
 }
 
-/// Reads the state of Postgres. An error means that it is unreachable, or behind a pooler that shares sessions. A role that may not read the applied migrations is
-/// assumed to have the right schema, because a retry would not help.
-async fn fetch_postgres_state(pg: &PgPool) -> Result<SchemaState, store::Error> {
-    let state = async {
+/// Checks Postgres. The outer error means that it is unreachable, or behind a pooler that shares sessions. A role that may not
+/// read the applied migrations is assumed to have the right schema, because a retry would not help.
+async fn check_postgres(pg: &PgPool) -> Result<Result<(), Error>, store::Error> {
+    let check = async {
         session::ensure_unshared(&pg.connect_options()).await?;
-        Ok::<_, store::Error>(postgres::fetch_state(&mut *pg.acquire().await?).await?)
+        let mut connection = pg.acquire().await?;
+        if let Err(error) = POSTGRES.require(&fetch_version(&mut connection).await?) {
+            return Ok(Err(error.into()));
+        }
+        let state = postgres::fetch_state(&mut connection).await?;
+        Ok::<_, store::Error>(state.check_usable("postgres"))
     };
-    match with_timeout(CHECK_TIMEOUT, state).await {
+    match with_timeout(CHECK_TIMEOUT, check).await {
         Err(error) if !error.is_unavailable() && !error.is_canceled() => {
             tracing::warn!(%error, "cannot read the schema version of postgres, assuming this one's");
-            Ok(SchemaState::Current)
+            Ok(Ok(()))
         }
         result => result,
     }

@@ -11,8 +11,9 @@ use sha2::{Digest, Sha256};
 use super::error::Error;
 use super::state::{Checksums, SchemaState};
 use crate::config::ClickhouseArgs;
-use crate::store::clickhouse::client;
 use crate::store::clickhouse::cluster::{self, Layout};
+use crate::store::clickhouse::{client, diagnosis};
+use crate::store::supported_releases::CLICKHOUSE;
 
 /// The files of `schemas/`, as (version, name, statement).
 static MIGRATIONS: &[(u32, &str, &str)] = include!(concat!(env!("OUT_DIR"), "/schemas.rs"));
@@ -36,6 +37,7 @@ pub(super) async fn migrate(args: &ClickhouseArgs) -> Result<usize, Error> {
     }
     let client = client::connect(args);
     let server = client.clone().with_database("default");
+    CLICKHOUSE.require(&within_timeout(diagnosis::fetch_version(&server)).await?)?;
     let layout = within_timeout(Layout::detect(&server, database)).await?;
     execute(&server, &layout, &create_database(database)).await?;
     execute(&client, &layout, CREATE_SCHEMA_MIGRATIONS).await?;

@@ -4,9 +4,12 @@ use sqlx::migrate::MigrateError;
 
 use crate::store;
 use crate::store::clickhouse::cluster;
+use crate::store::supported_releases::UnsupportedRelease;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    #[error(transparent)]
+    Release(#[from] UnsupportedRelease),
     #[error("{store} lacks {missing} migrations of this version: run `tidemark migrate`")]
     Older { store: &'static str, missing: usize },
     #[error(

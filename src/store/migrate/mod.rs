@@ -10,7 +10,8 @@ mod postgres;
 mod state;
 
 use crate::config::{ClickhouseArgs, PostgresArgs};
-use crate::store::postgres::session;
+use crate::store::postgres::{diagnosis, session};
+use crate::store::supported_releases::POSTGRES;
 
 pub use check::SchemaCheck;
 pub use clickhouse::{CREATE_SCHEMA_MIGRATIONS, fetch_state as fetch_clickhouse_state};
@@ -33,6 +34,7 @@ pub async fn run(postgres: &PostgresArgs, clickhouse: &ClickhouseArgs) -> Result
     postgres::create_database(url).await?;
     session::ensure_unshared(&session::parse_url(url)?).await?;
     let mut lock = postgres::lock(url).await?;
+    POSTGRES.require(&diagnosis::fetch_version(lock.connection()).await?)?;
     let postgres = postgres::migrate(&mut lock, &postgres::MIGRATIONS).await?;
     lock.ensure_held().await?;
     let clickhouse = clickhouse::migrate(clickhouse).await?;

@@ -7,8 +7,6 @@ use sqlx::PgConnection;
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct PostgresServer {
     pub version: String,
-    /// `server_version_num`, for example 150004.
-    pub version_number: i32,
     pub encoding: String,
     /// Without those reserved for superusers.
     pub max_connections: i32,
@@ -25,10 +23,15 @@ pub struct PostgresServer {
     pub now: DateTime<Utc>,
 }
 
+/// For example `15.18 (Debian 15.18-0+deb12u1)`.
+pub async fn fetch_version(connection: &mut PgConnection) -> Result<String, sqlx::Error> {
+    sqlx::query_scalar("select current_setting('server_version')").fetch_one(connection).await
+}
+
 /// Without `pg_read_all_stats`, other roles' sessions with a database and a role are counted as clients.
 pub async fn fetch_server(connection: &mut PgConnection) -> Result<PostgresServer, sqlx::Error> {
     sqlx::query_as(
-        "select current_setting('server_version') as version, current_setting('server_version_num')::int as version_number,
+        "select current_setting('server_version') as version,
              (select pg_encoding_to_char(encoding)::text from pg_database where datname = current_database()) as encoding,
              current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as max_connections,
              (select count(*) from pg_stat_activity where coalesce(backend_type = 'client backend',
