@@ -1,7 +1,7 @@
 # Commands for this repository. `make` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep bench bench-paging bench-import bench-relay bench-search loadtest openapi lint audit fmt build deps libchdb clean-demo
+.PHONY: help demo test test-deep test-clickhouse bench bench-paging bench-import bench-relay bench-search loadtest openapi lint audit fmt build deps libchdb clean-demo
 
 CARGO ?= cargo
 # Port of the demo's API; all other ports are chosen freely.
@@ -24,6 +24,9 @@ test: ## Run all tests on databases of their own; a running demo is not touched
 
 test-deep: ## Run all tests, including the long ones
 	@scripts/with-stores scripts/run-tests --deep $(ARGS)
+
+test-clickhouse: ## Check schemas, views and statements on another ClickHouse: VERSION=26.9
+	@scripts/test-clickhouse "$(VERSION)" $(ARGS)
 
 bench: ## Compare the analytics with plain SQL (docs/performance.md); TIDEMARK_BENCH_DIR=DIR keeps the data
 	@scripts/with-stores scripts/bench analytics

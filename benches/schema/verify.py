@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Checks every statement of src/store against a model of docs/analytics.md written as plain loops.
+"""Checks the schemas, the views, every .sql of src/store and the queries of docs/data.md against a model of
+docs/analytics.md written as plain loops.
 
-    pip install "chdb-core==26.7.*" && python benches/schema/verify.py [--histories 500] [--seed 1]
+    make test-clickhouse VERSION=26.9     or, with any chdb-core, python benches/schema/verify.py [--histories 500] [--seed 1]
 
 Each history is an organization of its own: two accounts and two individually tracked videos, a few dozen observations in
 any order, repeated observations of a day, gaps, falling, late and missing counters, videos posted before, after and at an
@@ -30,6 +31,10 @@ FOLDERS = [ROOT / "src/store/analytics", ROOT / "src/store/clickhouse/history_wr
 # Statements by path in their folder: "video_totals", "daily/platform".
 SQL = {path.relative_to(folder).with_suffix("").as_posix(): path.read_text()
        for folder in FOLDERS for path in folder.rglob("*.sql")}
+VIEWS = "tidemark_public"
+# Queries of docs/data.md by number.
+DOCUMENTED = {query.split(".")[0]: "-- " + query.split("```")[0]
+              for query in (ROOT / "docs/data.md").read_text().split("```sql\n-- ")[1:]}
 ALL_IDS = dict(first=0, last=2**63 - 1)
 
 
@@ -57,13 +62,31 @@ class Engine:
         for path in sorted((ROOT / "schemas").glob("*.sql")):
             self.db.query(path.read_text())
             self.db.query(path.read_text())  # idempotent
+        self.db.query(f"CREATE DATABASE {VIEWS}")
+        for path in sorted((ROOT / "schemas/views").glob("*.sql")):
+            self.db.query(path.read_text(), params=dict(public=VIEWS))
+        self.unused = set(SQL)
+        self.version = str(self.db.query("SELECT version()", "TSVRaw")).strip()
 
-    def run(self, sql, **params):
-        self.db.query(sql, params=params)
+    def run(self, name, **params):
+        self.unused.discard(name)
+        self.db.query(SQL[name], params=params)
 
     def rows(self, name, **params):
-        text = str(self.db.query(SQL[name], "JSONEachRow", params=params))
+        self.unused.discard(name)
+        return self.select(SQL[name], **params)
+
+    def select(self, sql, **params):
+        text = str(self.db.query(sql, "JSONEachRow", params=params))
         return [json.loads(line) for line in text.splitlines()]
+
+    def documented(self, **params):
+        """The results of the documented queries by number."""
+        self.db.query(f"USE {VIEWS}")
+        try:
+            return {number: self.select(sql, **params) for number, sql in DOCUMENTED.items()}
+        finally:
+            self.db.query("USE default")
 
     def insert(self, table, rows):
         if rows:
@@ -169,7 +192,7 @@ class History:
         self.flush(engine)
         if self.changed:
             for _ in range(self.rng.choice([1, 1, 2])):
-                engine.run(SQL["recompute"], subjects=tuples(*((self.org, s) for s in sorted(self.changed))),
+                engine.run("recompute", subjects=tuples(*((self.org, s) for s in sorted(self.changed))),
                            version=self.version, all_days=self.rng.random() < 0.2)
         self.changed = set()
 
@@ -179,9 +202,9 @@ class History:
         old = (self.videos[video]["subject"], video)
         new = (subject, into or video)
         for _ in range(self.rng.choice([1, 2])):
-            engine.run(SQL["copy_video_snapshots"], moves=tuples((self.org, *old, *new)))
+            engine.run("copy_video_snapshots", moves=tuples((self.org, *old, *new)))
         for _ in range(self.rng.choice([1, 2])):
-            engine.run(SQL["remove_moved_snapshots"], videos=tuples((self.org, *old)))
+            engine.run("remove_moved_snapshots", videos=tuples((self.org, *old)))
         moved = self.snapshots.pop(old)
         history = self.snapshots.setdefault(new, {})
         for on, snapshot in moved.items():
@@ -241,8 +264,8 @@ class History:
 
     def remove(self, engine, subject):
         self.flush(engine)
-        engine.run(SQL["remove_video_snapshots"], subjects=tuples((self.org, subject)))
-        engine.run(SQL["remove_account_snapshots"], subjects=tuples((self.org, subject)))
+        engine.run("remove_video_snapshots", subjects=tuples((self.org, subject)))
+        engine.run("remove_account_snapshots", subjects=tuples((self.org, subject)))
         self.changed.add(subject)
 
     # The model: the numbers by definition.
@@ -336,8 +359,8 @@ def check(h, engine):
     rng, org = h.rng, h.org
     subjects = h.subjects()
 
-    rollup = {(row["subject_id"], row["date"]): row for row in map(json.loads, str(engine.db.query(
-        "SELECT * FROM account_daily FINAL WHERE org_id = {org:UUID}", "JSONEachRow", params={"org": org})).splitlines())}
+    rollup = engine.select("SELECT * FROM account_daily FINAL WHERE org_id = {org:UUID}", org=org)
+    rollup = {(row["subject_id"], row["date"]): row for row in rollup}
     expect_equal("days rolled up", sorted(rollup), sorted((s, str(d)) for s in subjects for d in h.days_of(s)))
     for (subject, on), row in rollup.items():
         on = date.fromisoformat(on)
@@ -382,6 +405,7 @@ def check(h, engine):
         expect_equal("as_of", row["as_of"], h.as_of(chosen, date.min, on) or NEVER)
 
     check_scopes(h, engine, chosen, first, last)
+    check_documented(h, engine, first, last)
 
 
 GAINS = dict(views="view", plays="play", likes="like", comments="comment", shares="share", followers="follower")
@@ -446,16 +470,58 @@ def check_levels(h, rows, subjects, first, last):
     expect_equal("as_of", row["as_of"], h.as_of(subjects, date.min, last))
 
 
+def check_documented(h, engine, first, last):
+    """Runs the documented queries, and checks those of a day, of a post, of an account and of the followers."""
+    subject, video = h.rng.choice(sorted(h.snapshots) or [(0, 0)])
+    account = h.rng.choice(sorted(h.profile) or [0])
+    results = engine.documented(org=h.org, start=str(first), end=str(last), video=video, account=account)
+    window = [first + timedelta(days=n) for n in range((last - first).days + 1)]
+    for row, on in zip(results["1"], window, strict=True):
+        views = sum(h.subject_gain(s, "view", on, on) for s in h.subjects())
+        expect_equal(f"documented views on {on}", (row["date"], row["views"] or 0), (str(on), views))
+    history = h.snapshots.get((subject, video), {})
+    want = []
+    for on in (on for on in window if on in history):
+        count = h.last_known(history, "view", on)
+        gain = None if count is None else h.gain(history, "view", h.from_zero(video), on, on)
+        want.append((str(on), gain, count))
+    expect_equal(f"documented days of {video}", [(r["date"], r["view_gain"], r["view_count"]) for r in results["7"]], want)
+    want = [(str(on), h.level([account], "view", on)) for on in window if on in h.days_of(account)]
+    expect_equal(f"documented level of {account}", [(r["date"], r["level"]) for r in results["8"]], want)
+    accounts = [s for s in h.accounts if s in h.profile]
+    expect_equal("documented followers", results["9"][0]["followers"], h.level(accounts, "follower", last))
+
+
+def check_records(h, engine):
+    """Removes the organization, and records it as a delivery."""
+    before = engine.rows("last_delivery")[0]["delivery"]
+    for _ in range(2):  # the second has no effect
+        engine.run("record_delivery", before=before, delivery=before + 1)
+    expect_equal("delivery", engine.rows("last_delivery")[0]["delivery"], before + 1)
+    version = h.version + 1
+    engine.insert("creators", [dict(org_id=h.org, id=h.org, name="x", is_active=True, added_at="2026-01-01 00:00:00",
+                                    version=1)])
+    keys = dict(subjects=[(h.org, s) for s in h.subjects()], accounts=[(h.org, s) for s in h.accounts],
+                videos=[(h.org, v) for v in h.videos], creators=[(h.org, h.org)])
+    for name, parameter in [("clear_rollup", "subjects"), ("remove_accounts", "accounts"), ("remove_videos", "videos"),
+                            ("remove_creators", "creators")]:
+        engine.run(name, version=version, **{parameter: tuples(*keys[parameter])})
+    for table in ["account_daily", "accounts", "videos", "creators"]:
+        (row,) = engine.select(f"SELECT count() AS rows FROM {table} FINAL WHERE org_id = {{org:UUID}}", org=h.org)
+        expect_equal(f"rows of {table}", row["rows"], 0)
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--histories", type=int, default=500)
     options.add_argument("--seed", type=int, default=1)
     options = options.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
+    # The engine may still write when the folder is deleted.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         engine = Engine(folder)
         for number in range(options.histories):
             seed = options.seed * 1_000_000 + number
-            engine.run("SYSTEM STOP MERGES" if number % 100 < 50 else "SYSTEM START MERGES")
+            engine.db.query("SYSTEM STOP MERGES" if number % 100 < 50 else "SYSTEM START MERGES")
             h = History(random.Random(seed))
             try:
                 for _ in range(h.rng.randint(1, 6)):
@@ -464,10 +530,12 @@ def main():
                     h.restructure(engine)
                 h.recompute(engine)
                 check(h, engine)
+                check_records(h, engine)
             except Exception:
                 print(f"history {number} (seed {seed}) failed", file=sys.stderr)
                 raise
-    print(f"{options.histories} histories, {checks} values checked")
+        expect_equal("statements that did not run", engine.unused, set())
+    print(f"ClickHouse {engine.version}: {options.histories} histories, {checks} values checked")
 
 
 if __name__ == "__main__":

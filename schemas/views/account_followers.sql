@@ -24,5 +24,5 @@ FROM
     FROM account_snapshots FINAL
     WINDOW earlier AS
         (PARTITION BY org_id, subject_id ORDER BY date ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
-)
+) AS profiles
 COMMENT 'Followers and profile figures of accounts, one row per account and day on which the profile was read'

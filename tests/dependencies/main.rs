@@ -1,7 +1,9 @@
-//! Rules for the code as a whole: dependencies and their licences, edges between modules, and where statements are built.
+//! Rules for the code as a whole: dependencies and their licences, supported databases, edges between modules, and where
+//! statements are built.
 
 mod licences;
 mod modules;
+mod releases;
 mod statements;
 
 use std::collections::BTreeSet;

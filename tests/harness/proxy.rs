@@ -69,7 +69,7 @@ async fn forward(
     }
 }
 
-/// A proxy to ClickHouse that records requests and can hold responses back.
+/// A proxy to ClickHouse that records requests, and can change them and hold responses back.
 #[derive(Clone)]
 pub struct ClickhouseProxy {
     pub url: String,
@@ -78,6 +78,7 @@ pub struct ClickhouseProxy {
     breakpoint: Arc<Mutex<Option<&'static str>>>,
     held: Arc<watch::Sender<usize>>,
     aborted: Arc<watch::Sender<usize>>,
+    replacement: Arc<Mutex<Option<(&'static str, &'static str)>>>,
 }
 
 impl ClickhouseProxy {
@@ -90,6 +91,7 @@ impl ClickhouseProxy {
             breakpoint: Arc::default(),
             held: Arc::default(),
             aborted: Arc::default(),
+            replacement: Arc::default(),
         };
         let server = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
         let forwarding = proxy.clone();
@@ -109,6 +111,12 @@ impl ClickhouseProxy {
 
     pub fn request_count(&self) -> usize {
         self.requests.lock().unwrap().len()
+    }
+
+    /// Replaces a text in later requests by one of the same length.
+    pub fn replace(&self, from: &'static str, to: &'static str) {
+        assert_eq!(from.len(), to.len());
+        *self.replacement.lock().unwrap() = Some((from, to));
     }
 
     /// Holds all responses back until [`ClickhouseProxy::release`].
@@ -159,6 +167,9 @@ impl ClickhouseProxy {
                     self.hold();
                     request.clear();
                 }
+                if let Some((from, to)) = *self.replacement.lock().unwrap() {
+                    replace(&mut bytes[..length], from.as_bytes(), to.as_bytes());
+                }
                 to_server.write_all(&bytes[..length]).await.unwrap();
             }
         };
@@ -186,5 +197,16 @@ impl ClickhouseProxy {
 }
 
 fn contains(bytes: &[u8], text: &str) -> bool {
-    bytes.windows(text.len()).any(|window| window == text.as_bytes())
+    find(bytes, text.as_bytes()).is_some()
+}
+
+/// Replaces the first occurrence of a text.
+fn replace(bytes: &mut [u8], from: &[u8], to: &[u8]) {
+    if let Some(start) = find(bytes, from) {
+        bytes[start..start + to.len()].copy_from_slice(to);
+    }
+}
+
+fn find(bytes: &[u8], text: &[u8]) -> Option<usize> {
+    bytes.windows(text.len()).position(|window| window == text)
 }

@@ -1,5 +1,5 @@
-//! Operation of the service: shutdown, readiness, cancellation, migrations under load, backup and restore, and
-//! `tidemark doctor`.
+//! Operation of the service: shutdown, readiness, cancellation, supported databases, migrations under load, backup and
+//! restore, and `tidemark doctor`.
 
 #[path = "../harness/mod.rs"]
 mod harness;
@@ -13,5 +13,6 @@ mod doctor;
 mod migrations;
 mod pooler;
 mod readiness;
+mod releases;
 mod restore;
 mod shutdown;

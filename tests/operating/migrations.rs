@@ -28,13 +28,13 @@ async fn downgrade(pg: &PgPool) {
 }
 
 /// Runs the program until it exits, and returns its exit code and log.
-fn run(databases: &IsolatedStores, arguments: &[&str]) -> (Option<i32>, String) {
+pub(crate) fn run(databases: &IsolatedStores, arguments: &[&str]) -> (Option<i32>, String) {
     let output = databases.command(&[]).args(arguments).stdin(Stdio::null()).output().unwrap();
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
 /// Runs commands that must fail, and returns the last line of each log.
-fn run_failing(databases: &IsolatedStores, commands: &[&str]) -> Vec<String> {
+pub(crate) fn run_failing(databases: &IsolatedStores, commands: &[&str]) -> Vec<String> {
     let index = tempfile::tempdir().unwrap();
     let run_one = |command: &&str| {
         let serve = ["--listen", "127.0.0.1:0", "--search-index", index.path().to_str().unwrap()];
