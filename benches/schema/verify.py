@@ -521,7 +521,7 @@ def main():
         engine = Engine(folder)
         for number in range(options.histories):
             seed = options.seed * 1_000_000 + number
-            engine.db.query("SYSTEM STOP MERGES" if number % 100 < 50 else "SYSTEM START MERGES")
+            engine.db.query("SYSTEM STOP MERGES" if number % 20 < 10 else "SYSTEM START MERGES")
             h = History(random.Random(seed))
             try:
                 for _ in range(h.rng.randint(1, 6)):

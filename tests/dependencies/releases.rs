@@ -38,7 +38,7 @@ fn statements_run_on_the_oldest_and_the_newest_clickhouse() {
     for release in [CLICKHOUSE.oldest, CLICKHOUSE.newest] {
         let release = release.iter().map(u32::to_string).collect::<Vec<_>>().join(".");
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/test-clickhouse");
-        let output = Command::new(script).args([&release, "--histories", "100"]).output().unwrap();
+        let output = Command::new(script).args([&release, "--histories", "40"]).output().unwrap();
         let (stdout, stderr) =
             (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         let is_checked = stdout.contains(&format!("ClickHouse {release}."));
