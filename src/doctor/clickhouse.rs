@@ -7,8 +7,8 @@ use super::report::{Report, Status, TIMEOUT, format_bytes, with_timeout};
 use crate::config::ClickhouseArgs;
 use crate::store::clickhouse::{client, diagnosis};
 use crate::store::clickhouse_error_code;
+use crate::store::migrate::supported_releases::CLICKHOUSE;
 use crate::store::migrate::{self, SchemaState};
-use crate::store::supported_releases::CLICKHOUSE;
 
 /// Merges write a second copy before they remove the first.
 const LOW_DISK_SHARE: f64 = 0.2;

@@ -6,10 +6,10 @@ use sqlx::{Connection, PgConnection, PgPool};
 use super::report::{Report, Status, TIMEOUT, with_timeout};
 use crate::config::PostgresArgs;
 use crate::store::Error;
+use crate::store::migrate::supported_releases::POSTGRES;
 use crate::store::migrate::{self, SchemaState};
 use crate::store::postgres::diagnosis::{self, OpenTransaction, PostgresServer};
 use crate::store::postgres::session;
-use crate::store::supported_releases::POSTGRES;
 
 const LONG_TRANSACTION_SECONDS: i64 = 300;
 

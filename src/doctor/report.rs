@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 
-use crate::store::supported_releases::{SupportedReleases, UnsupportedRelease};
+use crate::store::migrate::supported_releases::{SupportedReleases, UnsupportedRelease};
 
 /// How long a check waits for a store or a collector.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(5);

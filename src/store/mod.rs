@@ -14,7 +14,6 @@ pub mod outbox;
 pub mod postgres;
 pub mod records;
 pub mod search;
-pub mod supported_releases;
 pub mod tracking;
 pub mod write;
 

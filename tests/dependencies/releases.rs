@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use chdb_http::LIBCHDB_VERSION;
-use tidemark::store::supported_releases::{CLICKHOUSE, POSTGRES};
+use tidemark::store::migrate::supported_releases::{CLICKHOUSE, POSTGRES};
 
 use crate::read;
 

@@ -1,7 +1,7 @@
 //! Processes refuse a server whose release is too old, and warn about one that is not tested.
 
 use sqlx::AssertSqlSafe;
-use tidemark::store::supported_releases::{CLICKHOUSE, POSTGRES, SupportedReleases};
+use tidemark::store::migrate::supported_releases::{CLICKHOUSE, POSTGRES, SupportedReleases};
 
 use super::doctor::doctor_findings;
 use super::migrations::{run, run_failing};

@@ -13,9 +13,9 @@ use super::postgres;
 use super::state::SchemaState;
 use crate::store;
 use crate::store::clickhouse::diagnosis;
+use crate::store::migrate::supported_releases::{CLICKHOUSE, POSTGRES};
 use crate::store::postgres::diagnosis::fetch_version;
 use crate::store::postgres::{session, with_timeout};
-use crate::store::supported_releases::{CLICKHOUSE, POSTGRES};
 
 const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 const RECHECK_INTERVAL: Duration = Duration::from_secs(1);

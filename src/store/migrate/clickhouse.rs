@@ -13,7 +13,7 @@ use super::state::{Checksums, SchemaState};
 use crate::config::ClickhouseArgs;
 use crate::store::clickhouse::cluster::{self, Layout};
 use crate::store::clickhouse::{client, diagnosis};
-use crate::store::supported_releases::CLICKHOUSE;
+use crate::store::migrate::supported_releases::CLICKHOUSE;
 
 /// The files of `schemas/`, as (version, name, statement).
 static MIGRATIONS: &[(u32, &str, &str)] = include!(concat!(env!("OUT_DIR"), "/schemas.rs"));

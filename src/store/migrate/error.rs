@@ -4,7 +4,7 @@ use sqlx::migrate::MigrateError;
 
 use crate::store;
 use crate::store::clickhouse::cluster;
-use crate::store::supported_releases::UnsupportedRelease;
+use crate::store::migrate::supported_releases::UnsupportedRelease;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

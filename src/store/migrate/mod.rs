@@ -8,10 +8,11 @@ mod clickhouse;
 mod error;
 mod postgres;
 mod state;
+pub mod supported_releases;
 
 use crate::config::{ClickhouseArgs, PostgresArgs};
+use crate::store::migrate::supported_releases::POSTGRES;
 use crate::store::postgres::{diagnosis, session};
-use crate::store::supported_releases::POSTGRES;
 
 pub use check::SchemaCheck;
 pub use clickhouse::{CREATE_SCHEMA_MIGRATIONS, fetch_state as fetch_clickhouse_state};
