@@ -14,8 +14,8 @@ use super::history_file::HistoryFile;
 use crate::app::Databases;
 use crate::model::counters::{Counters, ProfileCounters};
 use crate::model::field::{Field, FieldType, FieldValue, ToField};
-use crate::model::latest::LatestValue;
-use crate::model::observed::{AccountFields, AccountLatest, VideoFields};
+use crate::model::latest::{LatestValue, UNDATED};
+use crate::model::observed::{AccountFields, VideoFields};
 use crate::store::records::exports::{self, ExportedAccount, ExportedSnapshot, ExportedVideo, Snapshots};
 
 /// Accounts, or videos, that are read at a time.
@@ -115,19 +115,14 @@ impl<'a> Exporter<'a> {
         let accounts: HashMap<Uuid, &ExportedAccount> =
             group.iter().map(|account| (account.id, account)).collect();
         let ids: Vec<_> = accounts.keys().copied().collect();
-        let mut videos_observed: HashMap<Uuid, DateTime<Utc>> = HashMap::new();
         let video_ids = exports::fetch_video_ids(pg, self.organization, &ids).await?;
         for page_ids in video_ids.chunks(PAGE_ROWS.into()) {
             let page = exports::fetch_account_videos(pg, self.organization, &ids, page_ids).await?;
-            for (account, at) in page.iter().filter_map(|video| video.account_id.zip(video.observed_at)) {
-                let latest = videos_observed.entry(account).or_insert(at);
-                *latest = at.max(*latest);
-            }
             self.write_videos(&page, &accounts).await?;
         }
         for account in group {
             let snapshots = snapshots.get(&account.subject_id).map_or(&[][..], Vec::as_slice);
-            self.write_account(account, snapshots, videos_observed.get(&account.id).copied())?;
+            self.write_account(account, snapshots)?;
         }
         Ok(())
     }
@@ -166,7 +161,6 @@ impl<'a> Exporter<'a> {
         &mut self,
         account: &ExportedAccount,
         snapshots: &[ExportedSnapshot],
-        videos_observed_at: Option<DateTime<Utc>>,
     ) -> Result<(), Error> {
         if account.username_is_reused {
             self.summary.left_out += 1;
@@ -174,14 +168,8 @@ impl<'a> Exporter<'a> {
         }
         self.summary.accounts += 1;
         let latest = &account.latest;
-        let has_description =
-            *latest != AccountLatest::default() || account.category.is_some() || account.creator.is_some();
-        if !has_description && snapshots.is_empty() && videos_observed_at.is_some() {
-            // The rows of its videos are enough to create it.
-            return Ok(());
-        }
         let fields = latest.fields();
-        let mut write = |at: DateTime<Utc>, counters: ProfileCounters, is_description: bool| {
+        let mut write = |at: Option<DateTime<Utc>>, counters: ProfileCounters, is_description: bool| {
             let described = |value| if is_description { value } else { FieldValue::Null };
             let first = [account.platform.to_field(), account.username.to_field(), at.to_field()];
             let fields = file_values(fields.values()).map(described);
@@ -189,16 +177,14 @@ impl<'a> Exporter<'a> {
             self.accounts
                 .add(first.into_iter().chain(fields).chain(counter_values(counters.to_array())).chain(last))
         };
-        for (at, counters) in missing_in_snapshots(&latest.counters, snapshots) {
-            write(at, ProfileCounters::from_array(counters), false)?;
+        let missing = missing_in_snapshots(&latest.counters, snapshots).into_iter();
+        let observations = missing.chain(snapshots.iter().map(|row| (row.observed_at, row.counters())));
+        let mut rows: Vec<_> = observations.map(|(at, counters)| (Some(at), counters)).collect();
+        if rows.is_empty() {
+            rows.push((dated(latest.observed_at()), ProfileCounters::default().to_array()));
         }
-        for (n, snapshot) in snapshots.iter().enumerate() {
-            let counters = ProfileCounters::from_array(snapshot.counters());
-            write(snapshot.observed_at, counters, n + 1 == snapshots.len())?;
-        }
-        if snapshots.is_empty() {
-            // An account's row counts as an observation, so it gets a time at which its videos were observed.
-            write(videos_observed_at.unwrap_or(account.added_at), ProfileCounters::default(), true)?;
+        for (n, (at, counters)) in rows.iter().enumerate() {
+            write(*at, ProfileCounters::from_array(*counters), n + 1 == rows.len())?;
         }
         Ok(())
     }
@@ -216,25 +202,25 @@ impl<'a> Exporter<'a> {
         self.summary.videos += 1;
         let username = account.map_or(FieldValue::Null, |account| account.username.to_field());
         let fields = video.latest.fields();
-        let mut write = |username, at: DateTime<Utc>, counters: Counters, is_description: bool| {
+        let mut write = |username, at: Option<DateTime<Utc>>, counters: Counters, is_description: bool| {
             let described = |value| if is_description { value } else { FieldValue::Null };
             let first = [video.platform.to_field(), username, video.external_id.to_field(), at.to_field()];
             let fields = file_values(fields.values()).map(described);
             self.videos.add(first.into_iter().chain(fields).chain(counter_values(counters.to_array())))
         };
-        let described_at = video.observed_at.unwrap_or(video.added_at);
+        let described_at = dated(video.latest.observed_at());
         write(username, described_at, Counters::default(), true)?;
         if account.is_some() && video.is_tracked {
             // A row without username: it is tracked individually as well.
             write(FieldValue::Null, described_at, Counters::default(), false)?;
         }
         for (at, counters) in missing_in_snapshots(&video.latest.counters, snapshots) {
-            write(username, at, Counters::from_array(counters), false)?;
+            write(username, Some(at), Counters::from_array(counters), false)?;
         }
         for snapshot in snapshots {
             let counters = Counters::from_array(snapshot.counters());
             if !counters.is_empty() {
-                write(username, snapshot.observed_at, counters, false)?;
+                write(username, Some(snapshot.observed_at), counters, false)?;
             }
         }
         Ok(())
@@ -250,6 +236,11 @@ impl<'a> Exporter<'a> {
         self.bar.finish_and_clear();
         Ok(self.summary)
     }
+}
+
+/// Returns the time of an observation; `None` if nothing was observed.
+fn dated(latest: Option<DateTime<Utc>>) -> Option<DateTime<Utc>> {
+    latest.filter(|at| *at > UNDATED)
 }
 
 /// Returns how many accounts have about a page of videos together.

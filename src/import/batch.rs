@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::row::{AccountRow, Row, VideoRow};
 use crate::model::counters::{Counters, ProfileCounters};
-use crate::model::latest::LatestValue;
+use crate::model::latest::{LatestValue, UNDATED};
 use crate::model::observed::{AccountLatest, VideoLatest};
 use crate::model::platform::Platform;
 use crate::store::observations::{ObservedAccount, ObservedVideo, VideoOrigin, save_accounts, save_videos};
@@ -59,7 +59,7 @@ impl RowBatch {
     }
 
     fn add_account(&mut self, row: AccountRow) {
-        let at = row.observed_at;
+        let at = row.observed_at.unwrap_or(UNDATED);
         for (names, name) in [(&mut self.creators, row.creator), (&mut self.categories, row.category)] {
             if name.is_some() {
                 names.entry((row.platform, row.username.clone())).or_default().record(name, at);
@@ -67,11 +67,11 @@ impl RowBatch {
         }
         let account = self.accounts.entry((row.platform, row.username)).or_default();
         account.latest.record(row.fields, row.counters, at);
-        account.observations.push((at, row.counters));
+        account.observations.extend(row.observed_at.map(|at| (at, row.counters)));
     }
 
     fn add_video(&mut self, row: VideoRow) {
-        let at = row.observed_at;
+        let at = row.observed_at.unwrap_or(UNDATED);
         let video = self.videos.entry((row.platform, row.external_id, row.username)).or_default();
         video.latest.record(row.fields, row.counters, at);
         if !row.counters.is_empty() {

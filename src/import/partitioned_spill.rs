@@ -126,7 +126,7 @@ mod tests {
                 platform: Platform::Tiktok,
                 username: Some(format!("user{}", n % 100)),
                 external_id: n.to_string(),
-                observed_at: "2026-03-01T10:00:00.123456Z".parse().unwrap(),
+                observed_at: Some("2026-03-01T10:00:00.123456Z".parse().unwrap()),
                 fields: VideoFields {
                     create_time: Some("2026-02-01T09:00:00.5Z".parse().unwrap()),
                     description: Some("a caption".repeat(3)),

@@ -27,8 +27,9 @@ pub struct VideoRow {
     /// `None` for an individually tracked video.
     pub username: Option<String>,
     pub external_id: String,
-    #[serde(with = "chrono::serde::ts_microseconds")]
-    pub observed_at: DateTime<Utc>,
+    /// `None` only in a row without counters.
+    #[serde(with = "chrono::serde::ts_microseconds_option")]
+    pub observed_at: Option<DateTime<Utc>>,
     pub fields: VideoFields,
     pub counters: Counters,
 }
@@ -37,8 +38,9 @@ pub struct VideoRow {
 pub struct AccountRow {
     pub platform: Platform,
     pub username: String,
-    #[serde(with = "chrono::serde::ts_microseconds")]
-    pub observed_at: DateTime<Utc>,
+    /// `None` in a row without counters that is not an observation.
+    #[serde(with = "chrono::serde::ts_microseconds_option")]
+    pub observed_at: Option<DateTime<Utc>>,
     pub fields: AccountFields,
     pub counters: ProfileCounters,
     pub category: Option<String>,
@@ -88,9 +90,15 @@ impl Row {
             .required(Column::PLATFORM)?
             .parse()
             .map_err(|error: UnknownPlatform| invalid(Column::PLATFORM, error.to_string()))?;
-        let observed_at =
-            raw.time(Column::OBSERVED_AT)?.ok_or_else(|| invalid(Column::OBSERVED_AT, "is required"))?;
-        times.check(observed_at)?;
+        let observed_at = raw.time(Column::OBSERVED_AT)?;
+        match observed_at {
+            Some(observed_at) => times.check(observed_at)?,
+            None if raw.has_counters() => {
+                let reason = "is required in a row with counters: write when they were observed";
+                return Err(invalid(Column::OBSERVED_AT, reason));
+            }
+            None => {}
+        }
         let username = raw
             .text(Column::USERNAME)?
             .map(|name| Username::parse(platform, &name).map(Username::into_string))
@@ -167,6 +175,11 @@ impl RawRow<'_> {
         } else {
             Err(invalid(column, "must have at most 64 letters, digits and underscores"))
         }
+    }
+
+    fn has_counters(&self) -> bool {
+        let mut counters = Column::COUNTERS.into_iter().chain(Column::PROFILE_COUNTERS);
+        counters.any(|column| *self.get(column) != RawValue::Unknown)
     }
 
     fn counts<const N: usize>(&self, columns: [Column; N]) -> Result<[Option<i64>; N], InvalidValue> {
@@ -320,7 +333,7 @@ mod tests {
             (video.counters.view_count, video.counters.play_count, video.counters.like_count),
             (Some(5), Some(5), None)
         );
-        assert_eq!(video.observed_at, "2026-03-01T00:00:00Z".parse::<DateTime<Utc>>().unwrap());
+        assert_eq!(video.observed_at, Some("2026-03-01T00:00:00Z".parse().unwrap()));
     }
 
     #[test]
@@ -360,6 +373,6 @@ mod tests {
         let Ok(Row::Account(account)) = Row::parse(raw, times()) else { panic!() };
         assert_eq!(account.fields, AccountFields { is_verified: Some(true), ..AccountFields::default() });
         assert_eq!(account.counters.follower_count, Some(12));
-        assert_eq!(account.observed_at, "2026-03-01T03:00:00Z".parse::<DateTime<Utc>>().unwrap());
+        assert_eq!(account.observed_at, Some("2026-03-01T03:00:00Z".parse().unwrap()));
     }
 }

@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+/// The time of values without a time of observation: earlier than any observation.
+pub const UNDATED: DateTime<Utc> = DateTime::UNIX_EPOCH;
+
 /// A value and when it was observed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timestamped<T> {

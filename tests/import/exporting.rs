@@ -10,14 +10,9 @@ use tidemark::store;
 use uuid::Uuid;
 
 use crate::harness::{Organization, Stack};
-use crate::setup::{InputFile, load, try_load};
+use crate::setup::{InputFile, export, load, try_load};
 
 const WINDOW: &str = "start_date=2025-11-01&end_date=2026-03-31";
-
-async fn export(organization: &Organization, format: ExportFormat, output: PathBuf) -> export::ExportSummary {
-    let options = export::ExportOptions { format, output, progress: false };
-    export::write_files(&organization.stack.databases, organization.id, &options).await.unwrap()
-}
 
 /// Removes fields that differ between organizations: ids, creation times and collection state.
 fn comparable(value: &Value) -> Value {

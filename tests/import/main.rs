@@ -8,3 +8,4 @@ mod large;
 mod parquet;
 mod rows;
 mod setup;
+mod unobserved;

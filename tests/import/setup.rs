@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use tidemark::export::{self, ExportFormat, ExportOptions, ExportSummary};
 use tidemark::import::{self, ImportOptions, ImportSummary};
 
 use crate::harness::Organization;
@@ -47,6 +48,11 @@ pub async fn try_load(
     options: &ImportOptions,
 ) -> Result<ImportSummary, import::Error> {
     import::load(&organization.stack.databases, organization.id, files, options).await
+}
+
+pub async fn export(organization: &Organization, format: ExportFormat, output: PathBuf) -> ExportSummary {
+    let options = ExportOptions { format, output, progress: false };
+    export::write_files(&organization.stack.databases, organization.id, &options).await.unwrap()
 }
 
 /// The line and the reason of each refused row.

@@ -27,7 +27,6 @@ pub struct ExportedAccount {
     pub subject_id: i64,
     pub platform: Platform,
     pub username: String,
-    pub added_at: DateTime<Utc>,
     pub total_post_count: i64,
     pub category: Option<String>,
     pub creator: Option<String>,
@@ -47,9 +46,7 @@ pub struct ExportedVideo {
     pub external_id: Option<String>,
     pub account_id: Option<Uuid>,
     pub is_tracked: bool,
-    pub added_at: DateTime<Utc>,
     pub tracked_at: Option<DateTime<Utc>>,
-    pub observed_at: Option<DateTime<Utc>>,
     #[sqlx(flatten)]
     pub latest: VideoLatest,
 }
@@ -70,7 +67,7 @@ pub async fn fetch_accounts(
 ) -> Result<Vec<ExportedAccount>, Error> {
     static SELECT: LazyLock<String> = LazyLock::new(|| {
         format!(
-            "select a.id, a.internal_id, a.platform, a.username, a.added_at, a.total_post_count, a.category,
+            "select a.id, a.internal_id, a.platform, a.username, a.total_post_count, a.category,
                 c.name as creator, {}, a.observed_at, a.known_at,
                 not a.holds_username and exists (
                     select from accounts o where o.organization_id = $1 and o.platform = a.platform
@@ -100,7 +97,7 @@ fn exported_columns(table: &str, counters: &[&'static str], fields: &[Field]) ->
 
 fn select_videos(condition_and_order: &str) -> String {
     format!(
-        "select v.id, v.internal_id, v.subject_id, v.platform, v.external_id, v.account_id, v.is_tracked, v.added_at,
+        "select v.id, v.internal_id, v.subject_id, v.platform, v.external_id, v.account_id, v.is_tracked,
                 v.tracked_at, v.observed_at, v.known_at, {}
          from videos v where {condition_and_order}",
         exported_columns("v", &Counters::NAMES, VideoFields::LIST)
