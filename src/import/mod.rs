@@ -16,6 +16,7 @@ mod reader;
 mod report;
 mod row;
 mod row_buffer;
+mod time;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -16,6 +16,9 @@ pub struct InputRow<'a> {
     pub row: Result<RawRow<'a>, String>,
 }
 
+/// Floats up to this are exact integers.
+pub const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
+
 /// Receives the rows of a file; an error ends the import.
 pub type RowSink<'s> = dyn FnMut(InputRow<'_>) -> Result<(), Error> + 's;
 
@@ -39,6 +42,18 @@ impl<'a> RawValue<'a> {
     pub fn text(text: impl Into<Cow<'a, str>>) -> Self {
         let text = text.into();
         if text.is_empty() { RawValue::Unknown } else { RawValue::Text(text) }
+    }
+
+    /// Returns a number that is an integer.
+    pub fn to_integer(&self) -> Option<i64> {
+        match self {
+            RawValue::Integer(number) => Some(*number),
+            RawValue::Unsigned(number) => i64::try_from(*number).ok(),
+            RawValue::Decimal(number) if number.fract() == 0.0 && number.abs() <= MAX_EXACT_INTEGER => {
+                Some(*number as i64)
+            }
+            _ => None,
+        }
     }
 
     /// Returns the value as text, whatever its type.

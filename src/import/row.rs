@@ -1,17 +1,18 @@
 //! Parses and validates the rows of files.
 
-use chrono::{DateTime, NaiveDate, NaiveTime, SubsecRound, TimeDelta, Utc};
+use chrono::{DateTime, NaiveDate, SubsecRound, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::column::Column;
-use super::raw_row::{RawRow, RawValue};
+use super::raw_row::{MAX_EXACT_INTEGER, RawRow, RawValue};
+use super::time::{from_unix, parse_time};
 use crate::model::counters::{Counters, ProfileCounters};
 use crate::model::field::FieldReader;
 use crate::model::identifier::Username;
 use crate::model::limits::{MAX_CATEGORY_CHARS, MAX_NAME_CHARS};
 use crate::model::observed::{AccountFields, VideoFields};
-use crate::model::period::{is_storable_day, parse_day};
+use crate::model::period::is_storable_day;
 use crate::model::platform::{Platform, UnknownPlatform};
 
 /// A valid row.
@@ -71,7 +72,8 @@ pub struct ObservationTimes {
 impl ObservationTimes {
     fn check(self, observed_at: DateTime<Utc>) -> Result<(), InvalidValue> {
         if observed_at > self.now + TimeDelta::days(1) {
-            return Err(invalid(Column::OBSERVED_AT, "is in the future"));
+            let reason = format!("is in the future: it is {} now", self.now.format("%FT%TZ"));
+            return Err(invalid(Column::OBSERVED_AT, reason));
         }
         match self.history_since {
             Some(since) if observed_at.date_naive() < since => {
@@ -155,9 +157,11 @@ field_readers! {
     Value, |_raw, _column| Ok(None);
 }
 
-/// Floats below this are exact integers.
-const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 const MAX_EXTERNAL_ID_CHARS: usize = 64;
+const LOST_DIGITS: &str = "is a decimal number, which has lost digits of the id: export the column as text";
+const INVALID_EXTERNAL_ID: &str = "must have at most 64 letters, digits and underscores: spreadsheets shorten long ids unless the column is text";
+const INVALID_TIME: &str = "must be a date (2026-12-31), a date and time (2026-12-31T14:51:26Z; without a zone it is \
+    UTC), or Unix seconds (10 digits) or milliseconds (13 digits)";
 
 impl RawRow<'_> {
     fn external_id(&mut self) -> Result<String, InvalidValue> {
@@ -165,16 +169,12 @@ impl RawRow<'_> {
         if let RawValue::Decimal(number) = self.get(column)
             && number.abs() >= MAX_EXACT_INTEGER
         {
-            return Err(invalid(column, "is a decimal number, which has lost digits of the id"));
+            return Err(invalid(column, LOST_DIGITS));
         }
         let id = self.required(column)?;
         let is_valid = id.len() <= MAX_EXTERNAL_ID_CHARS
             && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        if is_valid {
-            Ok(id)
-        } else {
-            Err(invalid(column, "must have at most 64 letters, digits and underscores"))
-        }
+        if is_valid { Ok(id) } else { Err(invalid(column, INVALID_EXTERNAL_ID)) }
     }
 
     fn has_counters(&self) -> bool {
@@ -193,7 +193,9 @@ impl RawRow<'_> {
     /// Reads a text. Postgres cannot store NUL characters.
     fn text(&mut self, column: Column) -> Result<Option<String>, InvalidValue> {
         match self.take(column).into_text() {
-            Ok(Some(text)) if text.contains('\0') => Err(invalid(column, "contains a NUL character")),
+            Ok(Some(text)) if text.contains('\0') => {
+                Err(invalid(column, "contains a NUL character: remove it"))
+            }
             Ok(text) => Ok(text.map(Into::into)),
             Err(reason) => Err(invalid(column, reason)),
         }
@@ -201,7 +203,7 @@ impl RawRow<'_> {
 
     fn required(&mut self, column: Column) -> Result<String, InvalidValue> {
         let text = self.trimmed(column)?;
-        text.ok_or_else(|| invalid(column, "is required"))
+        text.ok_or_else(|| invalid(column, "is required: it is empty or not a column"))
     }
 
     fn trimmed(&mut self, column: Column) -> Result<Option<String>, InvalidValue> {
@@ -221,22 +223,20 @@ impl RawRow<'_> {
         }
     }
 
-    /// Reads a time, or a date, which means its start.
+    /// Reads a time in any of the accepted forms.
     fn time(&self, column: Column) -> Result<Option<DateTime<Utc>>, InvalidValue> {
         let time = match self.get(column) {
             RawValue::Unknown => return Ok(None),
             RawValue::Invalid(reason) => return Err(invalid(column, *reason)),
             RawValue::Time(time) => Some(*time),
             RawValue::Text(text) => match text.trim() {
-                "" if column == Column::OBSERVED_AT => return Ok(None),
-                text => parse_day(text)
-                    .map(|day| day.and_time(NaiveTime::MIN).and_utc())
-                    .or_else(|| Some(DateTime::parse_from_rfc3339(text).ok()?.to_utc())),
+                "" => return Ok(None),
+                text => parse_time(text).or_else(|| from_unix(parse_integer(text)?)),
             },
-            _ => None,
+            value => value.to_integer().and_then(from_unix),
         };
         match time {
-            None => Err(invalid(column, "must be a date (YYYY-MM-DD) or an RFC 3339 time")),
+            None => Err(invalid(column, INVALID_TIME)),
             // The stores have microseconds.
             Some(time) if is_storable_day(time.date_naive()) => Ok(Some(time.trunc_subsecs(6))),
             Some(_) => Err(invalid(column, "must be between 1975 and 2144")),
@@ -247,21 +247,19 @@ impl RawRow<'_> {
         let number = match self.get(column) {
             RawValue::Unknown => return Ok(None),
             RawValue::Invalid(reason) => return Err(invalid(column, *reason)),
-            RawValue::Integer(number) => Some(*number),
-            RawValue::Unsigned(number) => i64::try_from(*number).ok(),
-            RawValue::Decimal(number) => {
-                (number.fract() == 0.0 && number.abs() <= MAX_EXACT_INTEGER).then_some(*number as i64)
-            }
             RawValue::Text(text) => match text.trim() {
                 "" => return Ok(None),
-                text => text.parse().ok().or_else(|| parse_decimal_integer(text)),
+                text => parse_integer(text),
             },
-            RawValue::Boolean(_) | RawValue::Time(_) => None,
+            value => value.to_integer(),
         };
         match number {
             Some(number) if (0..=Counters::MAX_VALUE).contains(&number) => Ok(Some(number)),
-            Some(..0) => Err(invalid(column, "must not be negative")),
-            _ => Err(invalid(column, format!("must be an integer of at most {}", Counters::MAX_VALUE))),
+            Some(..0) => Err(invalid(column, "must not be negative: leave it empty if it is unknown")),
+            _ => Err(invalid(
+                column,
+                format!("must be an integer of at most {}, written as 1234567", Counters::MAX_VALUE),
+            )),
         }
     }
 
@@ -277,7 +275,7 @@ impl RawRow<'_> {
         };
         match seconds {
             Some(seconds) if seconds.is_finite() && seconds >= 0.0 => Ok(Some(seconds)),
-            _ => Err(invalid(column, "must be a number of seconds")),
+            _ => Err(invalid(column, "must be a number of seconds, written as 12.5")),
         }
     }
 
@@ -291,11 +289,9 @@ impl RawRow<'_> {
     }
 }
 
-/// Parses an integer written as a decimal, such as `12.0`: some programs write those in columns with missing values.
-fn parse_decimal_integer(text: &str) -> Option<i64> {
-    let (integer, zeros) = text.split_once('.')?;
-    let is_integer = !zeros.is_empty() && zeros.bytes().all(|digit| digit == b'0');
-    if is_integer { integer.parse().ok() } else { None }
+/// Parses an integer, also if it is written as `12.0` or `1.2e+01`, as some programs do.
+fn parse_integer(text: &str) -> Option<i64> {
+    text.parse().ok().or_else(|| RawValue::Decimal(text.parse().ok()?).to_integer())
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod exporting;
 mod files;
+mod foreign;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod large;
