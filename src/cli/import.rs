@@ -14,8 +14,9 @@ use crate::worker::relay;
 
 /// Load history from files into an organization
 ///
-/// Reads CSV with a header, JSON Lines or Parquet. Rows with external_id are videos, others accounts. Ends when all endpoints
-/// show the data. Repeating it changes nothing.
+/// Reads CSV with a header, JSON Lines (both also as .gz or .zst) or Parquet. Rows with external_id are videos, others
+/// accounts. Times are dates, dates with a time (2026-12-31 14:51:26+07:00; without a zone UTC), or Unix seconds or
+/// milliseconds. Ends when all endpoints show the data. Repeating it changes nothing.
 #[derive(Debug, clap::Args)]
 pub(super) struct ImportArgs {
     /// Organization to load into
@@ -30,6 +31,11 @@ pub(super) struct ImportArgs {
     /// File for rejected rows; default: FILE.refused.jsonl beside the first file
     #[arg(long, env = "TIDEMARK_IMPORT_REPORT", value_name = "PATH")]
     report: Option<PathBuf>,
+    /// Name of a column in the files, and the column that it is; several are separated by commas
+    ///
+    /// For example: --map "Post ID=external_id,views=view_count"
+    #[arg(long, env = "TIDEMARK_IMPORT_MAP", value_name = "THEIRS=OURS", value_delimiter = ',')]
+    map: Vec<import::ColumnMapping>,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -40,8 +46,12 @@ const COLUMNS: [&str; 6] = ["rows_read", "accounts", "videos", "snapshots_writte
 
 pub(super) async fn run(args: ImportArgs) -> Result<ExitCode, CommandError> {
     let databases = Databases::connect(&args.stores)?;
-    let options =
-        import::ImportOptions { track: args.track, report: args.report, progress: output::shows_progress() };
+    let options = import::ImportOptions {
+        track: args.track,
+        report: args.report,
+        mappings: args.map,
+        progress: output::shows_progress(),
+    };
     let database_url = args.stores.postgres.database_url.reveal();
     let task = import::load(&databases, args.org, args.files, &options);
     let summary = relay::run_during(&databases, database_url, task).await?;

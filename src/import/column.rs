@@ -87,9 +87,10 @@ impl Column {
         NAMES.iter().position(|column| *column == name && !name.is_empty()).map(Column)
     }
 
-    /// Returns the column of a header field, in any case and with or without a byte order mark.
-    pub fn from_header(name: &str) -> Option<Self> {
-        Column::from_name(&name.trim_start_matches('\u{feff}').trim().to_ascii_lowercase())
+    /// Returns all names, for messages.
+    pub fn list_names() -> String {
+        let is_listed = |n: &usize| Column::from_name(NAMES[*n]) == Some(Column(*n));
+        (0..COLUMN_COUNT).filter(is_listed).map(|n| NAMES[n]).collect::<Vec<_>>().join(", ")
     }
 
     pub const fn name(self) -> &'static str {

@@ -6,8 +6,11 @@
 
 mod batch;
 mod column;
+mod column_names;
+mod compression;
 mod error;
 mod id_set;
+mod input_file;
 mod loader;
 mod parquet;
 mod partitioned_spill;
@@ -26,8 +29,9 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
+use self::column_names::ColumnNames;
+use self::input_file::InputSize;
 use self::loader::Loader;
-use self::reader::InputSize;
 use self::report::RejectionReport;
 use self::row::{ObservationTimes, Row};
 use self::row_buffer::RowBuffer;
@@ -35,6 +39,7 @@ use crate::app::Databases;
 use crate::store::outbox::visibility;
 use crate::store::records::organizations;
 
+pub use self::column_names::ColumnMapping;
 pub use self::error::Error;
 
 #[derive(Debug, Clone, Default)]
@@ -43,6 +48,8 @@ pub struct ImportOptions {
     pub track: bool,
     /// The report of rejected rows; by default next to the first file.
     pub report: Option<PathBuf>,
+    /// Foreign names of columns.
+    pub mappings: Vec<ColumnMapping>,
     /// Whether to show a progress bar on standard error.
     pub progress: bool,
 }
@@ -66,13 +73,14 @@ pub async fn load(
     options: &ImportOptions,
 ) -> Result<ImportSummary, Error> {
     let history_since = organizations::fetch_history_since(&databases.pg, organization).await?;
-    let size = reader::check_files(&files)?;
+    let names = ColumnNames::new(&options.mappings)?;
+    let size = input_file::check_files(&files)?;
     let report = RejectionReport::new(report_path(options, &files), &files)?;
     let bar = progress_bar(options.progress, size.bytes);
     let now = databases.clock.now().await;
     let reading = {
         let (bar, times) = (bar.clone(), ObservationTimes { history_since, now });
-        tokio::task::spawn_blocking(move || read_files(&files, size, times, report, &bar))
+        tokio::task::spawn_blocking(move || read_files(&files, &names, size, times, report, &bar))
     };
     let Input { rows, rows_read, report } = reading.await.map_err(|_| Error::Interrupted)??;
 
@@ -120,6 +128,7 @@ struct Input {
 /// Reads all files. A damaged file fails the import before anything is saved.
 fn read_files(
     files: &[PathBuf],
+    names: &ColumnNames,
     size: InputSize,
     times: ObservationTimes,
     mut report: RejectionReport,
@@ -127,7 +136,7 @@ fn read_files(
 ) -> Result<Input, Error> {
     let (mut rows, mut rows_read) = (RowBuffer::new(size.rows), 0_u64);
     for path in files {
-        reader::read_rows(path, bar, &mut |input| {
+        reader::read_rows(path, names, bar, &mut |input| {
             rows_read += 1;
             let row = input.row.and_then(|raw| Row::parse(raw, times).map_err(|invalid| invalid.to_string()));
             match row {
@@ -135,6 +144,9 @@ fn read_files(
                 Err(reason) => report.add(path, input.line, &reason),
             }
         })?;
+    }
+    if rows_read > 0 {
+        names.check_all_found()?;
     }
     Ok(Input { rows, rows_read, report })
 }

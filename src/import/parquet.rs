@@ -16,6 +16,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 
 use super::column::Column;
+use super::column_names::ColumnNames;
 use super::error::Error;
 use super::raw_row::{InputRow, RawRow, RawValue, RowSink};
 
@@ -40,9 +41,14 @@ fn open(path: &Path) -> Result<SerializedFileReader<File>, Error> {
 }
 
 /// Passes each row of a file to `consume`. The line number is the number of the row.
-pub fn read_rows(path: &Path, bar: &ProgressBar, consume: &mut RowSink<'_>) -> Result<(), Error> {
+pub fn read_rows(
+    path: &Path,
+    names: &ColumnNames,
+    bar: &ProgressBar,
+    consume: &mut RowSink<'_>,
+) -> Result<(), Error> {
     let reader = open(path)?;
-    let columns = find_columns(path, &reader)?;
+    let columns = find_columns(path, names, &reader)?;
     let failed = |error| Error::parquet(path, error);
     let mut line = 0;
     for group in 0..reader.num_row_groups() {
@@ -80,21 +86,23 @@ pub fn read_rows(path: &Path, bar: &ProgressBar, consume: &mut RowSink<'_>) -> R
 }
 
 /// Returns the known columns of a file, each with its number in the schema.
-fn find_columns(path: &Path, reader: &SerializedFileReader<File>) -> Result<Vec<(usize, Column)>, Error> {
+fn find_columns(
+    path: &Path,
+    names: &ColumnNames,
+    reader: &SerializedFileReader<File>,
+) -> Result<Vec<(usize, Column)>, Error> {
     let schema = reader.metadata().file_metadata().schema_descr();
-    let mut columns = Vec::new();
+    let columns = names.find_all(path, schema.root_schema().get_fields().iter().map(|field| field.name()))?;
+    let mut leaves = Vec::new();
     for (leaf, descriptor) in schema.columns().iter().enumerate() {
-        let Some(column) = Column::from_header(schema.get_column_root(leaf).name()) else { continue };
+        let Some(column) = columns[schema.get_column_root_idx(leaf)] else { continue };
         if descriptor.path().parts().len() > 1 || descriptor.max_rep_level() > 0 {
             let nested = format!("the column {} is nested: it must have single values", column.name());
             return Err(Error::parquet(path, ParquetError::General(nested)));
         }
-        columns.push((leaf, column));
+        leaves.push((leaf, column));
     }
-    if !columns.iter().any(|(_, column)| *column == Column::PLATFORM) {
-        return Err(Error::Header(path.to_owned()));
-    }
-    Ok(columns)
+    Ok(leaves)
 }
 
 /// How to interpret the numbers or bytes of a column.

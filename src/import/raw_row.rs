@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::fmt;
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use serde::de::{self, IgnoredAny, MapAccess, Visitor};
+use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::column::{COLUMN_COUNT, Column};
+use super::column_names::{ColumnNames, FoundColumn};
 use super::error::Error;
 
 /// A row of a file with its line number, or why the line is not a row.
@@ -82,6 +83,14 @@ impl Default for RawRow<'_> {
 }
 
 impl<'a> RawRow<'a> {
+    /// Reads a JSON object with a field per column.
+    pub fn from_json(json: &'a [u8], names: &ColumnNames) -> serde_json::Result<Self> {
+        let mut deserializer = serde_json::Deserializer::from_slice(json);
+        let row = RowSeed(names).deserialize(&mut deserializer)?;
+        deserializer.end()?;
+        Ok(row)
+    }
+
     pub fn set(&mut self, column: Column, value: RawValue<'a>) {
         self.0[column.index()] = value;
     }
@@ -141,32 +150,38 @@ impl<'de> Deserialize<'de> for RawValue<'de> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for RawRow<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct RowVisitor;
-        impl<'de> Visitor<'de> for RowVisitor {
-            type Value = RawRow<'de>;
+/// Deserializes a row from an object whose fields have these names.
+struct RowSeed<'n>(&'n ColumnNames);
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object with a field per column")
-            }
+impl<'de> DeserializeSeed<'de> for RowSeed<'_> {
+    type Value = RawRow<'de>;
 
-            fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
-                let mut row = RawRow::default();
-                while let Some(FieldName(name)) = fields.next_key()? {
-                    match Column::from_name(&name) {
-                        Some(column) => {
-                            let value = fields
-                                .next_value()
-                                .map_err(|error| de::Error::custom(format!("{}: {error}", column.name())))?;
-                            row.set(column, value);
-                        }
-                        None => _ = fields.next_value::<IgnoredAny>()?,
-                    }
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for RowSeed<'_> {
+    type Value = RawRow<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with a field per column")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
+        let (mut row, mut mapped) = (RawRow::default(), Vec::new());
+        while let Some(FieldName(name)) = fields.next_key()? {
+            match self.0.find(&name) {
+                Some(FoundColumn { column, is_mapped }) if is_mapped || !mapped.contains(&column) => {
+                    let value = fields
+                        .next_value()
+                        .map_err(|error| de::Error::custom(format!("{}: {error}", column.name())))?;
+                    row.set(column, value);
+                    mapped.extend(is_mapped.then_some(column));
                 }
-                Ok(row)
+                _ => _ = fields.next_value::<IgnoredAny>()?,
             }
         }
-        deserializer.deserialize_map(RowVisitor)
+        Ok(row)
     }
 }

@@ -1,31 +1,25 @@
-//! Detects the format of files, and reads CSV and JSON Lines as streams of rows.
+//! Reads the rows of files as streams.
 
 use std::cell::Cell;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::io::{self, BufRead, Read};
+use std::path::Path;
 use std::rc::Rc;
 
 use indicatif::ProgressBar;
 
 use super::column::Column;
+use super::column_names::ColumnNames;
 use super::error::Error;
+use super::input_file::{self, InputFile, TextFormat};
 use super::parquet;
 use super::raw_row::{InputRow, RawRow, RawValue, RowSink};
 
 /// Bytes of a row: more than any valid row has, yet little memory if a quote is left open.
 const MAX_ROW_BYTES: usize = 128 << 10;
-/// Bytes of the shortest expected row.
-const MIN_ROW_BYTES: u64 = 64;
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// The size of all files.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct InputSize {
-    pub bytes: u64,
-    /// An upper bound, unless rows are unusually short.
-    pub rows: u64,
-}
+/// Separators of CSV fields; spreadsheets of some countries write semicolons.
+const SEPARATORS: [u8; 3] = [b'\t', b';', b','];
+/// How ClickHouse and MySQL write an unknown value in CSV.
+const CSV_NULL: &[u8] = b"\\N";
 
 /// Fails when a record is too long, because a quote is never closed.
 struct RecordLimit<R> {
@@ -45,89 +39,46 @@ impl<R: Read> Read for RecordLimit<R> {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum InputFormat {
-    Csv,
-    JsonLines,
-    Parquet,
-}
-
-/// Detects a file's format by its first bytes, else by its extension.
-fn detect_format(path: &Path) -> Result<InputFormat, Error> {
-    let failed = |error| Error::file(path, error);
-    let mut file = File::open(path).map_err(failed)?;
-    if file.metadata().map_err(failed)?.is_dir() {
-        return Err(failed(io::ErrorKind::IsADirectory.into()));
-    }
-    let mut start = Vec::new();
-    file.by_ref().take(512).read_to_end(&mut start).map_err(failed)?;
-    if parquet::is_parquet(&start) {
-        return Ok(InputFormat::Parquet);
-    }
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    match extension.to_ascii_lowercase().as_str() {
-        "csv" => Ok(InputFormat::Csv),
-        "jsonl" | "ndjson" => Ok(InputFormat::JsonLines),
-        "parquet" | "pq" => Ok(InputFormat::Parquet),
-        _ if without_byte_order_mark(&start).trim_ascii_start().starts_with(b"{") => {
-            Ok(InputFormat::JsonLines)
-        }
-        _ => Err(Error::Format(path.to_owned())),
-    }
-}
-
-fn without_byte_order_mark(text: &[u8]) -> &[u8] {
-    text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)
-}
-
-/// Checks that every file can be opened and has a known format, and returns their size.
-pub fn check_files(files: &[PathBuf]) -> Result<InputSize, Error> {
-    let mut size = InputSize::default();
-    for path in files {
-        let failed = |error| Error::file(path, error);
-        let format = detect_format(path)?;
-        let bytes = path.metadata().map_err(failed)?.len();
-        size.bytes += bytes;
-        size.rows += match format {
-            InputFormat::Csv | InputFormat::JsonLines => bytes / MIN_ROW_BYTES,
-            InputFormat::Parquet => parquet::count_rows(path)?,
-        };
-    }
-    Ok(size)
-}
-
 /// Passes each row of a file to `consume`.
-pub fn read_rows(path: &Path, bar: &ProgressBar, consume: &mut RowSink<'_>) -> Result<(), Error> {
-    let format = detect_format(path)?;
-    if format == InputFormat::Parquet {
-        return parquet::read_rows(path, bar, consume);
-    }
-    let file = File::open(path).map_err(|error| Error::file(path, error))?;
-    let file = BufReader::with_capacity(1 << 18, bar.wrap_read(file));
-    match format {
-        InputFormat::Csv => read_csv(path, file, consume),
-        _ => read_json_lines(path, file, consume),
+pub fn read_rows(
+    path: &Path,
+    names: &ColumnNames,
+    bar: &ProgressBar,
+    consume: &mut RowSink<'_>,
+) -> Result<(), Error> {
+    match input_file::open(path, bar)? {
+        InputFile::Text { format: TextFormat::Csv, text, .. } => read_csv(path, text, names, consume),
+        InputFile::Text { format: TextFormat::JsonLines, text, .. } => {
+            read_json_lines(path, text, names, consume)
+        }
+        InputFile::Parquet => parquet::read_rows(path, names, bar, consume),
     }
 }
 
-fn read_csv(path: &Path, mut file: impl BufRead, consume: &mut RowSink<'_>) -> Result<(), Error> {
+fn read_csv(
+    path: &Path,
+    mut file: Box<dyn BufRead>,
+    names: &ColumnNames,
+    consume: &mut RowSink<'_>,
+) -> Result<(), Error> {
     let start = file.fill_buf().map_err(|error| Error::file(path, error))?;
+    let header_end = start.iter().position(|byte| matches!(byte, b'\r' | b'\n')).unwrap_or(start.len());
+    let (first_line, rest) = start.split_at(header_end);
     // With CRLF, the reader's position of a record is before the line feed, so line numbers are one too low.
-    let first_end = start.iter().position(|byte| *byte == b'\n');
-    let line_offset = u64::from(first_end.is_some_and(|end| end > 0 && start[end - 1] == b'\r'));
+    let line_offset = u64::from(rest.starts_with(b"\r\n"));
+    let separator = find_separator(first_line);
     let record_bytes = Rc::new(Cell::new(0));
     let limited = RecordLimit { inner: file, record_bytes: record_bytes.clone() };
-    let mut reader = csv::ReaderBuilder::new().flexible(true).buffer_capacity(1 << 16).from_reader(limited);
-    let csv_error = |error, after: u64| match record_bytes.get() > MAX_ROW_BYTES {
+    let mut builder = csv::ReaderBuilder::new();
+    builder.flexible(true).delimiter(separator).buffer_capacity(1 << 16);
+    let mut reader = builder.from_reader(limited);
+    let csv_error = |error: csv::Error, after: u64| match record_bytes.get() > MAX_ROW_BYTES {
         true => Error::RecordTooLong { path: path.to_owned(), after, max_bytes: MAX_ROW_BYTES },
-        false => Error::Csv(path.to_owned(), error),
+        false => Error::Line { path: path.to_owned(), after, error: error.into() },
     };
-    let header = reader.byte_headers().map_err(|error| csv_error(error, 0))?.clone();
-    let columns: Vec<Option<Column>> =
-        header.iter().map(|name| Column::from_header(&String::from_utf8_lossy(name))).collect();
-    if !columns.contains(&Some(Column::PLATFORM)) {
-        return Err(Error::Header(path.to_owned()));
-    }
+    let header = reader.byte_headers().map_err(|error| csv_error(error, 0))?;
+    let header: Vec<_> = header.iter().map(String::from_utf8_lossy).collect();
+    let columns = names.find_all(path, header.iter().map(AsRef::as_ref))?;
     let mut record = csv::ByteRecord::new();
     let mut line = 1;
     loop {
@@ -143,40 +94,72 @@ fn read_csv(path: &Path, mut file: impl BufRead, consume: &mut RowSink<'_>) -> R
     }
 }
 
+/// Returns the most frequent separator of the header; commas if there is none.
+fn find_separator(header: &[u8]) -> u8 {
+    let count = |separator: &u8| header.iter().filter(|byte| *byte == separator).count();
+    SEPARATORS.into_iter().max_by_key(count).unwrap_or(b',')
+}
+
 fn parse_csv_row<'a>(columns: &[Option<Column>], record: &'a csv::ByteRecord) -> Result<RawRow<'a>, String> {
     if record.len() != columns.len() {
-        return Err(format!("has {} fields, but the header has {}", record.len(), columns.len()));
+        let (fields, expected) = (record.len(), columns.len());
+        return Err(format!(
+            "has {fields} fields, but the header has {expected}: quote fields that contain the separator"
+        ));
     }
     let mut row = RawRow::default();
     for (column, field) in columns.iter().zip(record.iter()) {
         if let Some(column) = column
             && !field.is_empty()
+            && field != CSV_NULL
         {
-            let text = std::str::from_utf8(field).map_err(|_| format!("{}: is not UTF-8", column.name()))?;
+            let text = std::str::from_utf8(field)
+                .map_err(|_| format!("{}: is not UTF-8: save the file as UTF-8", column.name()))?;
             row.set(*column, RawValue::text(text));
         }
     }
     Ok(row)
 }
 
-fn read_json_lines(path: &Path, mut file: impl BufRead, consume: &mut RowSink<'_>) -> Result<(), Error> {
-    let failed = |error| Error::file(path, error);
+fn read_json_lines(
+    path: &Path,
+    mut file: Box<dyn BufRead>,
+    names: &ColumnNames,
+    consume: &mut RowSink<'_>,
+) -> Result<(), Error> {
     let mut text = Vec::new();
     for line in 1.. {
+        let failed = |error| Error::Line { path: path.to_owned(), after: line - 1, error };
         text.clear();
         if file.by_ref().take(MAX_ROW_BYTES as u64 + 1).read_until(b'\n', &mut text).map_err(failed)? == 0 {
             break;
         }
-        let json = if line == 1 { without_byte_order_mark(&text) } else { &text };
         let row = if text.len() > MAX_ROW_BYTES && !text.ends_with(b"\n") {
             file.skip_until(b'\n').map_err(failed)?;
-            Err(format!("has more than {MAX_ROW_BYTES} bytes"))
-        } else if json.trim_ascii().is_empty() {
+            Err(format!("has more than {MAX_ROW_BYTES} bytes: write one object per line"))
+        } else if text.trim_ascii().is_empty() {
             continue;
         } else {
-            serde_json::from_slice(json).map_err(|error| format!("is not a JSON object: {error}"))
+            RawRow::from_json(&text, names).map_err(|error| format!("is not a JSON object: {error}"))
         };
         consume(InputRow { line, row })?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn most_frequent_separator_of_the_header_is_found() {
+        for (header, separator) in [
+            ("platform", b','),
+            ("platform,username", b','),
+            ("platform;username;views, total", b';'),
+            ("platform\tusername", b'\t'),
+        ] {
+            assert_eq!(find_separator(header.as_bytes()), separator, "{header}");
+        }
+    }
 }

@@ -296,6 +296,7 @@ fn parse_integer(text: &str) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::column_names::ColumnNames;
     use super::*;
 
     fn times() -> ObservationTimes {
@@ -361,11 +362,10 @@ mod tests {
 
     #[test]
     fn json_values_may_be_numbers_and_booleans() {
-        let raw: RawRow<'_> = serde_json::from_str(
-            r#"{"platform":"instagram","username":"a","observed_at":"2026-03-01T10:00:00+07:00","is_verified":true,
-                "follower_count":12,"name":null,"unknown":{"x":1}}"#,
-        )
-        .unwrap();
+        let json = br#"{"platform":"instagram","username":"a","observed_at":"2026-03-01T10:00:00+07:00",
+            "is_verified":true,"followers":12,"name":null,"unknown":{"x":1}}"#;
+        let names = ColumnNames::new(&["followers=follower_count".parse().unwrap()]).unwrap();
+        let raw = RawRow::from_json(json, &names).unwrap();
         let Ok(Row::Account(account)) = Row::parse(raw, times()) else { panic!() };
         assert_eq!(account.fields, AccountFields { is_verified: Some(true), ..AccountFields::default() });
         assert_eq!(account.counters.follower_count, Some(12));

@@ -55,7 +55,7 @@ async fn empty_files_load_nothing_and_damaged_rows_are_refused() {
     let file = InputFile::create("latin.csv", text);
     let summary = load(&organization, &file.path).await;
     assert_eq!((summary.videos, summary.refused), (1, 1));
-    assert_eq!(refused_rows(&summary), [(2, "description: is not UTF-8".to_owned())]);
+    assert_eq!(refused_rows(&summary), [(2, "description: is not UTF-8: save the file as UTF-8".to_owned())]);
 
     let nested = ROW.replace("12}", "{\"n\":12}}");
     let lossy = ROW.replace("\"1\"", "7.507934733892865e18");

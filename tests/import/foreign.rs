@@ -1,9 +1,10 @@
-//! Files as other programs write them.
+//! Files as other programs write them: their times, numbers, separators, encodings and column names.
 
 use serde_json::Value;
+use tidemark::import::{self, ImportOptions};
 
 use crate::harness::{Organization, Stack};
-use crate::setup::{InputFile, load, refused_rows};
+use crate::setup::{InputFile, load, load_with, refused_rows, try_load};
 
 /// The creation times of all videos, by platform id.
 async fn create_times(organization: &Organization) -> Vec<(String, Value)> {
@@ -65,4 +66,105 @@ async fn times_of_other_programs_are_accepted() {
         create_times(&organization).await,
         expected.map(|(id, time)| (id.to_owned(), Value::from(time)))
     );
+}
+
+#[tokio::test]
+async fn mapped_columns_are_read_in_every_format() {
+    let stack = Stack::shared();
+    let mappings =
+        ["Network=platform", "handle=username", "Post ID=external_id", "day=observed_at", "views=view_count"];
+    let mappings: Vec<_> = mappings.iter().map(|mapping| mapping.parse().unwrap()).collect();
+    let options = ImportOptions { mappings, ..ImportOptions::default() };
+    for (name, text) in [
+        (
+            "history.csv",
+            "network,Handle,\"Post ID\",day,view_count,Views,external_id\ntiktok,ann,1,2026-01-10,99,12,x y\n",
+        ),
+        (
+            "history.jsonl",
+            "{\"Network\":\"tiktok\",\"handle\":\"ann\",\"Post ID\":1,\"day\":\"2026-01-10\",\"views\":12,\"view_count\":99}\n",
+        ),
+    ] {
+        let organization = stack.organization().await;
+        let file = InputFile::create(name, text);
+        assert_eq!(load_with(&organization, &file.path, &options).await.refused, 0, "{name}");
+        let videos = organization.get("/account-videos").await.ok(200);
+        assert_eq!(
+            (videos.text("/data/0/external_id"), videos.integer("/data/0/view_count")),
+            ("1", 12),
+            "{name}"
+        );
+        let mut misspelt = options.clone();
+        misspelt.mappings.push("lkes=like_count".parse().unwrap());
+        let loaded = try_load(&organization, vec![file.path.clone()], &misspelt).await;
+        assert!(matches!(loaded, Err(import::Error::MappedColumnMissing(_))), "{name}: {loaded:?}");
+    }
+    let organization = stack.organization().await;
+    let run = |mapping: &str| {
+        let file = InputFile::create("history.csv", "network,username,observed_at\ntiktok,ann,2026-01-10\n");
+        let mut command = organization.stack.connection.command();
+        command.args(["import", "--org", &organization.id.to_string(), "--json", "--map", mapping]);
+        command.arg(&file.path).output().unwrap()
+    };
+    assert!(run("network=platform,username=username").status.success());
+    let unknown = run("network=platfrom");
+    assert_eq!(unknown.status.code(), Some(2));
+    let message = String::from_utf8_lossy(&unknown.stderr).into_owned();
+    assert!(message.contains("no column `platfrom`") && message.contains("saved_count"), "{message}");
+    assert_eq!(run("network=platform,network=username").status.code(), Some(1));
+}
+
+#[tokio::test]
+async fn files_of_spreadsheets_are_read_or_refused_in_words() {
+    let stack = Stack::shared();
+    let header = "platform,username,external_id,observed_at,view_count,description";
+    let row = "tiktok,ann,1,2026-01-10,12,\\N";
+    let csv = format!("{header}\n{row}\n");
+    let utf_16: Vec<u8> = format!("\u{feff}{csv}").encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for (name, text) in [
+        ("semicolons.csv", csv.replace(',', ";")),
+        ("tabs.tsv", csv.replace(',', "\t")),
+        ("exponent.csv", csv.replace(",12,", ",1.2e+01,")),
+    ] {
+        let organization = stack.organization().await;
+        assert_eq!(load(&organization, &InputFile::create(name, text).path).await.refused, 0, "{name}");
+        let videos = organization.get("/account-videos").await.ok(200);
+        assert_eq!(videos.integer("/data/0/view_count"), 12, "{name}");
+        assert_eq!(videos.at("/data/0/description"), &Value::Null, "{name}");
+    }
+    let organization = stack.organization().await;
+    for (name, text, expected) in [
+        ("unicode.csv", utf_16, "is UTF-16"),
+        ("book.xlsx", b"PK\x03\x04\x14\0".to_vec(), "CSV UTF-8"),
+        ("book.csv", b"PK\x03\x04\x14\0".to_vec(), "CSV UTF-8"),
+        ("book.xls", b"\xd0\xcf\x11\xe0\xa1\xb1".to_vec(), "CSV UTF-8"),
+        ("empty.csv", Vec::new(), "needs a header"),
+        ("twice.csv", format!("{header},Username\n{row},bob\n").into(), "two columns `username`"),
+        ("none.csv", format!("{row}\n").into(), "no column `platform`"),
+    ] {
+        let file = InputFile::create(name, text);
+        let error =
+            try_load(&organization, vec![file.path.clone()], &ImportOptions::default()).await.unwrap_err();
+        assert!(error.to_string().contains(expected) && error.to_string().contains(name), "{name}: {error}");
+    }
+    let folder = InputFile::create("folder.csv", "").folder;
+    let loaded = try_load(&organization, vec![folder.path().to_owned()], &ImportOptions::default()).await;
+    assert!(matches!(loaded, Err(import::Error::NotAFile(_))), "{loaded:?}");
+
+    let numbers = InputFile::create(
+        "numbers.csv",
+        format!(
+            "{header}\ntiktok,ann,1,2026-01-10,\"1,234\",\ntiktok,ann,7.50793e+18,2026-01-10,1.5,\ntiktok,ann,2,2026-01-10,-1,\n"
+        ),
+    );
+    let reasons = refused_rows(&load(&organization, &numbers.path).await);
+    let expected = [
+        (2, "view_count", "written as 1234567"),
+        (3, "external_id", "the column is text"),
+        (4, "view_count", "empty"),
+    ];
+    for ((line, reason), (expected_line, column, advice)) in reasons.iter().zip(expected) {
+        assert_eq!((*line, reason.split(':').next()), (expected_line, Some(column)), "{reason}");
+        assert!(reason.contains(advice), "{reason}");
+    }
 }

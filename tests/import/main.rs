@@ -1,5 +1,6 @@
 //! Imports and exports: accepted rows and file formats, the resulting figures, and export round trips.
 
+mod compressed;
 mod exporting;
 mod files;
 mod foreign;

@@ -101,7 +101,8 @@ async fn load_history(
         move || write_history(&population, &history, &folder).map(|summary| summary.files)
     })
     .await??;
-    let options = import::ImportOptions { track: true, report: None, progress: shows_progress() };
+    let progress = shows_progress();
+    let options = import::ImportOptions { track: true, progress, ..import::ImportOptions::default() };
     let summary = import::load(databases, organization, files, &options).await?;
     if summary.refused > 0 {
         let report = summary.report_file.unwrap_or_default();
