@@ -1,11 +1,16 @@
 //! Limits of ClickHouse queries: settings, request ids, cancellation by the client, and fair permits.
 
+use std::cell::Cell;
+
 use chrono::{Days, NaiveDate};
 use tidemark::app::Settings;
 use tidemark::store::records::keys::NewKey;
 use tidemark::store::records::organizations::OrganizationChange;
 
-use crate::harness::{Organization, ProxiedApi, Stack, WAIT_TIMEOUT, send, wait_until};
+use super::model::History;
+use crate::harness::{
+    Organization, ProxiedApi, Stack, WAIT_TIMEOUT, query_seconds, send, slow_reads, wait_until,
+};
 
 /// An organization without a noticeable rate limit.
 async fn unlimited_organization() -> Organization {
@@ -42,18 +47,36 @@ async fn every_query_has_limits_and_the_request_id() {
     }
 }
 
+/// Without the cancellation, the query runs until its time limit of 4 s.
 #[tokio::test]
 async fn query_is_cancelled_when_the_client_disconnects() {
-    let process = ProxiedApi::start(Settings::default()).await;
-    let organization = process.client_for(&unlimited_organization().await);
-    process.clickhouse.hold();
-    let pending = tokio::spawn(async move { organization.get("/overview").await });
-    wait_until("both queries are sent", async || (process.clickhouse.request_count() == 2).then_some(()))
-        .await;
-    assert_eq!(process.app.history.load(), (2, 0));
+    let organization = unlimited_organization().await;
+    let stack = &organization.stack;
+    let mut history = History::default();
+    let now = stack.databases.clock.now().await;
+    let video = history.video("tiktok", None, true, None);
+    (0..10).for_each(|days| history.observe(video, now - Days::new(days), [Some(5); 9]));
+    let (id, _) = history.load(&organization).await.videos[0];
+
+    let slow = slow_reads(stack.clickhouse(), "video_snapshots");
+    let api = ProxiedApi::start_with(Settings::default(), |databases| databases.clickhouse = slow).await;
+    let path = format!("/videos/{id}/analytics");
+    let client = api.client_for(&organization);
+    let request = client.request(reqwest::Method::GET, &path).header("x-request-id", id.to_string());
+    let pending = tokio::spawn(send(request));
+    let seconds = || query_seconds(stack.clickhouse(), id);
+    wait_until("the query runs", seconds).await;
+    assert_eq!(api.app.history.load(), (1, 0));
     pending.abort();
-    process.clickhouse.wait_aborted(2).await;
-    assert_eq!(process.app.history.load(), (0, 0));
+    let last_seen = Cell::new(0.0);
+    wait_until("the query ends", async || {
+        let Some(seconds) = seconds().await else { return Some(()) };
+        last_seen.set(seconds);
+        None
+    })
+    .await;
+    assert!(last_seen.get() < 3.0, "the query ran for {} s", last_seen.get());
+    assert_eq!(api.app.history.load(), (0, 0));
 }
 
 /// Two organizations share one permit; one of them sends many requests.

@@ -82,11 +82,15 @@ impl ProxiedApi {
     }
 
     pub async fn start_at(clock: Clock, settings: Settings) -> Self {
+        ProxiedApi::start_with(settings, |databases| databases.clock = clock).await
+    }
+
+    pub async fn start_with(settings: Settings, configure: impl FnOnce(&mut Databases)) -> Self {
         let mut connection = Stack::shared().connection;
         let clickhouse = ClickhouseProxy::start(&connection.clickhouse_url).await;
         connection.clickhouse_url.clone_from(&clickhouse.url);
         let mut stack = Stack::connect(connection);
-        stack.databases.clock = clock;
+        configure(&mut stack.databases);
         let (app, _index) = app(&stack, settings);
         stack.connection.base_url = format!("{}/v2", serve(&app).await);
         ProxiedApi { app, clickhouse, stack, _index }

@@ -36,6 +36,7 @@ pub mod population;
 mod process;
 mod proxy;
 mod response;
+mod slow_reads;
 mod stack;
 
 use std::future::Future;
@@ -49,6 +50,7 @@ pub use organization::{Organization, create_organization};
 pub use process::{Process, command, processes_in};
 pub use proxy::{ClickhouseProxy, TcpProxy};
 pub use response::{Response, http_client, send};
+pub use slow_reads::{query_seconds, slow_reads};
 pub use stack::{Connection, SandboxAccount, Stack};
 
 /// How long a test waits for anything.

@@ -6,7 +6,6 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-use super::WAIT_TIMEOUT;
 
 /// A proxy whose connections can fall silent or be closed.
 pub struct TcpProxy {
@@ -77,7 +76,6 @@ pub struct ClickhouseProxy {
     open: Arc<watch::Sender<bool>>,
     breakpoint: Arc<Mutex<Option<&'static str>>>,
     held: Arc<watch::Sender<usize>>,
-    aborted: Arc<watch::Sender<usize>>,
     replacement: Arc<Mutex<Option<(&'static str, &'static str)>>>,
 }
 
@@ -90,7 +88,6 @@ impl ClickhouseProxy {
             open: Arc::new(watch::Sender::new(true)),
             breakpoint: Arc::default(),
             held: Arc::default(),
-            aborted: Arc::default(),
             replacement: Arc::default(),
         };
         let server = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
@@ -139,13 +136,6 @@ impl ClickhouseProxy {
         held.wait_for(|held| *held >= responses).await.unwrap();
     }
 
-    /// Waits until the client has closed this many connections whose response was held back.
-    pub async fn wait_aborted(&self, connections: usize) {
-        let mut aborted = self.aborted.subscribe();
-        let wait = aborted.wait_for(|aborted| *aborted >= connections);
-        tokio::time::timeout(WAIT_TIMEOUT, wait).await.unwrap().unwrap();
-    }
-
     async fn forward(self, client: TcpStream, server: TcpStream) {
         let (mut from_client, mut to_client) = client.into_split();
         let (mut from_server, mut to_server) = server.into_split();
@@ -188,9 +178,7 @@ impl ClickhouseProxy {
             }
         };
         tokio::select! {
-            () = requests => if !*self.open.borrow() {
-                self.aborted.send_modify(|aborted| *aborted += 1);
-            },
+            () = requests => {}
             () = responses => {}
         }
     }

@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 use tidemark::export::{self, ExportFormat};
 use tidemark::import::ImportOptions;
 use tidemark::store;
+use tidemark::store::records::exports;
 use uuid::Uuid;
 
-use crate::harness::{Organization, Stack};
+use crate::harness::{Organization, Stack, query_seconds, slow_reads, wait_until};
 use crate::setup::{InputFile, export, load, try_load};
 
 const WINDOW: &str = "start_date=2025-11-01&end_date=2026-03-31";
@@ -247,4 +248,24 @@ async fn command_reports_what_it_wrote() {
     assert_eq!(unknown.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("tidemark org list"));
     assert_eq!(run(&organization.id.to_string(), "xlsx").status.code(), Some(2));
+}
+
+#[tokio::test]
+async fn interrupted_export_cancels_its_query() {
+    let organization = Stack::shared().organization().await;
+    let id = organization.id;
+    let rows: Vec<_> =
+        (0..60).map(|n| format!("tiktok,ann,,2026-0{}-{},,,,,,,,{n},,,", 1 + n % 3, 10 + n / 3)).collect();
+    load(&organization, &InputFile::csv(&rows.iter().map(String::as_str).collect::<Vec<_>>()).path).await;
+    let account = "select internal_id from accounts where organization_id = $1";
+    let subject: i64 = sqlx::query_scalar(account).bind(id).fetch_one(organization.pg()).await.unwrap();
+    let clickhouse = organization.stack.clickhouse();
+    let slow = slow_reads(clickhouse, "account_snapshots").with_setting("log_comment", id.to_string());
+    let export =
+        tokio::spawn(async move { exports::fetch_account_snapshots(&slow, id, &[subject]).await.map(drop) });
+    wait_until("the query runs", || query_seconds(clickhouse, id)).await;
+    export.abort();
+    let cancelled = async || query_seconds(clickhouse, id).await.is_none().then_some(());
+    // Without the cancellation it runs for a minute.
+    wait_until("the query is cancelled", cancelled).await;
 }

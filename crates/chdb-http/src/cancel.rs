@@ -1,5 +1,4 @@
-//! Cancels the query of a disconnected client, which is found in `system.processes` by a comment at its end.
-//! Only reads are cancelled: an insert whose body has arrived completes.
+//! Cancels the read-only query of a disconnected client.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,9 +45,10 @@ pub(crate) struct KillOnDrop {
 }
 
 impl KillOnDrop {
-    /// Guards the query whose text ends with `marker`.
-    pub(crate) fn new(engine: Arc<Engine>, marker: String) -> (Self, Cancellation) {
-        let state = Arc::new(QueryState::default());
+    /// Guards the query with this marker, if it has one.
+    pub(crate) fn new(engine: Arc<Engine>, marker: Option<String>) -> (Self, Cancellation) {
+        let state = Arc::new(QueryState { done: AtomicBool::new(marker.is_none()), ..QueryState::default() });
+        let marker = marker.unwrap_or_default();
         (Self { engine, marker, state: Arc::clone(&state) }, Cancellation(state))
     }
 

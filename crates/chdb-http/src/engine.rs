@@ -14,21 +14,22 @@ use crate::ffi::{Api, Connection, set_time_zone_utc};
 /// The version of libchdb whose C interface this crate declares.
 pub const LIBCHDB_VERSION: &str = "26.7.3-stable.1";
 
-/// Options of every connection. An insert forms one block whatever its size, so that it is atomic; `system.processes` has the
-/// complete text, because a query is found by the marker at its end.
-const CONNECTION_OPTIONS: [&str; 7] = [
+/// Options of every connection. An insert forms one block whatever its size, so that it is atomic.
+const CONNECTION_OPTIONS: [&str; 6] = [
     "--implicit_select=0",
     "--allow_introspection_functions=0",
     "--max_insert_block_size=4294967296",
     "--min_insert_block_size_rows=4294967296",
     "--min_insert_block_size_bytes=4611686018427387904",
-    "--log_queries_cut_to_length=1000000000",
     "--async_insert=0",
 ];
 
 /// The only directory for `BACKUP … TO File('NAME')` and `RESTORE`, in the data directory.
 const BACKUP_DIRECTORY: &str = "backups";
 const MAX_SPARE_CONNECTIONS: usize = 2;
+/// Identifies a query in `system.processes`: a setting that has no effect without ClickHouse's own HTTP server. A comment would
+/// not do, because the text of a query with parameters is formatted anew.
+pub(crate) const MARKER_SETTING: &str = "http_response_headers";
 /// Time for a previous process to release the data directory.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -127,18 +128,17 @@ impl Engine {
         Connection::open(self.api, &self.arguments).ok_or_else(|| Exception::new(210, "NETWORK_ERROR", text))
     }
 
-    /// Cancels the queries whose text ends with the comment `marker`, without waiting.
+    /// Cancels the query with a marker, without waiting.
     pub(crate) fn kill(&self, marker: &str) -> Result<()> {
-        let inner = marker.trim_start_matches("/*").trim_end_matches("*/");
-        let sql =
-            format!("KILL QUERY WHERE endsWith(query, concat('/*', '{inner}', '*/')) ASYNC FORMAT Null");
+        let sql = format!(
+            "KILL QUERY WHERE position(Settings['{MARKER_SETTING}'], '{marker}') > 0 ASYNC FORMAT Null"
+        );
         self.connect()?.execute(&sql)
     }
 
     /// Cancels all reads, but no statement that changes data.
     pub(crate) fn kill_reads(&self) {
-        // Only reads end with a marker.
-        let sql = r"KILL QUERY WHERE match(query, '/[*][0-9a-f-]{36}[*]/$') ASYNC FORMAT Null";
+        let sql = "KILL QUERY WHERE query_kind = 'Select' ASYNC FORMAT Null";
         if let Err(exception) = self.connect().and_then(|mut connection| connection.execute(sql)) {
             tracing::warn!(code = exception.code, "cannot kill the running queries");
         }
@@ -180,6 +180,11 @@ fn lock(data: &Path) -> Result<File, EngineError> {
     file.set_len(0).and_then(|()| file.rewind()).map_err(failed)?;
     writeln!(file, "{}", std::process::id()).map_err(failed)?;
     Ok(file)
+}
+
+/// The value of [`MARKER_SETTING`] for a marker.
+pub(crate) fn marker_value(marker: &str) -> String {
+    format!("{{'query':'{marker}'}}")
 }
 
 /// The engine's configuration: inserts and merges are flushed to disk before they complete.

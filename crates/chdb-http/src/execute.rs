@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::access;
 use crate::cancel::Cancellation;
 use crate::credentials::Role;
-use crate::engine::Engine;
+use crate::engine::{Engine, MARKER_SETTING, marker_value};
 use crate::engine_types::{Counters, StatementClass};
 use crate::exception::{Exception, Result};
 use crate::ffi::Connection;
@@ -31,8 +31,8 @@ pub(crate) struct Statement {
     request: QueryRequest,
     role: Role,
     safe_method: bool,
-    /// A comment appended to a read, by which it is found in `system.processes`.
-    pub marker: String,
+    /// Identifies a query that a disconnect cancels. As in ClickHouse, one that the request makes read-only and cancellable.
+    pub marker: Option<String>,
     session: Option<Session>,
 }
 
@@ -52,7 +52,16 @@ impl Statement {
         // A new connection is in `default` already.
         request.database =
             request.database.filter(|name| !name.is_empty() && (in_session || name != "default"));
-        Self { text, body, request, role, safe_method, marker: format!("/*{}*/", Uuid::now_v7()), session }
+        let is_readonly = safe_method || role == Role::Readonly || request.is_readonly();
+        Self {
+            text,
+            body,
+            role,
+            safe_method,
+            marker: (is_readonly && request.cancel_readonly_on_close).then(|| Uuid::now_v7().to_string()),
+            session,
+            request,
+        }
     }
 }
 
@@ -131,10 +140,8 @@ fn run_in_session(
 
 /// The `SET` statement that restores the current values of `settings`.
 fn restore_statement(connection: &mut Connection, settings: &[(String, String)]) -> Result<Option<String>> {
-    if settings.is_empty() {
-        return Ok(None);
-    }
-    let names: Vec<String> = settings.iter().map(|(name, _)| quote(name)).collect();
+    let names = settings.iter().map(|(name, _)| name.as_str()).chain([MARKER_SETTING]).map(quote);
+    let names: Vec<String> = names.collect();
     let sql = format!(
         "SELECT 'SET ' || arrayStringConcat(groupArray(name || '=' || if(changed, {}, 'DEFAULT')), ', ') \
          FROM system.settings WHERE name IN ({}) HAVING count() > 0",
@@ -190,6 +197,9 @@ fn apply_settings(connection: &mut Connection, statement: &Statement) -> Result<
     if readonly {
         assignments.push(format!("max_execution_time={READONLY_MAX_SECONDS}"));
         statement.request.parameters.iter().try_for_each(|(_, value)| access::check_parameter(value))?;
+    }
+    if let Some(marker) = &statement.marker {
+        assignments.push(format!("{MARKER_SETTING}={}", quote(&marker_value(marker))));
     }
     for (name, value) in &statement.request.settings {
         if name.is_empty() || !name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_' || c == b'.') {
@@ -290,12 +300,8 @@ fn query(
     let request = &statement.request;
     let output = sql::parse_output(text);
     let format = output.format.as_deref().or(request.default_format.as_deref()).unwrap_or("TabSeparated");
-    let mut sql = text.to_vec();
     let reads = class == StatementClass::Read;
-    if reads {
-        sql.push(b'\n');
-        sql.extend_from_slice(statement.marker.as_bytes());
-    } else {
+    if !reads {
         cancellation.disable();
     }
     if cancellation.is_requested() {
@@ -308,9 +314,9 @@ fn query(
         && rows_only
         && let Some(stripper) = HeaderStripper::new(format)
     {
-        return stream(connection, request, &sql, format, stripper, sender);
+        return stream(connection, request, text, format, stripper, sender);
     }
-    let result = connection.query(&sql, format, &request.parameters)?;
+    let result = connection.query(text, format, &request.parameters)?;
     let counters = result.counters();
     let format = reads.then(|| format.to_owned());
     Ok(Some(QueryResult { chunks: vec![Bytes::from_owner(result)], rest: None, format, counters }))

@@ -113,6 +113,10 @@ impl Handler {
     /// Waits for the request's session. Sessions of the read-only user have no state, so they get none.
     async fn session(&self, request: &mut QueryRequest, role: Role) -> Result<Option<Session>> {
         let Some(options) = request.session.take().filter(|_| role == Role::Admin) else { return Ok(None) };
+        if request.is_readonly() {
+            // The engine does not take `readonly` back, so it would stay set for the rest of the session.
+            return Err(Exception::unsupported("readonly in a session: omit `readonly` or `session_id`"));
+        }
         let session = self.sessions.acquire(&options.id, options.timeout, options.must_exist).await;
         let missing = || Exception::new(372, "SESSION_NOT_FOUND", "Session not found or expired");
         session.ok_or_else(missing).map(Some)
@@ -127,7 +131,7 @@ impl Handler {
         Ok(permit)
     }
 
-    /// Executes the statement on a blocking thread, and cancels it if the client disconnects.
+    /// Executes the statement on a blocking thread.
     async fn execute(
         &self,
         statement: Statement,

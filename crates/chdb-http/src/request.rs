@@ -13,14 +13,13 @@ use crate::exception::{Exception, Result};
 use crate::session;
 
 /// Parameters that are accepted without effect.
-const IGNORED_PARAMETERS: [&str; 11] = [
+const IGNORED_PARAMETERS: [&str; 10] = [
     "role",
     "quota_key",
     "stacktrace",
     "buffer_size",
     "client_protocol_version",
     "close_session",
-    "cancel_http_readonly_queries_on_client_close",
     "send_progress_in_http_headers",
     "http_headers_progress_interval_ms",
     "enable_http_compression",
@@ -47,6 +46,8 @@ pub(crate) struct QueryRequest {
     pub decompress: bool,
     /// Send nothing before the result is complete.
     pub buffer_all: bool,
+    /// Cancel the query if the client disconnects, provided that it is read-only.
+    pub cancel_readonly_on_close: bool,
     pub session: Option<SessionOptions>,
     pub parameters: Vec<Parameter>,
     pub settings: Vec<(String, String)>,
@@ -86,12 +87,20 @@ impl QueryRequest {
             "compress" => self.compress = is_true(&value),
             "decompress" => self.decompress = is_true(&value),
             "wait_end_of_query" | "http_wait_end_of_query" => self.buffer_all |= is_true(&value),
+            "cancel_http_readonly_queries_on_client_close" => self.cancel_readonly_on_close = is_true(&value),
             _ if IGNORED_PARAMETERS.contains(&name) => {}
             _ => match name.strip_prefix("param_") {
                 Some(parameter) => self.parameters.push((parameter.to_owned(), value)),
                 None => self.settings.push((name.to_owned(), value)),
             },
         }
+    }
+
+    /// Whether the setting `readonly` rejects writes.
+    pub(crate) fn is_readonly(&self) -> bool {
+        let value =
+            self.settings.iter().rev().find(|(name, _)| name == "readonly").map(|(_, value)| &**value);
+        !matches!(value, None | Some("" | "0"))
     }
 
     /// Reads a `multipart/form-data` body, whose fields are equivalent to query parameters.

@@ -16,14 +16,13 @@ use crate::store::clickhouse::client::{self, Timeout};
 /// A request has five seconds in all.
 const TIMEOUT: Timeout = Timeout { execution: Duration::from_secs(4), response: Duration::from_secs(4) };
 /// Far more than the largest query needs, and little enough that a few of them do no harm.
-const SETTINGS: [(&str, &str); 6] = [
+const SETTINGS: [(&str, &str); 5] = [
     ("max_memory_usage", "1000000000"),
     // More cannot be read in the time.
     ("max_rows_to_read", "1000000000"),
     // A row per account, or per video and day.
     ("max_result_rows", "2000000"),
     ("result_overflow_mode", "throw"),
-    ("cancel_http_readonly_queries_on_client_close", "1"),
     // Results are small: formatting them in several threads costs more than it saves.
     ("output_format_parallel_formatting", "0"),
 ];
@@ -86,7 +85,7 @@ impl HistoryReader {
 
     /// Fails if ClickHouse does not respond. Needs no permit.
     pub async fn ping(&self) -> Result<(), Error> {
-        self.client.query_raw("SELECT 1").fetch_one::<u8>().await?;
+        client::read(&self.client, "SELECT 1").fetch_one::<u8>().await?;
         Ok(())
     }
 

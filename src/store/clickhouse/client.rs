@@ -17,6 +17,10 @@ use crate::telemetry::trace::{self, StatementTelemetry};
 /// How much longer than ClickHouse's own time limit the client waits for a response.
 const RESPONSE_GRACE: Duration = Duration::from_secs(5);
 
+/// Of every query: ClickHouse cancels the query of a disconnected client only if the request is read-only.
+const READ_SETTINGS: [(&str, &str); 2] =
+    [("readonly", "2"), ("cancel_http_readonly_queries_on_client_close", "1")];
+
 /// ClickHouse aborts a statement after `execution`, the client stops waiting after `response`.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::store) struct Timeout {
@@ -40,6 +44,11 @@ pub fn connect(args: &ClickhouseArgs) -> Client {
     cluster::configure(client, &args.clickhouse_cluster)
 }
 
+/// A query that changes nothing and ends when the client disconnects.
+pub(in crate::store) fn read(client: &Client, sql: &str) -> Query {
+    READ_SETTINGS.iter().fold(client.query_raw(sql), |query, (name, value)| query.with_setting(*name, *value))
+}
+
 /// Runs a statement that returns no rows.
 pub(in crate::store) async fn execute(
     client: &Client,
@@ -47,9 +56,10 @@ pub(in crate::store) async fn execute(
     timeout: impl Into<Timeout>,
     bind: impl FnOnce(Query) -> Query,
 ) -> Result<(), Error> {
-    let timeout = timeout.into();
-    let (statement, query) = prepare(client, sql, timeout);
-    finish(statement, timeout, bind(query).execute()).await
+    let (timeout, sql) = (timeout.into(), sql.into_sql_str());
+    let statement = StatementTelemetry::begin(&sql.as_str());
+    let query = with_trace_headers(client, &statement).query_raw(sql.as_str());
+    finish(statement, timeout, bind(with_execution_limit(query, timeout)).execute()).await
 }
 
 /// Runs a query and returns its rows.
@@ -60,7 +70,7 @@ pub(in crate::store) async fn fetch_all<T: RowOwned + RowRead>(
     bind: impl FnOnce(Query) -> Query,
 ) -> Result<Vec<T>, Error> {
     let timeout = timeout.into();
-    let (statement, query) = prepare(client, sql, timeout);
+    let (statement, query) = prepare_read(client, sql, timeout);
     finish(statement, timeout, bind(query).fetch_all()).await
 }
 
@@ -72,7 +82,7 @@ pub(in crate::store) async fn fetch_one<T: RowOwned + RowRead>(
     bind: impl FnOnce(Query) -> Query,
 ) -> Result<T, Error> {
     let timeout = timeout.into();
-    let (statement, query) = prepare(client, sql, timeout);
+    let (statement, query) = prepare_read(client, sql, timeout);
     finish(statement, timeout, bind(query).fetch_one()).await
 }
 
@@ -85,7 +95,8 @@ pub(in crate::store) async fn for_each<T: RowOwned + RowRead>(
     bind: impl FnOnce(Query) -> Query,
     mut each: impl FnMut(T),
 ) -> Result<(), Error> {
-    let mut rows = bind(with_execution_limit(client.query_raw(sql), timeout)).fetch::<T>()?;
+    let query = with_execution_limit(read(client, sql), timeout.into());
+    let mut rows = bind(query).fetch::<T>()?;
     loop {
         let row = tokio::time::timeout(timeout, rows.next()).await;
         match row.unwrap_or(Err(ClickhouseError::TimedOut))? {
@@ -117,15 +128,15 @@ pub(in crate::store) async fn insert<T: RowOwned + RowWrite>(
     finish(statement, Timeout { execution: timeout, response: timeout }, inserted).await
 }
 
-fn prepare(client: &Client, sql: impl SqlSafeStr, timeout: Timeout) -> (StatementTelemetry, Query) {
+fn prepare_read(client: &Client, sql: impl SqlSafeStr, timeout: Timeout) -> (StatementTelemetry, Query) {
     let sql = sql.into_sql_str();
     let statement = StatementTelemetry::begin(&sql.as_str());
-    let query = with_trace_headers(client, &statement).query_raw(sql.as_str());
-    (statement, with_execution_limit(query, timeout.execution))
+    let query = read(&with_trace_headers(client, &statement), sql.as_str());
+    (statement, with_execution_limit(query, timeout))
 }
 
-fn with_execution_limit(query: Query, timeout: Duration) -> Query {
-    query.with_setting("max_execution_time", timeout.as_secs().to_string())
+fn with_execution_limit(query: Query, timeout: Timeout) -> Query {
+    query.with_setting("max_execution_time", timeout.execution.as_secs().to_string())
 }
 
 /// A client whose requests continue the statement's trace in ClickHouse.

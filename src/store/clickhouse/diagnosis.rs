@@ -4,6 +4,8 @@ use chrono::{DateTime, Utc};
 use clickhouse::Client;
 use clickhouse::error::Result;
 
+use super::client::read;
+
 /// The tables that the relay writes.
 pub const WRITTEN_TABLES: [&str; 7] = [
     "accounts",
@@ -16,19 +18,19 @@ pub const WRITTEN_TABLES: [&str; 7] = [
 ];
 
 pub async fn fetch_version(client: &Client) -> Result<String> {
-    client.query_raw("select version()").fetch_one().await
+    read(client, "select version()").fetch_one().await
 }
 
 /// The time of the server's clock.
 pub async fn fetch_time(client: &Client) -> Result<DateTime<Utc>> {
-    let micros: i64 = client.query_raw("select toUnixTimestamp64Micro(now64(6))").fetch_one().await?;
+    let micros: i64 = read(client, "select toUnixTimestamp64Micro(now64(6))").fetch_one().await?;
     Ok(DateTime::from_timestamp_micros(micros).unwrap_or_default())
 }
 
 /// Name, free bytes and total bytes of each disk.
 pub async fn list_disks(client: &Client) -> Result<Vec<(String, u64, u64)>> {
     let sql = "select name, free_space, total_space from system.disks where total_space > 0 order by name";
-    client.query_raw(sql).fetch_all().await
+    read(client, sql).fetch_all().await
 }
 
 /// The largest number of active parts in a partition.
@@ -36,7 +38,7 @@ pub async fn max_parts_per_partition(client: &Client) -> Result<u64> {
     let sql = "select max(parts) from (
         select count() as parts from system.parts where active and database = currentDatabase() group by table, partition_id
     )";
-    client.query_raw(sql).fetch_one().await
+    read(client, sql).fetch_one().await
 }
 
 /// Fails without the privilege to insert into a table. Inserts nothing.
@@ -46,5 +48,5 @@ pub async fn check_insert_privilege(client: &Client, table: &str) -> Result<()> 
 
 /// Fails without the privilege to list running statements, which the relay does before it starts.
 pub async fn check_processes_privilege(client: &Client) -> Result<()> {
-    client.query_raw("select count() from system.processes").fetch_one::<u64>().await.map(drop)
+    read(client, "select count() from system.processes").fetch_one::<u64>().await.map(drop)
 }

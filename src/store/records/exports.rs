@@ -208,7 +208,6 @@ pub async fn fetch_account_snapshots(
     fetch_snapshots(client, &SELECT, organization, subjects).await
 }
 
-/// Runs a query that ClickHouse cancels when the export is interrupted.
 async fn fetch_snapshots(
     client: &Client,
     sql: &'static str,
@@ -219,8 +218,7 @@ async fn fetch_snapshots(
         return Ok(HashMap::new());
     }
     let rows: Vec<ExportedSnapshot> = client::fetch_all(client, sql, SNAPSHOTS_TIMEOUT, |query| {
-        let query = query.param("org", organization).param("ids", ids);
-        query.with_setting("cancel_http_readonly_queries_on_client_close", "1")
+        query.param("org", organization).param("ids", ids)
     })
     .await?;
     let mut snapshots = Snapshots::new();

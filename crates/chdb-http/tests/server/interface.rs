@@ -164,6 +164,33 @@ async fn unsafe_and_oversized_requests_are_rejected() {
 }
 
 #[tokio::test]
+async fn readonly_setting_rejects_writes() {
+    let server = Server::start().await;
+    let admin = server.admin();
+    admin.post("CREATE TABLE t (a UInt8) ENGINE = MergeTree ORDER BY a").ok();
+    let readonly = [("readonly", "2"), ("max_threads", "3")];
+    let sql = "SELECT count() + getSetting('max_threads') FROM t SETTINGS max_block_size = 7";
+    assert_eq!(admin.post_with(&readonly, sql).ok(), "3\n");
+    for sql in [
+        "INSERT INTO t VALUES (1)",
+        "INSERT INTO t SELECT 1",
+        "ALTER TABLE t DELETE WHERE 1",
+        "DROP TABLE t",
+        "CREATE TABLE u (a Int8) ENGINE = Memory",
+        "SELECT 1 SETTINGS readonly = 0",
+    ] {
+        admin.post_with(&readonly, sql).assert_exception(400, "164", "readonly");
+    }
+    admin.post_with(&[("readonly", "0")], "INSERT INTO t VALUES (1)").ok();
+    assert_eq!(admin.post("SELECT count() FROM t").ok(), "1\n");
+    admin.post_with(&[("readonly", "2"), ("session_id", "s")], "SELECT 1").assert_exception(
+        501,
+        "48",
+        "readonly in a session",
+    );
+}
+
+#[tokio::test]
 async fn readonly_user_reads_tables_only() {
     let server = Server::start().await;
     let (admin, readonly) = (server.admin(), server.readonly());

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use chdb_http::{ChildError, ChildOptions, ChildServer, LIBCHDB_VERSION};
 use tempfile::TempDir;
 
+use crate::client::HttpClient;
 use crate::{EXE, Item, Server, admin, client, wait_until};
 
 #[tokio::test]
@@ -38,16 +39,21 @@ async fn excess_queries_wait_for_permits() {
     assert_eq!(found, (0..12).collect::<Vec<_>>());
 }
 
+const CANCEL: (&str, &str) = ("cancel_http_readonly_queries_on_client_close", "1");
+
+/// The number of running queries that contain `needle`.
+fn running(client: &HttpClient, needle: &str) -> u32 {
+    let sql = format!(
+        "SELECT count() FROM system.processes WHERE query LIKE '%{needle}%' AND query NOT LIKE '%system.processes%'"
+    );
+    client.post(&sql).ok().trim().parse().unwrap()
+}
+
 #[tokio::test]
 async fn disconnect_cancels_the_query() {
     let server = Server::start().await;
     let admin = server.admin();
-    let running = |needle: &str| {
-        let sql = format!(
-            "SELECT count() FROM system.processes WHERE query LIKE '%{needle}%' AND query NOT LIKE '%system.processes%'"
-        );
-        admin.post(&sql).ok().trim().parse::<u32>().unwrap()
-    };
+    let running = |needle| running(&admin, needle);
     // Before the first byte of the response, and in the middle of it.
     for (sql, started) in [
         (
@@ -61,7 +67,7 @@ async fn disconnect_cancels_the_query() {
         ),
     ] {
         let needle = sql.split(" AS ").nth(1).and_then(|rest| rest.split([' ', ',']).next()).unwrap();
-        let mut stream = admin.open("POST", &[], sql.len());
+        let mut stream = admin.open("POST", &[("readonly", "2"), CANCEL], sql.len());
         stream.write_all(sql.as_bytes()).unwrap();
         wait_until("the query runs", || running(needle) == 1);
         if started {
@@ -71,6 +77,41 @@ async fn disconnect_cancels_the_query() {
         wait_until("the query ends", || running(needle) == 0);
     }
     assert_eq!(admin.post("SELECT 1").ok(), "1\n");
+}
+
+/// As ClickHouse decides it: by the setting and `readonly`, or `GET`.
+#[tokio::test]
+async fn disconnect_cancels_readonly_queries_only() {
+    let server = Server::start().await;
+    let (admin, readonly) = (server.admin(), server.readonly());
+    let endless = |name| {
+        format!("SELECT count() AS {name} FROM numbers({{rows:UInt64}}) WHERE NOT sleepEachRow(0.00001)")
+    };
+    let cases: [(_, _, _, &[_], _); 7] = [
+        (&admin, "POST", "plain", &[], false),
+        (&admin, "POST", "only_cancel", &[CANCEL], false),
+        (&admin, "POST", "readonly_0", &[("readonly", "0"), CANCEL], false),
+        (&admin, "POST", "only_readonly", &[("readonly", "2")], false),
+        (&admin, "POST", "readonly_1", &[("readonly", "1"), CANCEL], true),
+        (&admin, "GET", "get", &[CANCEL], true),
+        (&readonly, "POST", "readonly_user", &[CANCEL], true),
+    ];
+    for (client, method, name, parameters, _) in &cases {
+        let sql = endless(name);
+        let stream = client.open(
+            method,
+            &[parameters, &[("query", &*sql), ("param_rows", "1000000000")][..]].concat(),
+            0,
+        );
+        wait_until("the query runs", || running(&admin, &format!(" AS {name} ")) == 1);
+        drop(stream);
+    }
+    for (_, _, name, _, _) in cases.iter().filter(|case| case.4) {
+        wait_until("the query ends", || running(&admin, &format!(" AS {name} ")) == 0);
+    }
+    for (_, _, name, _, _) in cases.iter().filter(|case| !case.4) {
+        assert_eq!(running(&admin, &format!(" AS {name} ")), 1, "{name}");
+    }
 }
 
 #[tokio::test]
