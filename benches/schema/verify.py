@@ -11,6 +11,7 @@ a temporary folder with merges stopped in half of the rounds.
 """
 
 import argparse
+import itertools
 import json
 import pathlib
 import random
@@ -355,6 +356,17 @@ def latest(rows):
     return {key: (row["observed_at"], row["counters"]) for key, row in days.items() if not row["is_deleted"]}
 
 
+def summary_gain(rows, n, starts_at_zero, first):
+    """The gain of the nth counter since `first`, from rows of one video as store::analytics::snapshots computes it."""
+    known = [(row["date"], row["counters"][n]) for row in rows if row["counters"][n] is not None]
+    if not known:
+        return 0
+    before = [count for on, count in known if on < str(first)]
+    if before:
+        return known[-1][1] - before[-1]
+    return known[-1][1] - (0 if starts_at_zero and rows[0]["counters"][n] is not None else known[0][1])
+
+
 def check(h, engine):
     rng, org = h.rng, h.org
     subjects = h.subjects()
@@ -388,6 +400,16 @@ def check(h, engine):
             want = {(v, str(on)): (at, [counts[c] for c in counters]) for (_, v), history in h.snapshots.items()
                     for on, (at, counts) in history.items() if since <= on <= last}
             expect_equal(name, latest(rows), want)
+            starts = [first, min(day(rng.randint(0, DAYS)), last), first]
+            rows = engine.rows(f"{name}_summary", org=org, videos=keys, starts="[" + ",".join(f"'{s}'" for s in starts) + "]",
+                               since="1970-01-01", end=str(last))
+            for (_, v), history in h.snapshots.items():
+                own = [row for row in rows if row["video_id"] == v]
+                expect_equal("latest observation", max((row["observed_at"] for row in own), default=None),
+                     max((at for on, (at, _) in history.items() if on <= last), default=None))
+                for start, zero, (n, c) in itertools.product(starts, [False, True], enumerate(counters)):
+                    expect_equal(f"{c} of {v} since {start}", summary_gain(own, n, zero, start),
+                         h.gain(history, c, zero, start, last))
         subject, video = rng.choice(videos)
         rows = engine.rows("video_daily", org=org, subject=subject, video=video, end=str(last))
         want = {(video, str(on)): (at, [counts[c] for c in VIDEO])

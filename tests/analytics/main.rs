@@ -12,6 +12,7 @@ mod courses;
 mod data_page;
 mod data_team;
 mod examples;
+mod large_batches;
 mod model;
 mod posts;
 mod response_cache;

@@ -1,4 +1,4 @@
-//! Gains of single videos, computed from their snapshots: half the cost of computing them in ClickHouse.
+//! Gains of single videos, computed from their snapshots: for few snapshots half the cost of computing them in ClickHouse.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use clickhouse::Row;

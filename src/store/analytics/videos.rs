@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Days, NaiveDate, Utc};
+use clickhouse::query::Query;
 use sqlx::{PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
@@ -83,6 +84,9 @@ impl<T> VideoGains<T> {
 /// A scraped video has a snapshot within this time, so reading this far before a window usually suffices.
 const LOOKBACK: Days = Days::new(40);
 
+/// Up to so many snapshots are returned by ClickHouse; more are summarized there, which costs less than to return them.
+const MAX_SNAPSHOTS: usize = 20_000;
+
 /// Reads the gains of videos over a window.
 pub async fn fetch_totals(
     history: &HistoryReader,
@@ -92,13 +96,18 @@ pub async fn fetch_totals(
 ) -> Result<VideoGains<Gains>, Error> {
     let Some(retained) = history.clip(window) else { return Ok(VideoGains::default()) };
     let start = clamp_day(retained.start);
-    let range = SnapshotRange { sql: include_str!("video_totals.sql"), start, end: clamp_day(window.end) };
+    let query = SnapshotQuery {
+        snapshots: include_str!("video_totals.sql"),
+        summaries: include_str!("video_totals_summary.sql"),
+        starts: vec![start],
+        end: clamp_day(window.end),
+    };
     let compute = |video: VideoSnapshots<'_>| {
         let counters: [_; 5] = std::array::from_fn(|counter| video.gain_since(start, counter));
         let [views, plays, likes, comments, shares] = counters.map(|counter| counter.gain);
         (Gains::new(views, plays, likes, comments, shares), counters.iter().all(|counter| counter.is_final))
     };
-    fetch_gains(history, organization, videos, range, compute).await
+    fetch_gains(history, organization, videos, query, compute).await
 }
 
 /// Reads the gains in views over windows with these lengths in days, all ending on `end`; in the order of `windows`.
@@ -110,22 +119,49 @@ pub async fn fetch_view_deltas(
     windows: &[u16],
 ) -> Result<VideoGains<Vec<i64>>, Error> {
     let end = clamp_day(end);
-    let first_day = |days: u16| history.clip_day(end + Days::new(1) - Days::new(days.into()));
-    let start = first_day(windows.iter().copied().max().unwrap_or_default());
-    let range = SnapshotRange { sql: include_str!("video_deltas.sql"), start, end };
+    let first_day = |days: &u16| history.clip_day(end + Days::new(1) - Days::new((*days).into()));
+    let starts: Vec<_> = windows.iter().map(first_day).collect();
+    let query = SnapshotQuery {
+        snapshots: include_str!("video_deltas.sql"),
+        summaries: include_str!("video_deltas_summary.sql"),
+        starts: starts.clone(),
+        end,
+    };
     let compute = |video: VideoSnapshots<'_>| {
-        let gains: Vec<_> = windows.iter().map(|days| video.gain_since(first_day(*days), 0)).collect();
+        let gains: Vec<_> = starts.iter().map(|start| video.gain_since(*start, 0)).collect();
         (gains.iter().map(|gain| gain.gain).collect(), gains.iter().all(|gain| gain.is_final))
     };
-    fetch_gains(history, organization, videos, range, compute).await
+    fetch_gains(history, organization, videos, query, compute).await
 }
 
-/// The snapshots to read: `sql` up to `end`, for windows that start on `start` or later.
-#[derive(Clone, Copy)]
-struct SnapshotRange {
-    sql: &'static str,
-    start: NaiveDate,
+/// The statements for windows that begin on `starts` and end on `end`.
+struct SnapshotQuery {
+    /// Returns every snapshot.
+    snapshots: &'static str,
+    /// Returns rows from which the same gains follow, however many snapshots there are.
+    summaries: &'static str,
+    starts: Vec<NaiveDate>,
     end: NaiveDate,
+}
+
+impl SnapshotQuery {
+    /// Reads the days since `since`. The rows of each video are adjacent and ascending.
+    async fn fetch(
+        &self,
+        history: &HistoryReader,
+        organization: Uuid,
+        videos: &[VideoRef],
+        since: NaiveDate,
+    ) -> Result<Vec<Snapshot>, Error> {
+        let keys: Vec<_> = videos.iter().map(|video| (video.subject_id, video.internal_id)).collect();
+        let bind = |query: Query| query.param("videos", keys).param("since", since).param("end", self.end);
+        let days = usize::try_from((self.end - since).num_days() + 1).unwrap_or_default();
+        if videos.len() * days <= MAX_SNAPSHOTS {
+            return Ok(deduplicate(history.fetch_all(organization, self.snapshots, bind).await?));
+        }
+        let bind = |query| bind(query).param("starts", &self.starts);
+        history.fetch_all(organization, self.summaries, bind).await
+    }
 }
 
 /// Reads snapshots and computes gains from them; `compute` also returns whether earlier snapshots cannot change the result.
@@ -136,20 +172,17 @@ async fn fetch_gains<T: Default>(
     history: &HistoryReader,
     organization: Uuid,
     videos: &[VideoRef],
-    range: SnapshotRange,
+    query: SnapshotQuery,
     compute: impl Fn(VideoSnapshots<'_>) -> (T, bool),
 ) -> Result<VideoGains<T>, Error> {
     let mut gains = VideoGains::default();
     let mut pending = videos.to_vec();
-    for since in [range.start - LOOKBACK, NaiveDate::default()] {
+    let start = query.starts.iter().copied().min().unwrap_or(query.end);
+    for since in [start - LOOKBACK, NaiveDate::default()] {
         if pending.is_empty() {
             break;
         }
-        let keys: Vec<_> = pending.iter().map(|video| (video.subject_id, video.internal_id)).collect();
-        let rows = history.fetch_all(organization, range.sql, |query| {
-            query.param("videos", keys).param("since", since).param("end", range.end)
-        });
-        let rows: Vec<Snapshot> = deduplicate(rows.await?);
+        let rows = query.fetch(history, organization, &pending, since).await?;
         let by_video: HashMap<_, _> = rows
             .chunk_by(|one, next| one.video_id == next.video_id)
             .map(|snapshots| (snapshots[0].video_id.cast_signed(), snapshots))
