@@ -6,7 +6,6 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-
 /// A proxy whose connections can fall silent or be closed.
 pub struct TcpProxy {
     /// On 127.0.0.1.
