@@ -22,7 +22,8 @@ use crate::store::tracking::leases::{self, LeaseOrder, LeaseRequest, LeasedTarge
 use crate::store::tracking::source_pauses::{self, SourcePause};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-const LEASE_RENEWAL_INTERVAL: Duration = Duration::from_secs(15);
+/// How often a lease is renewed within its duration.
+const RENEWALS_PER_LEASE: u32 = 3;
 /// How long a statement that leases targets may run during shutdown. Targets leased later stay leased until the
 /// lease expires.
 const LEASE_GRACE: Duration = Duration::from_secs(3);
@@ -44,7 +45,7 @@ impl Tracker {
         if let Some(Err(error)) = stop.run_until_cancelled(expired).await {
             tracing::warn!(%error, "cannot end pauses for rejected credentials");
         }
-        let mut renewal = tokio::time::interval(LEASE_RENEWAL_INTERVAL);
+        let mut renewal = tokio::time::interval(self.lease_duration / RENEWALS_PER_LEASE);
         let mut grace_is_over = pin!(timeout::wait_for_grace_period(&stop, self.shutdown_grace));
         while !stop.is_cancelled() || !scheduler.tasks.is_empty() {
             // If it is stopped meanwhile, `poll` releases what it leases.
@@ -171,6 +172,7 @@ impl Scheduler<'_> {
             owner: self.tracker.owner,
             platform,
             now,
+            duration: self.tracker.lease_duration,
             kind,
             limit,
             order: random_order(),
@@ -269,7 +271,8 @@ impl Scheduler<'_> {
         if targets.is_empty() {
             return;
         }
-        let renewal = leases::renew(&self.tracker.databases.pg, self.tracker.owner, &targets);
+        let Tracker { databases, owner, lease_duration, .. } = self.tracker;
+        let renewal = leases::renew(&databases.pg, *owner, &targets, *lease_duration);
         if let Err(error) = timeout::short(renewal).await {
             tracing::warn!(%error, "cannot renew leases");
         }

@@ -23,6 +23,8 @@ use crate::telemetry::{MetricsArgs, probes};
 /// A kind of failure of a platform is logged once per interval.
 const LOG_INTERVAL: Duration = Duration::from_secs(3600);
 
+const DEFAULT_LEASE_SECONDS: u64 = 45;
+
 #[derive(Debug, Clone, clap::Args)]
 pub struct TrackArgs {
     #[command(flatten)]
@@ -34,6 +36,10 @@ pub struct TrackArgs {
     /// Accounts and videos that are read from each platform at the same time
     #[arg(long, env = "TIDEMARK_TRACK_CONCURRENCY", default_value_t = 8, value_name = "N")]
     pub concurrency: usize,
+    /// Seconds after which other trackers take over a scrape whose lease is not renewed
+    #[arg(long, env = "TIDEMARK_TRACK_LEASE_SECONDS", default_value_t = DEFAULT_LEASE_SECONDS, value_name = "SECONDS",
+          value_parser = clap::value_parser!(u64).range(3..=600))]
+    pub lease_seconds: u64,
     #[command(flatten)]
     pub shutdown: ShutdownArgs,
 }
@@ -58,6 +64,7 @@ pub async fn run(
     }
     let mut tracker = Tracker::new(databases.clone(), sources.clone());
     tracker.shutdown_grace = args.shutdown.grace();
+    tracker.lease_duration = Duration::from_secs(args.lease_seconds);
     let scrapes_finished = CancellationToken::new();
     let scrape = async {
         tracker.run(args.concurrency.max(1), stop.clone()).await;
@@ -95,6 +102,8 @@ pub struct Tracker {
     pub sources: Arc<Sources>,
     /// Identifies the process as the owner of leases.
     pub owner: Uuid,
+    /// How long a lease lasts without renewal.
+    pub lease_duration: Duration,
     /// How long scrapes may run during shutdown.
     pub shutdown_grace: Duration,
     last_logged: Arc<Mutex<HashMap<(Platform, FailureKind), Instant>>>,
@@ -102,8 +111,14 @@ pub struct Tracker {
 
 impl Tracker {
     pub fn new(databases: Databases, sources: Arc<Sources>) -> Self {
-        let shutdown_grace = Duration::from_secs(DEFAULT_STOP_SECONDS);
-        Tracker { databases, sources, owner: Uuid::now_v7(), shutdown_grace, last_logged: Arc::default() }
+        Tracker {
+            databases,
+            sources,
+            owner: Uuid::now_v7(),
+            lease_duration: Duration::from_secs(DEFAULT_LEASE_SECONDS),
+            shutdown_grace: Duration::from_secs(DEFAULT_STOP_SECONDS),
+            last_logged: Arc::default(),
+        }
     }
 
     /// Whether this kind of failure was not logged within the last hour; if so, the caller logs it now.

@@ -65,6 +65,12 @@ impl Process {
         self.wait().await
     }
 
+    /// Kills it.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("the process is killed");
+        self.child.wait().expect("the process exits");
+    }
+
     /// Sends SIGTERM.
     pub fn terminate(&self) {
         let pid = self.pid().to_string();

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
+use chrono::{TimeDelta, Utc};
 use serde_json::Value;
 use sqlx::types::Json;
 use tidemark::model::platform::Platform;
 use tidemark::sandbox::world::Fault;
 use tidemark::store::tracking::leases::{self, LeaseOrder, LeaseRequest};
-use tidemark::worker::tracker::Tracker;
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::harness::wait_until;
@@ -122,68 +121,52 @@ async fn trackers_never_fetch_an_account_concurrently() {
 }
 
 #[tokio::test]
-async fn lease_expires_within_60s_unless_renewed() {
+async fn lease_ends_unless_its_owner_renews_it() {
     let tracker = TestTracker::start().await;
-    let organization = tracker.create_organization().await;
+    let (pg, organization) = (tracker.pg(), tracker.create_organization().await);
     let account = tracker.add_account(organization, Platform::Tiktok, "some.one").await;
-    let request =
-        LeaseRequest { order: LeaseOrder::NewestFirst, ..tracker.lease_request(Platform::Tiktok, 1).await };
-    assert_eq!(leases::lease(tracker.pg(), request).await.unwrap().0.len(), 1);
-    let left = async || -> f64 {
-        tracker
-            .fetch(
-                "select extract(epoch from lease_until - now())::float8 from scrape_targets where id = $1",
-                account,
-            )
-            .await
-    };
-    let first = left().await;
-    assert!((30.0..55.0).contains(&first), "{first}");
+    let request = tracker.lease_request(Platform::Tiktok, 1).await;
     let other = LeaseRequest { owner: Uuid::now_v7(), ..request };
-    assert!(
-        leases::lease(tracker.pg(), other).await.unwrap().0.is_empty(),
-        "a leased target is not leased again"
-    );
-    tracker
-        .execute("update scrape_targets set lease_until = now() + interval '1 s' where id = $1", account)
-        .await;
-    leases::renew(tracker.pg(), request.owner, &[account]).await.unwrap();
-    assert!(left().await > 30.0, "its owner renews it");
-    leases::renew(tracker.pg(), other.owner, &[account]).await.unwrap();
-    tracker
-        .execute("update scrape_targets set lease_until = now() - interval '1 s' where id = $1", account)
-        .await;
-    leases::renew(tracker.pg(), other.owner, &[account]).await.unwrap();
-    assert!(left().await < 0.0, "another process does not renew it");
-    assert_eq!(
-        leases::lease(tracker.pg(), other).await.unwrap().0.len(),
-        1,
-        "an expired lease is taken over"
-    );
+    let take = async |request| leases::lease(pg, request).await.unwrap().0.len();
+    assert_eq!(take(request).await, 1);
+    assert_eq!(take(other).await, 0, "a leased target is not leased again");
+
+    let short = Duration::from_millis(300);
+    leases::renew(pg, other.owner, &[account], short).await.unwrap();
+    let until = tracker.target(account).await.lease_until.unwrap();
+    assert!(until - Utc::now() > TimeDelta::seconds(30), "another process does not renew it");
+    leases::renew(pg, request.owner, &[account], short).await.unwrap();
+    wait_until("the lease ends", async || (take(other).await == 1).then_some(())).await;
+    assert_eq!(take(request).await, 0);
 }
 
-#[tokio::test]
-#[ignore = "waits until a lease expires"]
-async fn work_of_a_killed_tracker_is_taken_over_within_60s() {
+#[tokio::test(flavor = "multi_thread")]
+async fn scrape_of_a_killed_tracker_is_taken_over() {
+    const LEASE_SECONDS: u32 = 3;
     let tracker = TestTracker::start().await;
     let organization = tracker.create_organization().await;
-    let name = tracker.usernames(Platform::Instagram)[0].clone();
+    let names = tracker.usernames(Platform::Instagram);
     tracker.sandbox.world.fail_next(Platform::Instagram, Fault::Hang, 1);
-    let account = tracker.add_account(organization, Platform::Instagram, &name).await;
-    let killed = Tracker::new(tracker.databases.clone(), tracker.sources.clone());
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    runtime.spawn(async move { killed.run(1, CancellationToken::new()).await });
-    wait_until("the scrape hangs", async || (tracker.request_count(Platform::Instagram) > 0).then_some(()))
+    let hanging = tracker.add_account(organization, Platform::Instagram, &names[0]).await;
+    let mut killed = tracker.start_process(LEASE_SECONDS);
+    wait_until("the scrape hangs", async || (tracker.request_count(Platform::Instagram) == 1).then_some(()))
         .await;
-    // It ends without releasing its leases.
-    runtime.shutdown_background();
-    assert!(tracker.target(account).await.lease_owner.is_some());
-    tracker.run(1);
-    // A lease ends after 45 s, so this takes longer than `wait_until` waits.
-    let taken_over = async {
-        while tracker.target(account).await.last_attempt_at.is_none() {
-            tokio::time::sleep(Duration::from_millis(200)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(60), taken_over).await.expect("another tracker takes over");
+    let leased = tracker.target(hanging).await;
+    let (owner, first_end) = (leased.lease_owner.unwrap(), leased.lease_until.unwrap());
+
+    // The first tracker has no free slot.
+    let _survivor = tracker.start_process(LEASE_SECONDS);
+    let account = tracker.add_account(organization, Platform::Instagram, &names[1]).await;
+    tracker.wait_attempted(account).await;
+    let renewed = wait_until("the lease outlives its first end", async || {
+        let target = tracker.target(hanging).await;
+        let renewed_at = target.lease_until.unwrap() - TimeDelta::seconds(LEASE_SECONDS.into());
+        (renewed_at > first_end).then_some(target)
+    })
+    .await;
+    assert_eq!(renewed.lease_owner, Some(owner), "a lease was taken from a running tracker");
+
+    killed.kill();
+    let taken_over = tracker.wait_attempted(hanging).await;
+    assert_eq!((taken_over.failures, taken_over.last_error), (0, None));
 }

@@ -1,6 +1,7 @@
 //! Trackers in this process, on a Postgres database and a sandbox of one test.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use clap::Parser;
@@ -22,9 +23,10 @@ use tidemark::worker::tracker::Tracker;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::harness::{IsolatedStores, http_client, send, serve, wait_until};
+use crate::harness::{IsolatedStores, Process, http_client, send, serve, wait_until};
 
 pub struct TestTracker {
+    stores: IsolatedStores,
     pub databases: Databases,
     pub sandbox: SandboxServer,
     pub sources: Arc<Sources>,
@@ -38,6 +40,7 @@ pub struct Target {
     pub last_attempt_at: Option<DateTime<Utc>>,
     pub next_attempt_at: DateTime<Utc>,
     pub lease_owner: Option<Uuid>,
+    pub lease_until: Option<DateTime<Utc>>,
 }
 
 #[derive(Debug, Parser)]
@@ -57,7 +60,8 @@ impl TestTracker {
         let world = World::open(Population::new(5, 8), None, None).unwrap();
         let sandbox = start(([127, 0, 0, 1], 0).into(), Arc::new(world)).await.unwrap();
         let clock = Clock::remote(format!("{}/_clock", sandbox.url)).unwrap();
-        let databases = Databases { clock, ..IsolatedStores::create_postgres().await.databases.clone() };
+        let stores = IsolatedStores::create_postgres().await;
+        let databases = Databases { clock, ..stores.databases.clone() };
         let mut arguments = vec!["tidemark".to_owned(), "--source-timeout-seconds=600".to_owned()];
         for (variable, value) in environment(&sandbox.url) {
             if variable != "TIDEMARK_CLOCK_URL" {
@@ -69,7 +73,7 @@ impl TestTracker {
         let args = Command::try_parse_from(arguments).unwrap().sources;
         let budget = RequestBudget::Postgres(databases.pg.clone());
         let sources = Arc::new(Sources::from_args(&args, &budget).unwrap());
-        TestTracker { databases, sandbox, sources }
+        TestTracker { stores, databases, sandbox, sources }
     }
 
     pub fn pg(&self) -> &PgPool {
@@ -146,6 +150,14 @@ impl TestTracker {
         stop
     }
 
+    /// Starts `tidemark track` with a slot per platform and leases of this many seconds.
+    pub fn start_process(&self, lease_seconds: u32) -> Process {
+        let mut settings = environment(&self.sandbox.url);
+        settings.push(("TIDEMARK_TRACK_CONCURRENCY", "1".to_owned()));
+        settings.push(("TIDEMARK_TRACK_LEASE_SECONDS", lease_seconds.to_string()));
+        self.stores.track(&settings)
+    }
+
     pub async fn target(&self, id: Uuid) -> Target {
         sqlx::query_as("select * from scrape_targets where id = $1")
             .bind(id)
@@ -191,6 +203,7 @@ impl TestTracker {
             owner: Uuid::now_v7(),
             platform,
             now: self.databases.clock.now().await,
+            duration: Duration::from_secs(60),
             kind: None,
             limit,
             order: LeaseOrder::OldestFirst,

@@ -11,9 +11,6 @@ use uuid::Uuid;
 use crate::model::platform::Platform;
 use crate::store::Error;
 
-/// Without renewal a lease ends after 45 s: the targets of a killed tracker are leased again within a minute.
-const LEASE_DURATION: Duration = Duration::from_secs(45);
-
 /// How many other accounts may share a response. They are recorded one after the other.
 const MAX_SHARED_ACCOUNTS: i64 = 100;
 
@@ -59,6 +56,8 @@ pub struct LeaseRequest<'a> {
     pub owner: Uuid,
     pub platform: Platform,
     pub now: DateTime<Utc>,
+    /// How long the leases last without renewal.
+    pub duration: Duration,
     /// Leases only targets of this kind.
     pub kind: Option<TargetKind>,
     pub limit: usize,
@@ -154,7 +153,7 @@ pub async fn lease(pg: &PgPool, request: LeaseRequest<'_>) -> Result<(Vec<Leased
         .bind(request.platform)
         .bind(request.now)
         .bind(request.in_flight)
-        .bind(LEASE_DURATION)
+        .bind(request.duration)
         .bind(request.limit as i64)
         .bind(request.after_organization)
         .bind(request.kind)
@@ -206,7 +205,7 @@ pub async fn lease_same_accounts(
     .bind(request.platform)
     .bind(request.now)
     .bind(request.in_flight)
-    .bind(LEASE_DURATION)
+    .bind(request.duration)
     .bind(usernames)
     .bind(platform_ids)
     .bind(MAX_SHARED_ACCOUNTS)
@@ -216,11 +215,11 @@ pub async fn lease_same_accounts(
 }
 
 /// Extends leases.
-pub async fn renew(pg: &PgPool, owner: Uuid, in_flight: &[Uuid]) -> Result<(), Error> {
+pub async fn renew(pg: &PgPool, owner: Uuid, in_flight: &[Uuid], duration: Duration) -> Result<(), Error> {
     sqlx::query("update scrape_targets set lease_until = now() + $3 where lease_owner = $1 and id = any($2)")
         .bind(owner)
         .bind(in_flight)
-        .bind(LEASE_DURATION)
+        .bind(duration)
         .execute(pg)
         .await?;
     Ok(())
