@@ -178,8 +178,8 @@ impl Clock {
     pub async fn now(&self) -> DateTime<Utc> {
         let Some(remote) = &self.remote else { return Utc::now().trunc_subsecs(6) };
         loop {
-            match remote.fetch_offset().await {
-                Some(offset) => return (Utc::now() + offset).trunc_subsecs(6),
+            match remote.fetch_or_extrapolate().await {
+                Some(now) => return now.trunc_subsecs(6),
                 None => tokio::time::sleep(CLOCK_RETRY_INTERVAL).await,
             }
         }
@@ -190,22 +190,21 @@ const CLOCK_TIMEOUT: Duration = Duration::from_secs(1);
 const CLOCK_RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
 impl RemoteClock {
-    /// Returns the current offset, or the last one if the clock is down.
-    async fn fetch_offset(&self) -> Option<TimeDelta> {
+    /// Returns the time of the clock or, while that is down, of its last offset.
+    async fn fetch_or_extrapolate(&self) -> Option<DateTime<Utc>> {
         match self.fetch_time().await {
             Ok(now) => {
                 if self.is_down.swap(false, Ordering::Relaxed) {
                     tracing::info!(url = self.url, "the sandbox clock responds again");
                 }
-                let offset = Some(now - Utc::now());
-                *self.last_offset() = offset;
-                offset
+                *self.last_offset() = Some(now - Utc::now());
+                Some(now)
             }
             Err(error) => {
                 if !self.is_down.swap(true, Ordering::Relaxed) {
                     tracing::warn!(%error, url = self.url, "the sandbox clock does not respond");
                 }
-                *self.last_offset()
+                self.last_offset().map(|offset| Utc::now() + offset)
             }
         }
     }

@@ -13,6 +13,7 @@ use tidemark::model::platform::Platform;
 use tidemark::platforms::http_client::{HttpClient, RequestLimits};
 use tidemark::sandbox::history::{HistoryOptions, InstagramCounters, write_rows};
 use tidemark::sandbox::population::Population;
+use tidemark::sandbox::served::{ServedContent, ServedItem};
 use tidemark::sandbox::server::{SandboxServer, start};
 use tidemark::sandbox::world::{OpenError, World};
 use tidemark::sandbox::{SandboxArgs, run};
@@ -300,6 +301,93 @@ async fn injected_faults_affect_the_given_number_of_requests() {
     run_command(&sandbox, json!({"op": "fail", "platform": "tiktok", "kind": "error", "count": 9})).await;
     run_command(&sandbox, json!({"op": "fail", "platform": "tiktok", "kind": "error", "count": 0})).await;
     assert_eq!(status().await, 200, "a count of 0 cancels the fault");
+    sandbox.stop().await;
+}
+
+#[tokio::test]
+async fn stopped_clock_moves_only_by_commands() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let state = Some(folder.path().join("state.json"));
+    let sandbox = sandbox(state.clone()).await;
+    run_command(&sandbox, json!({"op": "stop"})).await;
+    let stopped = sandbox.world.now();
+    run_command(&sandbox, json!({"op": "advance", "hours": 1.5})).await;
+    let expected = stopped + TimeDelta::minutes(90);
+    assert_eq!(time(get(&sandbox, "/_clock").await["now"].as_str().expect("a time")), expected);
+    sandbox.stop().await;
+    assert_eq!(new_world(state).expect("a restarted world").now(), expected);
+}
+
+/// Sends the query for an account's videos of a month.
+async fn research_videos(sandbox: &SandboxServer, username: &str) -> Value {
+    let credentials = [
+        ("grant_type", "client_credentials"),
+        ("client_key", "sandbox-client-key"),
+        ("client_secret", "sandbox-client-secret"),
+    ];
+    let token = client().post(format!("{}/tiktok/v2/oauth/token", sandbox.url)).form(&credentials);
+    let token: Value = token.send().await.expect("a response").json().await.expect("JSON");
+    let condition = json!({"operation": "EQ", "field_name": "username", "field_values": [username]});
+    let query = json!({"query": {"and": [condition]}, "start_date": "20260210", "end_date": "20260310"});
+    let request = client()
+        .post(format!("{}/tiktok/v2/research/video/query?fields=id,view_count,share_count", sandbox.url))
+        .bearer_auth(token["access_token"].as_str().expect("a token"))
+        .json(&query);
+    request.send().await.expect("a response").json().await.expect("JSON")
+}
+
+/// Id and views of the posts in the record, with the number of profiles.
+async fn fetch_record(sandbox: &SandboxServer) -> (usize, Vec<(String, Option<i64>)>) {
+    let record = get(sandbox, "/_control/served").await;
+    let items: Vec<ServedItem> = serde_json::from_value(record["served"].clone()).expect("items");
+    let mut posts = Vec::new();
+    for item in &items {
+        assert_eq!(item.at, sandbox.world.now());
+        if let ServedContent::Post { id, counters, .. } = &item.content {
+            posts.push((id.clone(), counters.view_count));
+        }
+    }
+    (items.len() - posts.len(), posts)
+}
+
+#[tokio::test]
+async fn record_has_what_each_platform_served() {
+    let sandbox = sandbox(None).await;
+    let unrecorded = client().get(format!("{}/_control/served", sandbox.url)).send().await;
+    assert_eq!(unrecorded.expect("a response").status(), 409);
+    run_command(&sandbox, json!({"op": "stop"})).await;
+    let accounts = sandbox.world.population().accounts();
+    let (instagram, tiktok) = (&accounts[0].username, &accounts[1].username);
+    let post = |row: &Value, id: &str| {
+        let id = row[id].as_str().map_or_else(|| row[id].to_string(), str::to_owned);
+        (id, row["view_count"].as_i64())
+    };
+    let posts = |rows: &Value| rows.as_array().expect("posts").iter().map(|row| post(row, "id")).collect();
+    let start = async || run_command(&sandbox, json!({"op": "record"})).await;
+
+    start().await;
+    let served = get(&sandbox, &format!("/http/v1/instagram/accounts/{instagram}?max_posts=7")).await;
+    let expected: Vec<_> = posts(&served["posts"]);
+    assert_eq!((expected.len(), fetch_record(&sandbox).await), (7, (1, expected)));
+
+    start().await;
+    let fields = format!("business_discovery.username({instagram}){{followers_count,media.limit(5){{view_count}}}}");
+    let token = "sandbox-graph-token";
+    let served =
+        get(&sandbox, &format!("/graph/v25.0/17841400000000001?access_token={token}&fields={fields}")).await;
+    let expected: Vec<_> = posts(&served["business_discovery"]["media"]["data"]);
+    assert_eq!((expected.len(), fetch_record(&sandbox).await), (5, (1, expected)));
+
+    start().await;
+    let expected: Vec<_> = posts(&research_videos(&sandbox, tiktok).await["data"]["videos"]);
+    assert!(expected.len() > 1 && expected.iter().all(|(_, views)| views.is_some()));
+    assert_eq!(fetch_record(&sandbox).await, (0, expected));
+
+    start().await;
+    run_command(&sandbox, json!({"op": "fail", "platform": "tiktok", "kind": "truncate", "count": 1})).await;
+    let truncated = client().get(format!("{}/http/v1/tiktok/accounts/{tiktok}", sandbox.url)).send().await;
+    assert!(truncated.expect("a response").bytes().await.is_err());
+    assert_eq!(fetch_record(&sandbox).await, (0, Vec::new()));
     sandbox.stop().await;
 }
 

@@ -16,7 +16,10 @@ use super::world::{OpenError, World};
 
 /// Simulate the platforms' APIs with accounts that grow on their own
 ///
-/// Short links are included: https://vm.tiktok.com/ZM followed by a video's id leads to that video.
+/// Short links are included: https://vm.tiktok.com/ZM followed by a video's id leads to that video. Commands to
+/// `POST /_control` change accounts, order faults and move the clock; `GET /_control` shows the accounts. After the command
+/// `{"op": "record"}`, `GET /_control/served` returns every profile and post served since, up to 200,000, with time and
+/// counters.
 #[derive(Debug, Clone, clap::Args)]
 pub struct SandboxArgs {
     /// Address to listen on; port 0 selects a free port

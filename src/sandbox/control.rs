@@ -1,5 +1,5 @@
-//! The sandbox's control API: shows the accounts and the clock, and takes commands that change accounts or order
-//! faults.
+//! The sandbox's control API: shows the accounts, the clock and what was served, and takes commands that change
+//! accounts, order faults, or stop and move the clock.
 
 use std::sync::Arc;
 
@@ -23,6 +23,10 @@ enum ControlCommand {
     Set { platform: Platform, username: String, post: Option<Value>, counter: String, value: Option<i64> },
     Fail { platform: Platform, kind: Fault, count: u32 },
     Advance { hours: f64 },
+    /// Stops the clock: it moves only by `advance`.
+    Stop,
+    /// Starts a new record of what is served.
+    Record,
 }
 
 /// Handles `GET /_control`, filtered by `platform` and `username`.
@@ -98,6 +102,19 @@ impl ControlCommandHandler {
     }
 }
 
+/// Handles `GET /_control/served`: every profile and post served since `record`.
+pub struct ServedHandler(pub Arc<World>);
+
+#[handler]
+impl ServedHandler {
+    async fn handle(&self, res: &mut Response) {
+        match self.0.served() {
+            Ok(served) => JsonResponse::ok(json!({"served": served})).send(res),
+            Err(error) => error_response(StatusCode::CONFLICT, &error.to_string()).send(res),
+        }
+    }
+}
+
 /// Handles `GET /_clock`: the clock that processes read through `TIDEMARK_CLOCK_URL`.
 pub struct ClockHandler(pub Arc<World>);
 
@@ -142,5 +159,10 @@ fn apply(world: &World, command: ControlCommand) -> Result<(), WorldError> {
             Ok(())
         }
         ControlCommand::Advance { hours } => world.advance(hours),
+        ControlCommand::Stop => world.stop_clock(),
+        ControlCommand::Record => {
+            world.start_record();
+            Ok(())
+        }
     }
 }

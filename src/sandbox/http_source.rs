@@ -10,6 +10,7 @@ use super::ids;
 use super::population::SimulatedPost;
 use super::response::{JsonResponse, PlatformError, bearer_token, respond};
 use super::saved_state::VisibleAccount;
+use super::served::{ServedContent, ServedItem, count};
 use super::world::World;
 use crate::model::counters::Counters;
 use crate::model::identifier::video_url;
@@ -88,7 +89,11 @@ pub fn account_response(world: &World, platform: Platform, req: &mut Request) ->
         _ => Value::Null,
     };
     let posts: Vec<Value> = page.iter().map(|(post, counters)| post_json(&visible, post, counters)).collect();
-    JsonResponse::ok(json!({"profile": profile_json(&visible), "posts": posts, "next": next}))
+    let profile = profile_json(&visible);
+    let follower_count = count(&profile, "follower_count");
+    let mut items = vec![ServedItem::new(&visible, ServedContent::Profile { follower_count })];
+    items.extend(page.iter().zip(&posts).map(|((post, _), row)| served_post(&visible, post, row)));
+    JsonResponse::ok(json!({"profile": profile, "posts": posts, "next": next})).with_items(items)
 }
 
 pub fn post_response(world: &World, platform: Platform, req: &mut Request) -> JsonResponse {
@@ -110,7 +115,9 @@ pub fn post_response(world: &World, platform: Platform, req: &mut Request) -> Js
     });
     match found {
         Some((visible, (post, counters))) => {
-            JsonResponse::ok(json!({"post": post_json(visible, &post, &counters)}))
+            let row = post_json(visible, &post, &counters);
+            let item = served_post(visible, &post, &row);
+            JsonResponse::ok(json!({"post": row})).with_items(vec![item])
         }
         None => error_response(StatusCode::NOT_FOUND, "not_found", "no such post"),
     }
@@ -129,6 +136,11 @@ fn profile_json(visible: &VisibleAccount<'_>) -> Value {
         "following_count": visible.profile.following_count,
         "post_count": visible.profile.post_count,
     })
+}
+
+fn served_post(visible: &VisibleAccount<'_>, post: &SimulatedPost, row: &Value) -> ServedItem {
+    let counters = Counters::from_array(Counters::NAMES.map(|name| count(row, name)));
+    ServedItem::new(visible, ServedContent::post(post, counters))
 }
 
 fn post_json(visible: &VisibleAccount<'_>, post: &SimulatedPost, counters: &Counters) -> Value {

@@ -11,6 +11,7 @@ use super::graph_fields::{GraphField, parse_fields};
 use super::population::{SimulatedPost, graph_counters};
 use super::response::{JsonResponse, PlatformError, bearer_token, respond};
 use super::saved_state::VisibleAccount;
+use super::served::{ServedContent, ServedItem, count};
 use super::world::World;
 use crate::model::counters::Counters;
 use crate::model::platform::Platform;
@@ -96,8 +97,9 @@ fn discovery_response(world: &World, user: &str, token: Option<&str>, fields: &s
         return response;
     };
     let mut discovered = Map::new();
+    let mut items = Vec::new();
     for field in &discovery.fields {
-        match profile_field_json(&visible, field) {
+        match profile_field_json(&visible, field, &mut items) {
             Ok(Some(value)) => drop(discovered.insert(field.name.clone(), value)),
             Ok(None) => {}
             Err(()) => return bad_field(),
@@ -105,12 +107,21 @@ fn discovery_response(world: &World, user: &str, token: Option<&str>, fields: &s
     }
     // The id is always returned.
     discovered.insert("id".to_owned(), json!(visible.account.id));
+    let discovered = Value::Object(discovered);
+    let follower_count = count(&discovered, "followers_count");
+    items.push(ServedItem::new(&visible, ServedContent::Profile { follower_count }));
     JsonResponse::ok(json!({"business_discovery": discovered, "id": USER_ID}))
         .with_header("x-app-usage", r#"{"call_count":3,"total_time":2,"total_cputime":1}"#)
+        .with_items(items)
 }
 
-/// Returns the value of a profile field: `None` if it is empty, an error if the field does not exist.
-fn profile_field_json(visible: &VisibleAccount<'_>, field: &GraphField) -> Result<Option<Value>, ()> {
+/// Returns the value of a profile field: `None` if it is empty, an error if the field does not exist. Adds its posts to
+/// `items`.
+fn profile_field_json(
+    visible: &VisibleAccount<'_>,
+    field: &GraphField,
+    items: &mut Vec<ServedItem>,
+) -> Result<Option<Value>, ()> {
     let account = visible.account;
     Ok(match field.name.as_str() {
         "id" => Some(json!(account.id)),
@@ -125,12 +136,16 @@ fn profile_field_json(visible: &VisibleAccount<'_>, field: &GraphField) -> Resul
         "followers_count" => Some(json!(visible.profile.follower_count)),
         "follows_count" => Some(json!(visible.profile.following_count)),
         "media_count" => Some(json!(visible.profile.post_count)),
-        "media" => media_page_json(visible, field)?,
+        "media" => media_page_json(visible, field, items)?,
         _ => return Err(()),
     })
 }
 
-fn media_page_json(visible: &VisibleAccount<'_>, field: &GraphField) -> Result<Option<Value>, ()> {
+fn media_page_json(
+    visible: &VisibleAccount<'_>,
+    field: &GraphField,
+    items: &mut Vec<ServedItem>,
+) -> Result<Option<Value>, ()> {
     let limit = field.argument("limit").and_then(|limit| limit.parse().ok()).unwrap_or(25).clamp(1, 50);
     // The cursor identifies a post, so new posts do not shift the pages.
     let before = match field.argument("after") {
@@ -145,7 +160,9 @@ fn media_page_json(visible: &VisibleAccount<'_>, field: &GraphField) -> Result<O
     let mut numbers = Vec::new();
     for (post, counters) in rest.by_ref().take(limit) {
         numbers.push(post.number);
-        data.push(media_json(visible, &post, graph_counters(counters), &field.fields)?);
+        let row = media_json(visible, &post, graph_counters(counters), &field.fields)?;
+        items.push(ServedItem::new(visible, ServedContent::post(&post, served_counters(&row))));
+        data.push(row);
     }
     // The first page has no `before`, the last one no `after`.
     let mut cursors = Map::new();
@@ -201,6 +218,15 @@ fn media_json(
         row.extend(value.map(|value| (field.name.clone(), value)));
     }
     Ok(Value::Object(row))
+}
+
+fn served_counters(row: &Value) -> Counters {
+    Counters {
+        view_count: count(row, "view_count"),
+        like_count: count(row, "like_count"),
+        comment_count: count(row, "comments_count"),
+        ..Counters::default()
+    }
 }
 
 fn encode_cursor(number: usize) -> String {

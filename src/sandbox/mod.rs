@@ -15,6 +15,7 @@ pub mod phrases;
 pub mod population;
 pub mod response;
 mod saved_state;
+pub mod served;
 pub mod server;
 pub mod short_links;
 pub mod tiktok_research;

@@ -7,6 +7,7 @@ use salvo::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use salvo::http::{Request, Response, StatusCode};
 use serde_json::Value;
 
+use super::served::ServedItem;
 use super::world::{Fault, World};
 use crate::model::platform::Platform;
 
@@ -19,11 +20,13 @@ pub struct JsonResponse {
     pub status: StatusCode,
     pub body: Value,
     pub headers: Vec<(&'static str, String)>,
+    /// The profiles and posts in the body.
+    pub items: Vec<ServedItem>,
 }
 
 impl JsonResponse {
     pub fn new(status: StatusCode, body: Value) -> Self {
-        JsonResponse { status, body, headers: Vec::new() }
+        JsonResponse { status, body, headers: Vec::new(), items: Vec::new() }
     }
 
     pub fn ok(body: Value) -> Self {
@@ -34,6 +37,11 @@ impl JsonResponse {
     pub fn with_header(mut self, name: &'static str, value: impl ToString) -> Self {
         self.headers.push((name, value.to_string()));
         self
+    }
+
+    #[must_use]
+    pub fn with_items(self, items: Vec<ServedItem>) -> Self {
+        JsonResponse { items, ..self }
     }
 
     pub fn send(self, res: &mut Response) {
@@ -76,7 +84,11 @@ pub async fn respond(
     failure: impl FnOnce(PlatformError) -> JsonResponse,
 ) {
     match world.next_fault(platform) {
-        None => success.await.send(res),
+        None => {
+            let mut response = success.await;
+            world.record_served(std::mem::take(&mut response.items));
+            response.send(res);
+        }
         Some(Fault::Truncate) => success.await.send_truncated(res),
         Some(Fault::RateLimit) => failure(PlatformError::RateLimit).send(res),
         Some(Fault::Error) => failure(PlatformError::Internal).send(res),

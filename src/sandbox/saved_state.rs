@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::population::{ProfileCounts, SimulatedAccount, SimulatedPost};
@@ -19,6 +19,9 @@ pub(super) struct SavedState {
     pub(super) seed: u64,
     /// How far the sandbox's clock is ahead of the real one.
     pub(super) offset_ms: i64,
+    /// The time of a stopped clock.
+    #[serde(default)]
+    pub(super) stopped_at: Option<DateTime<Utc>>,
     /// Usernames of renamed accounts.
     #[serde(default)]
     pub(super) renames: BTreeMap<usize, String>,
@@ -49,6 +52,12 @@ pub struct VisibleAccount<'a> {
 }
 
 impl SavedState {
+    /// Returns the time of the sandbox's clock, in the precision in which it is served.
+    pub(super) fn now(&self) -> DateTime<Utc> {
+        let running = || (Utc::now() + TimeDelta::milliseconds(self.offset_ms)).trunc_subsecs(6);
+        self.stopped_at.unwrap_or_else(running)
+    }
+
     /// Returns the current username of an account.
     pub(super) fn username<'a>(&'a self, account: &'a SimulatedAccount) -> &'a str {
         self.renames.get(&account.index).unwrap_or(&account.username)

@@ -10,7 +10,7 @@ use salvo::server::ServerHandle;
 use serde_json::json;
 use tokio::task::JoinHandle;
 
-use super::control::{ClockHandler, ControlCommandHandler, ControlStateHandler};
+use super::control::{ClockHandler, ControlCommandHandler, ControlStateHandler, ServedHandler};
 use super::http_source::{CollectorHandler, account_response, post_response};
 use super::instagram_graph::GraphHandler;
 use super::response::JsonResponse;
@@ -96,7 +96,8 @@ fn routes(world: &Arc<World>) -> Router {
         .push(
             Router::with_path("_control")
                 .get(ControlStateHandler(world()))
-                .post(ControlCommandHandler(world())),
+                .post(ControlCommandHandler(world()))
+                .push(Router::with_path("served").get(ServedHandler(world()))),
         )
         .push(Router::with_path("_clock").get(ClockHandler(world())))
 }

@@ -1,5 +1,6 @@
 //! Simulates the TikTok Research API: tokens, windows of days, expiring searches, short pages and its errors.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use chrono::{NaiveDate, TimeDelta};
@@ -10,6 +11,7 @@ use super::ids;
 use super::population::SimulatedPost;
 use super::response::{JsonResponse, PlatformError, bearer_token, respond};
 use super::saved_state::VisibleAccount;
+use super::served::{ServedContent, ServedItem, count};
 use super::world::World;
 use crate::model::counters::Counters;
 use crate::model::platform::Platform;
@@ -54,8 +56,9 @@ impl TokenHandler {
     }
 }
 
-/// Returns the `data` of a response to the requested fields and the body, or why a parameter is invalid.
-pub type ResearchOperation = fn(&World, &str, &Value) -> Result<Value, String>;
+/// Returns the `data` of a response to the requested fields and the body, with its profile or posts, or why a parameter
+/// is invalid.
+pub type ResearchOperation = fn(&World, &str, &Value) -> Result<(Value, Vec<ServedItem>), String>;
 
 /// Handles `POST /tiktok/v2/research/user/info/` and `…/video/query/`.
 pub struct ResearchHandler(pub Arc<World>, pub ResearchOperation);
@@ -77,9 +80,10 @@ impl ResearchHandler {
                 );
             }
             match (self.1)(world, &fields, &body) {
-                Ok(data) => JsonResponse::ok(
+                Ok((data, items)) => JsonResponse::ok(
                     json!({"data": data, "error": {"code": "ok", "message": "", "log_id": "2026sandbox"}}),
-                ),
+                )
+                .with_items(items),
                 Err(message) => invalid_params(&message),
             }
         };
@@ -117,7 +121,7 @@ fn invalid_params(message: &str) -> JsonResponse {
 }
 
 /// Returns an account by its username.
-pub fn user_data(world: &World, fields: &str, body: &Value) -> Result<Value, String> {
+pub fn user_data(world: &World, fields: &str, body: &Value) -> Result<(Value, Vec<ServedItem>), String> {
     let username = body.get("username").and_then(Value::as_str).unwrap_or_default();
     let visible = world.find_by_username(Platform::Tiktok, username);
     let visible = visible.ok_or_else(|| format!("cannot find the user {username}"))?;
@@ -138,7 +142,10 @@ pub fn user_data(world: &World, fields: &str, body: &Value) -> Result<Value, Str
         Some(value) => Ok((field.to_owned(), value.clone())),
         None => Err(format!("the fields query param is invalid: {field}")),
     };
-    fields.split(',').map(select).collect()
+    let data: Value = fields.split(',').map(select).collect::<Result<_, _>>()?;
+    let follower_count = count(&data, "follower_count");
+    let item = ServedItem::new(&visible, ServedContent::Profile { follower_count });
+    Ok((data, vec![item]))
 }
 
 /// A validated query for videos.
@@ -194,7 +201,7 @@ impl<'a> VideoQuery<'a> {
 }
 
 /// Returns a page of the videos that match a query.
-pub fn video_page(world: &World, fields: &str, body: &Value) -> Result<Value, String> {
+pub fn video_page(world: &World, fields: &str, body: &Value) -> Result<(Value, Vec<ServedItem>), String> {
     let query = VideoQuery::parse(body)?;
     query.check_search(world)?;
     let mut rows = Vec::new();
@@ -207,13 +214,18 @@ pub fn video_page(world: &World, fields: &str, body: &Value) -> Result<Value, St
     }
     let cursor = query.cursor.saturating_add(query.count);
     let has_more = cursor < rows.len();
-    let page = rows.into_iter().skip(query.cursor).take(query.count).flatten();
-    let page: Vec<Value> = page.map(|row| select_fields(&row, fields)).collect::<Result<_, _>>()?;
+    let (mut page, mut items) = (Vec::new(), Vec::new());
+    for (visible, post, counters) in rows.into_iter().skip(query.cursor).take(query.count).flatten() {
+        let row = select_fields(&video_json(&visible, &post, &counters), fields)?;
+        items.push(ServedItem::new(&visible, ServedContent::post(&post, served_counters(&row))));
+        page.push(row);
+    }
     let search_id = match query.search_id {
         Some(id) => id.to_owned(),
         None => world.issue_token("7", SEARCH_LIFETIME, query.search_key()),
     };
-    Ok(json!({"videos": page, "cursor": cursor, "has_more": has_more, "search_id": search_id}))
+    let data = json!({"videos": page, "cursor": cursor, "has_more": has_more, "search_id": search_id});
+    Ok((data, items))
 }
 
 /// Returns the requested fields of a row, without those that are null. Some rows have `favourites_count` instead of
@@ -234,8 +246,10 @@ fn select_fields(row: &Value, fields: &str) -> Result<Value, String> {
     Ok(Value::Object(selected))
 }
 
+type FoundVideo<'a> = (Rc<VisibleAccount<'a>>, SimulatedPost, Counters);
+
 /// Finds the videos of the query's days that match its condition on username or id, newest first.
-fn find_videos(world: &World, query: &VideoQuery<'_>) -> Result<Vec<Value>, &'static str> {
+fn find_videos<'a>(world: &'a World, query: &VideoQuery<'_>) -> Result<Vec<FoundVideo<'a>>, &'static str> {
     let conditions = query.condition.get("and").and_then(Value::as_array).ok_or("the query is invalid")?;
     let [condition] = conditions.as_slice() else {
         return Err("the sandbox supports queries with one condition");
@@ -254,15 +268,26 @@ fn find_videos(world: &World, query: &VideoQuery<'_>) -> Result<Vec<Value>, &'st
             }
             _ => return Err("the field_name is invalid"),
         };
-        let Some(visible) = visible else { continue };
+        let Some(visible) = visible.map(Rc::new) else { continue };
         for (post, counters) in visible.posts() {
             let is_in_window = (query.start..=query.end).contains(&post.create_time.date_naive());
             if is_in_window && id.is_none_or(|id| post.id == id) {
-                found.push(video_json(&visible, &post, &counters));
+                found.push((Rc::clone(&visible), post, counters));
             }
         }
     }
     Ok(found)
+}
+
+fn served_counters(row: &Value) -> Counters {
+    Counters {
+        view_count: count(row, "view_count"),
+        like_count: count(row, "like_count"),
+        comment_count: count(row, "comment_count"),
+        share_count: count(row, "share_count"),
+        saved_count: count(row, "favorites_count").or_else(|| count(row, "favourites_count")),
+        ..Counters::default()
+    }
 }
 
 fn video_json(visible: &VisibleAccount<'_>, post: &SimulatedPost, counters: &Counters) -> Value {

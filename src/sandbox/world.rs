@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::population::{Population, SimulatedAccount, SimulatedPost};
 use super::saved_state::{SavedState, VisibleAccount};
+use super::served::{RecordError, ServedItem, ServedRecord};
 use crate::model::counters::Counters;
 use crate::model::identifier::Username;
 use crate::model::platform::Platform;
@@ -35,6 +36,7 @@ pub struct World {
     population: Population,
     file: Option<PathBuf>,
     state: Mutex<State>,
+    served: ServedRecord,
 }
 
 struct State {
@@ -49,7 +51,7 @@ struct State {
 
 impl State {
     fn now(&self) -> DateTime<Utc> {
-        Utc::now() + TimeDelta::milliseconds(self.saved.offset_ms)
+        self.saved.now()
     }
 }
 
@@ -120,6 +122,7 @@ impl World {
                 tokens: HashMap::new(),
                 token_serial: 0,
             }),
+            served: ServedRecord::default(),
         };
         world.save(&world.state().saved)?;
         Ok(world)
@@ -139,10 +142,36 @@ impl World {
         if !(0.0..=MAX_ADVANCE_HOURS).contains(&hours) {
             return Err(WorldError::Hours);
         }
+        let milliseconds = (hours * 3_600_000.0) as i64;
         self.change(|saved| {
-            saved.offset_ms += (hours * 3_600_000.0) as i64;
+            match &mut saved.stopped_at {
+                Some(time) => *time += TimeDelta::milliseconds(milliseconds),
+                None => saved.offset_ms += milliseconds,
+            }
             Ok(())
         })
+    }
+
+    /// Stops the clock: from now on it moves only by [`World::advance`], so that responses in between are equal.
+    pub fn stop_clock(&self) -> Result<(), WorldError> {
+        self.change(|saved| {
+            saved.stopped_at = Some(saved.now());
+            Ok(())
+        })
+    }
+
+    /// Starts a new record of what is served, instead of the last one.
+    pub fn start_record(&self) {
+        self.served.start();
+    }
+
+    pub(super) fn record_served(&self, items: Vec<ServedItem>) {
+        self.served.add(items);
+    }
+
+    /// Returns what was served since the record was started.
+    pub fn served(&self) -> Result<Vec<ServedItem>, RecordError> {
+        self.served.get()
     }
 
     /// Changes the username of an account.
