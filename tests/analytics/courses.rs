@@ -19,7 +19,7 @@ use super::agree::{
     window_query,
 };
 use super::course::Course;
-use super::model::Random;
+use super::model::{Random, chosen_seed};
 use super::steps::{Step, steps, steps_with_retention};
 use super::sums::check_sums;
 use super::views::check_views;
@@ -154,7 +154,7 @@ async fn failure(seed: u64, steps: &[Step], today: NaiveDate) -> Option<String> 
 /// Runs one course per seed. Shrinks the first that fails.
 async fn courses(seeds: impl IntoIterator<Item = u64>, steps: fn(u64, NaiveDate) -> Vec<Step>) {
     let today = Stack::shared().databases.clock.now().await.date_naive();
-    let chosen = std::env::var("TIDEMARK_TEST_SEED").ok().map(|seed| seed.parse().expect("a number"));
+    let chosen = chosen_seed();
     let default_hook = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
     let mut failed = None;

@@ -320,6 +320,11 @@ pub fn days(start: NaiveDate, end: NaiveDate) -> Vec<NaiveDate> {
     start.iter_days().take_while(|day| *day <= end).collect()
 }
 
+/// The seed of a run that is repeated.
+pub fn chosen_seed() -> Option<u64> {
+    std::env::var("TIDEMARK_TEST_SEED").ok().map(|seed| seed.parse().expect("a number"))
+}
+
 /// A seeded pseudo-random number generator (SplitMix64), so that failures can be reproduced.
 pub struct Random(pub u64);
 

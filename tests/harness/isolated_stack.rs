@@ -19,7 +19,11 @@ pub struct IsolatedStack {
     up: Up,
     folder: TempDir,
     options: Vec<String>,
+    environment: Environment,
 }
+
+/// Settings of the processes.
+type Environment = Vec<(String, String)>;
 
 /// A `tidemark up`. It exits when its standard input closes, so it ends with the test.
 pub struct Up {
@@ -42,12 +46,23 @@ impl IsolatedStack {
         IsolatedStack::start_with(&[]).await
     }
 
+    /// Starts with settings of its processes.
+    pub async fn start_with_environment(environment: &[(&str, &str)]) -> Self {
+        let environment = environment.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+        IsolatedStack::start_configured(Vec::new(), environment.collect()).await
+    }
+
     /// Starts with options of `tidemark up`.
     pub async fn start_with(options: &[&str]) -> Self {
+        let options = options.iter().map(ToString::to_string);
+        IsolatedStack::start_configured(options.collect(), Environment::new()).await
+    }
+
+    async fn start_configured(options: Vec<String>, environment: Environment) -> Self {
         let folder = tempfile::tempdir().expect("the folder is created");
-        let mut up = Up::start(folder.path(), options);
+        let mut up = Up::start_wrapped(&[], folder.path(), &options, &environment);
         let stack = up.wait_ready().await;
-        IsolatedStack { stack, up, folder, options: options.iter().map(ToString::to_string).collect() }
+        IsolatedStack { stack, up, folder, options, environment }
     }
 
     /// Starts with some folders as file systems of their own: names and sizes in MiB. Needs root; the mounts end with the
@@ -62,9 +77,9 @@ impl IsolatedStack {
         }
         let mounts = format!("{mounts}exec \"$@\"");
         let wrapper = ["unshare", "--mount", "sh", "-c", &mounts, "sh"];
-        let mut up = Up::start_wrapped(&wrapper, folder.path(), &[] as &[&str]);
+        let mut up = Up::start_wrapped(&wrapper, folder.path(), &[] as &[&str], &[]);
         let stack = up.wait_ready().await;
-        IsolatedStack { stack, up, folder, options: Vec::new() }
+        IsolatedStack { stack, up, folder, options: Vec::new(), environment: Environment::new() }
     }
 
     /// A folder of the installation as its own processes see it, mounts included.
@@ -91,7 +106,7 @@ impl IsolatedStack {
 
     /// Starts `tidemark up` after it was stopped or killed.
     pub async fn start_again(&mut self) {
-        self.up = Up::start(self.folder.path(), &self.options);
+        self.up = Up::start_wrapped(&[], self.folder.path(), &self.options, &self.environment);
         self.stack = self.up.wait_ready().await;
     }
 
@@ -140,11 +155,16 @@ impl IsolatedStack {
 
 impl Up {
     pub fn start(folder: &Path, options: &[impl AsRef<OsStr>]) -> Self {
-        Up::start_wrapped(&[], folder, options)
+        Up::start_wrapped(&[], folder, options, &[])
     }
 
     /// Starts it by another program.
-    fn start_wrapped(wrapper: &[&str], folder: &Path, options: &[impl AsRef<OsStr>]) -> Self {
+    fn start_wrapped(
+        wrapper: &[&str],
+        folder: &Path,
+        options: &[impl AsRef<OsStr>],
+        environment: &[(String, String)],
+    ) -> Self {
         // A killed predecessor leaves it behind.
         let _ = std::fs::remove_file(folder.join("state/demo.json"));
         let mut child = wrapped_command(wrapper)
@@ -153,6 +173,7 @@ impl Up {
             .args(["up", "--port", "0", "--dir"])
             .arg(folder.join("state"))
             .args(options)
+            .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(std::fs::File::create(folder.join("up.log")).expect("the log is created"))

@@ -153,6 +153,12 @@ impl Stack {
         send(self.client.get(url)).await.ok(200).at("/accounts/0").clone()
     }
 
+    /// What the sandbox has served since the operation `record`.
+    pub async fn fetch_served(&self) -> Value {
+        let url = format!("{}/_control/served", self.connection.sandbox_url);
+        send(self.client.get(url)).await.ok(200).at("/served").clone()
+    }
+
     /// Controls the sandbox, as in `json!({"op": "advance", "hours": 24})`.
     pub async fn control_sandbox(&self, operation: Value) -> Value {
         let url = format!("{}/_control", self.connection.sandbox_url);

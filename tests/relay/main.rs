@@ -11,6 +11,7 @@ mod cluster;
 mod erasure;
 mod kills;
 mod data_loss;
+mod expected;
 #[path = "../analytics/model.rs"]
 #[expect(dead_code, reason = "the tests of analytics use the rest")]
 mod model;
@@ -20,4 +21,5 @@ mod moves;
 mod random;
 mod retention;
 mod failures;
+mod served;
 mod setup;

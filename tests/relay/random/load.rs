@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::expected::ExpectedOrganization;
-use super::wait_recovered;
+use crate::expected::ExpectedOrganization;
 use crate::harness::{Organization, SandboxAccount};
-use crate::model::{History, PLATFORMS, Random};
+use crate::model::{History, Random};
+use crate::setup::{RECOVERY_TIMEOUT, wait_recovered};
 
 /// Few enough for every list and ranking.
 const MAX_CREATORS: usize = 8;
@@ -94,17 +94,14 @@ async fn request_until_ok(
     .await
 }
 
-fn created_id(response: &Value) -> Uuid {
-    response["data"]["id"].as_str().expect("the response has an id").parse().unwrap()
+fn parse_id(record: &Value) -> Uuid {
+    record["id"].as_str().expect("the record has an id").parse().unwrap()
 }
 
 async fn track(tenant: &mut ExpectedOrganization, account: &SandboxAccount) {
     let body = json!({"platform": account.platform, "username": account.username});
     let created = request_until_ok(&tenant.organization, Method::POST, "/accounts", Some(body), &[201]).await;
-    let platform = PLATFORMS.into_iter().find(|platform| *platform == account.platform).unwrap();
-    let index = tenant.history.account(platform, &account.username, None);
-    tenant.history.accounts[index].is_active = true;
-    tenant.ids.accounts.push(created_id(&created));
+    tenant.add_account(account, parse_id(&created["data"]));
 }
 
 /// Deletes the account that was added last. Its individually tracked videos stay.
@@ -113,8 +110,7 @@ async fn delete_account(tenant: &mut ExpectedOrganization) {
     let path = format!("/accounts/{}", tenant.ids.accounts[index]);
     // A retry gets 404.
     request_until_ok(&tenant.organization, Method::DELETE, &path, None, &[204, 404]).await;
-    tenant.links.remove(&tenant.ids.accounts[index]);
-    tenant.history.delete(&mut tenant.ids, index);
+    tenant.delete_account(index);
 }
 
 /// Makes a random change.
@@ -132,7 +128,7 @@ async fn change(tenant: &mut ExpectedOrganization, random: &mut Random) {
                 &[201],
             )
             .await;
-            tenant.creators.push((created_id(&created), name));
+            tenant.creators.push((parse_id(&created["data"]), name));
         }
         0 | 1 => {
             let (id, name) = tenant.creators.remove(pick(MAX_CREATORS));
@@ -232,7 +228,7 @@ async fn import(organization: &Organization, dir: &Path, day: usize, kill_after:
             .kill_on_drop(true)
             .spawn()
             .unwrap();
-        let timeout = kill_after.take().unwrap_or(super::RECOVERY_TIMEOUT);
+        let timeout = kill_after.take().unwrap_or(RECOVERY_TIMEOUT);
         let ended = tokio::time::timeout(timeout, child.wait()).await.ok()?;
         ended.unwrap().success().then_some(())
     })
@@ -242,35 +238,20 @@ async fn import(organization: &Organization, dir: &Path, day: usize, kill_after:
 
 /// Adds the imported records to the expected ones.
 async fn add_imported(tenant: &mut ExpectedOrganization, imported: History) {
-    let (pg, organization) = (tenant.organization.pg(), tenant.organization.id);
     let first = tenant.history.accounts.len();
+    let find = |listed: &[Value], field: &str, value: &str| {
+        listed.iter().find(|record| record[field] == value).expect("the record was imported").clone()
+    };
+    let listed = tenant.fetch_list("/accounts").await;
     for account in imported.accounts {
-        let id = wait_recovered("postgres responds", async || {
-            sqlx::query_scalar("select id from accounts where organization_id = $1 and username = $2")
-                .bind(organization)
-                .bind(&account.username)
-                .fetch_one(pg)
-                .await
-                .ok()
-        })
-        .await;
+        tenant.ids.accounts.push(parse_id(&find(&listed, "username", &account.username)));
         tenant.history.accounts.push(account);
-        tenant.ids.accounts.push(id);
     }
+    let listed = tenant.fetch_list("/account-videos").await;
     for mut video in imported.videos {
-        let ids = wait_recovered("postgres responds", async || {
-            sqlx::query_as(
-                "select id, internal_id from videos where organization_id = $1 and external_id = $2",
-            )
-            .bind(organization)
-            .bind(&video.external_id)
-            .fetch_one(pg)
-            .await
-            .ok()
-        })
-        .await;
+        let record = find(&listed, "external_id", &video.external_id);
+        tenant.ids.videos.push((parse_id(&record), record["internal_id"].as_i64().unwrap()));
         video.account = video.account.map(|account| account + first);
         tenant.history.videos.push(video);
-        tenant.ids.videos.push(ids);
     }
 }

@@ -1,32 +1,31 @@
 //! Random kills under load: trackers with the relay, the API, ClickHouse and Postgres are killed while accounts are scraped,
-//! records change and files are imported. Afterwards all responses match a model in plain loops of what the sandbox served.
+//! records change and files are imported. Afterwards all responses match a model in plain loops of what the sandbox recorded
+//! as served. Its clock stands still during a day.
 
-mod expected;
 mod load;
 mod processes;
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use chrono::{DateTime, Days, NaiveDate, Timelike, Utc};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use sqlx::PgPool;
-use tidemark::sandbox::population::Population;
+use tidemark::sandbox::served::ServedItem;
 use tidemark::store::records::keys::NewKey;
 use tidemark::store::records::organizations::OrganizationChange;
 use tokio_util::sync::CancellationToken;
 
-use self::expected::ExpectedOrganization;
 use self::processes::{KILL_TARGETS, start_second_tracker};
 use crate::agree::{batches_agree, creators_agree, daily_rows_agree, deltas_agree, organization_agrees};
+use crate::expected::ExpectedOrganization;
 use crate::harness::{IsolatedStack, Organization, Process, SandboxAccount, Stack};
 use crate::model::Random;
+use crate::served::Served;
+use crate::setup::{seed, wait_recovered};
 
-/// Leases have to expire, and processes that die often are restarted with pauses.
-const RECOVERY_TIMEOUT: Duration = Duration::from_secs(240);
-/// The population of `tidemark up`.
-const POPULATION: (u64, usize) = (1, 330);
+/// Targets of killed trackers are taken over soon.
+const LEASES: (&str, &str) = ("TIDEMARK_TRACK_LEASE_SECONDS", "5");
 
 #[derive(Clone, Copy)]
 struct Plan {
@@ -36,7 +35,7 @@ struct Plan {
     kills_per_day: usize,
     /// The maximum pause before a kill.
     max_pause_ms: i64,
-    /// Whether a second tracker runs. Without it, leases of killed trackers are ended by the test.
+    /// Whether a second tracker runs.
     two_trackers: bool,
 }
 
@@ -46,10 +45,7 @@ struct KillTest {
     /// Dropped before the installation, which waits for all processes in its folder.
     second: Option<Process>,
     isolated: IsolatedStack,
-    population: Population,
     organizations: Vec<ExpectedOrganization>,
-    /// Views that the test has set, by the post's id.
-    fixed_views: BTreeMap<String, i64>,
     /// Sandbox accounts that are not tracked yet.
     untracked: Vec<SandboxAccount>,
     killed: BTreeMap<&'static str, u32>,
@@ -59,31 +55,19 @@ struct KillTest {
     first_day: NaiveDate,
 }
 
-/// Polls until there is a value, for as long as recovery may take.
-async fn wait_recovered<T>(state: &str, mut poll: impl AsyncFnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + RECOVERY_TIMEOUT;
-    loop {
-        if let Some(value) = poll().await {
-            return value;
-        }
-        assert!(Instant::now() < deadline, "timed out after {RECOVERY_TIMEOUT:?} waiting until {state}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
-
-/// Ends all leases, which would last longer than a short run. A running tracker does not lease its own targets again.
-async fn end_leases(pg: &PgPool) -> Option<()> {
-    let end = "update scrape_targets set lease_until = now() where lease_until > now()";
-    sqlx::query(end).execute(pg).await.ok().map(|_| ())
-}
-
 impl KillTest {
     async fn begin(plan: Plan, seed: u64) -> Self {
-        let isolated = IsolatedStack::start().await;
+        let isolated = IsolatedStack::start_with_environment(&[LEASES]).await;
         let stack = isolated.clone();
         // Early in the day, so that the test does not reach the next one.
         let now = stack.databases.clock.now().await;
-        stack.control_sandbox(json!({"op": "advance", "hours": 26 - now.hour()})).await;
+        for operation in [
+            json!({"op": "advance", "hours": 26 - now.hour()}),
+            json!({"op": "stop"}),
+            json!({"op": "record"}),
+        ] {
+            stack.control_sandbox(operation).await;
+        }
         let first_day = stack.databases.clock.now().await.date_naive();
         let mut untracked = stack.connection.sandbox_accounts.clone();
         let mut take = |platform: &str| {
@@ -112,9 +96,7 @@ impl KillTest {
             random,
             isolated,
             second,
-            population: Population::new(POPULATION.0, POPULATION.1),
             organizations,
-            fixed_views: BTreeMap::new(),
             untracked,
             killed: BTreeMap::new(),
             exiting: Vec::new(),
@@ -155,8 +137,9 @@ impl KillTest {
         self.organizations = organizations;
         self.wait_running().await;
         self.wait_scraped().await;
+        let (served, today) = (self.fetch_served().await, self.now().await.date_naive());
         for organization in &mut self.organizations {
-            organization.record_scrapes(&self.population, &self.fixed_views).await;
+            organization.record_scrapes(&served, today).await;
         }
     }
 
@@ -199,39 +182,38 @@ impl KillTest {
         self.exiting.clear();
     }
 
+    /// What the sandbox has served today.
+    async fn fetch_served(&self) -> Served {
+        let record = self.stack().fetch_served().await;
+        Served::new(serde_json::from_value::<Vec<ServedItem>>(record).expect("a record of the sandbox"))
+    }
+
     /// Waits until all targets are scraped today.
     async fn wait_scraped(&mut self) {
-        let today = self.now().await.date_naive();
-        let organizations: Vec<_> =
-            self.organizations.iter().map(|expected| expected.organization.id).collect();
-        let (stack, plan) = (self.stack().clone(), self.plan);
+        let stack = self.stack().clone();
         wait_recovered("all targets are scraped today", async || {
             self.restart_second_tracker();
-            if self.second.is_none() {
-                end_leases(stack.pg()).await?;
+            let now = stack.databases.clock.now().await;
+            let mut unscraped = Vec::new();
+            for expected in &self.organizations {
+                unscraped.extend(expected.fetch_unscraped(now.date_naive()).await);
             }
-            let (remaining, retrying): (i64, i64) = sqlx::query_as(
-                "select count(*), count(*) filter (where failures > 0 and lease_owner is null and next_attempt_at > $3)
-                 from scrape_targets
-                 where organization_id = any($1) and enabled
-                    and (failures > 0 or last_attempt_at is null or last_attempt_at < $2 or lease_owner is not null)",
-            )
-            .bind(&organizations)
-            .bind(today.and_time(chrono::NaiveTime::MIN).and_utc())
-            .bind(stack.databases.clock.now().await)
-            .fetch_one(stack.pg())
-            .await
-            .ok()?;
-            if retrying > 0 {
-                // Failed attempts are retried after some minutes.
+            // Failed attempts are retried after some minutes. Other scrapes may still run, and be served at another time
+            // than they began.
+            let waits = |target: &Value| {
+                let next: Option<DateTime<Utc>> =
+                    target["tracking"]["next_attempt_at"].as_str().map(|time| time.parse().unwrap());
+                target["tracking"]["status"] == "failing" && next.is_some_and(|next| next > now)
+            };
+            if !unscraped.is_empty() && unscraped.iter().all(waits) {
                 stack.control_sandbox(json!({"op": "advance", "hours": 0.1})).await;
             }
-            (remaining == 0).then_some(plan)
+            unscraped.is_empty().then_some(())
         })
         .await;
     }
 
-    /// Moves the clock by a day. Sets some views before, higher or lower than they were.
+    /// Moves the clock by a day, and starts its record. Sets some views before, higher or lower than they were.
     async fn next_day(&mut self) {
         for expected in &self.organizations {
             let Some((account, post, views)) = expected.random_post(&mut self.random) else { continue };
@@ -241,8 +223,8 @@ impl KillTest {
                 "counter": "view_count", "value": value,
             });
             self.stack().control_sandbox(operation).await;
-            self.fixed_views.insert(post, value);
         }
+        self.stack().control_sandbox(json!({"op": "record"})).await;
         self.stack().control_sandbox(json!({"op": "advance", "hours": 24})).await;
     }
 
@@ -301,10 +283,7 @@ impl KillTest {
 }
 
 async fn kill_at_random(plan: Plan) {
-    let seed = std::env::var("TIDEMARK_TEST_SEED").ok().map(|seed| seed.parse().expect("a number"));
-    let seed = seed.unwrap_or_else(|| Utc::now().timestamp_micros().unsigned_abs());
-    println!("TIDEMARK_TEST_SEED={seed} repeats these kills");
-    KillTest::begin(plan, seed).await.run().await;
+    KillTest::begin(plan, seed()).await.run().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,6 +5,7 @@ use std::path::Path;
 use nix::sys::signal::{Signal, kill as send};
 use nix::unistd::Pid;
 
+use super::LEASES;
 use crate::harness::{IsolatedStack, Process, processes_in};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +88,7 @@ pub(super) fn all_run(dir: &Path, exiting: &[u32]) -> bool {
 /// Starts a tracker besides that of the installation. Its working directory makes it one of the processes to kill.
 pub(super) fn start_second_tracker(isolated: &IsolatedStack) -> Process {
     let daily_requests = ("TIDEMARK_TIKTOK_RESEARCH_DAILY_REQUESTS", u32::MAX.to_string());
-    let mut command = isolated.command(&[daily_requests]);
+    let mut command = isolated.command(&[daily_requests, (LEASES.0, LEASES.1.to_owned())]);
     command.arg("track").current_dir(isolated.folder());
     Process::start(command, None)
 }
