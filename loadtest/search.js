@@ -5,6 +5,7 @@ import { check } from 'k6';
 import { get, ok } from './lib/api.js';
 import { inventory, pick, excerpt } from './lib/choice.js';
 import { STATS, summary } from './lib/summary.js';
+import { contains } from './lib/text.js';
 
 const LENGTHS = [1, 2, 3, 5, 8, 12, 20];
 
@@ -26,7 +27,7 @@ export const options = {
     ...Object.fromEntries(
       routes.flatMap((name) => [
         [`http_req_duration{name:${name}}`, ['p(50)<50', 'p(99)<250']],
-        [`http_reqs{name:${name}}`, ['count>=0']],
+        [`http_reqs{name:${name}}`, ['count>0']],
       ]),
     ),
   },
@@ -44,6 +45,7 @@ export default function ({ captions }) {
     const response = get(`/search of ${length}`, '/search', { q, limit: 25 });
     if (!ok(response)) continue;
     check(response, {
+      'a text of a caption is found': () => response.json('data.videos').length > 0,
       'every video found has the text': () => response.json('data.videos').every(({ caption }) => contains(caption, q)),
     });
   }
@@ -51,11 +53,6 @@ export default function ({ captions }) {
   if (ok(nothing)) {
     check(nothing, { 'an absent text is not found': () => nothing.json('data.videos').length === 0 });
   }
-}
-
-// JavaScript folds some non-ASCII letters differently from the service: those queries are not checked.
-function contains(caption, q) {
-  return caption.toLowerCase().includes(q.trim().toLowerCase()) || /[^\x00-\x7f]/.test(q);
 }
 
 export const handleSummary = summary('search');

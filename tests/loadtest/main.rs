@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use harness::{Organization, Stack};
+use serde_json::Value;
 use tidemark::model::organization::Scope;
 use tidemark::store::records::keys::NewKey;
 use tidemark::store::records::organizations::OrganizationChange;
@@ -85,10 +86,45 @@ async fn smoke_test_fails_without_write_scope() {
 }
 
 #[tokio::test]
-async fn response_shapes_are_checked() {
+async fn libraries_of_scripts_pass_their_tests() {
     let organization = Stack::shared().organization().await;
-    let output = k6("run", "tests/loadtest/shape.js", &organization);
-    assert!(output.status.success(), "{}", text(&output));
+    for script in ["tests/loadtest/shape.js", "tests/loadtest/text.js"] {
+        let output = k6("run", script, &organization);
+        assert!(output.status.success(), "{script}: {}", text(&output));
+    }
+}
+
+/// A threshold that is always true would be shown as a passed check.
+#[tokio::test]
+async fn every_threshold_can_fail() {
+    let organization = Stack::shared().organization().await;
+    for script in scripts() {
+        let output = k6("inspect", &script, &organization);
+        let options: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let thresholds = options["thresholds"].as_object().unwrap();
+        assert!(thresholds.contains_key("checks"), "{script:?}");
+        for rule in thresholds.values().flat_map(|rules| rules.as_array().unwrap()) {
+            let rule = rule.as_str().unwrap();
+            assert!(!rule.replace(' ', "").ends_with(">=0"), "{script:?}: {rule}");
+        }
+    }
+}
+
+/// Captions of the sandbox are in many scripts.
+#[tokio::test(flavor = "multi_thread")]
+async fn search_script_checks_every_caption() {
+    let key = NewKey { rate_limit: Some(1_000_000), ..NewKey::named("search") };
+    let organization = Stack::shared().organization_with(OrganizationChange::default(), key).await;
+    organization.track(organization.stack.sandbox_account("tiktok")).await;
+    let variables = [("CLIENTS", "1"), ("DURATION", "1s")];
+    let base_url = &organization.stack.connection.base_url;
+    // Its exit code depends on latencies as well.
+    let report = text(&k6_at(base_url, "run", "loadtest/search.js", &organization, &variables));
+    for check in
+        ["a text of a caption is found", "every video found has the text", "an absent text is not found"]
+    {
+        assert!(report.contains(&format!("ok     {check}")), "{check}: {report}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
