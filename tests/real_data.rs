@@ -5,7 +5,7 @@ mod harness;
 
 use std::path::{Path, PathBuf};
 
-use harness::{Organization, Stack};
+use harness::{Organization, Stack, report_skipped};
 use serde_json::json;
 use tidemark::import::{self, ImportOptions};
 
@@ -26,7 +26,7 @@ async fn load(organization: &Organization, files: Vec<PathBuf>) -> import::Impor
 #[tokio::test]
 async fn real_data_has_known_figures_and_reimport_is_idempotent() {
     let Some(files) = data_files() else {
-        println!("skipped: ../shared/data/real does not exist");
+        report_skipped("figures of real data: ../shared/data/real does not exist");
         return;
     };
     let organization = Stack::shared().organization().await;

@@ -4,6 +4,7 @@
 mod licences;
 mod modules;
 mod releases;
+mod skipped;
 mod statements;
 
 use std::collections::BTreeSet;

@@ -6,7 +6,7 @@ use sqlx::PgPool;
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use crate::harness::api_database;
+use crate::harness::{api_database, report_skipped};
 use crate::setup::{
     Caption, IndexFollower, Random, add_account, add_creator, add_videos, lower, organization,
 };
@@ -158,6 +158,7 @@ async fn real_captions_match_a_naive_scan() {
         let column = reader.headers().unwrap().iter().position(|name| name == "description").unwrap();
         texts.extend(reader.records().map(|record| record.unwrap()[column].to_owned()));
     } else {
+        report_skipped("search in real captions: ../shared/data/real does not exist, random ones are searched");
         let mut random = Random(7);
         texts.extend((0..3000).map(|_| random.text(PIECES, 60)));
     }
