@@ -17,12 +17,36 @@ use crate::model::platform::Platform;
 #[derive(Debug, Deserialize)]
 #[serde(tag = "op", rename_all = "lowercase")]
 enum ControlCommand {
-    Rename { platform: Platform, username: String, to: String },
-    Lose { platform: Platform, username: String, post: Option<Value> },
-    Restore { platform: Platform, username: String, post: Option<Value> },
-    Set { platform: Platform, username: String, post: Option<Value>, counter: String, value: Option<i64> },
-    Fail { platform: Platform, kind: Fault, count: u32 },
-    Advance { hours: f64 },
+    Rename {
+        platform: Platform,
+        username: String,
+        to: String,
+    },
+    Lose {
+        platform: Platform,
+        username: String,
+        post: Option<Value>,
+    },
+    Restore {
+        platform: Platform,
+        username: String,
+        post: Option<Value>,
+    },
+    Set {
+        platform: Platform,
+        username: String,
+        post: Option<Value>,
+        counter: String,
+        value: Option<i64>,
+    },
+    Fail {
+        platform: Platform,
+        kind: Fault,
+        count: u32,
+    },
+    Advance {
+        hours: f64,
+    },
     /// Stops the clock: it moves only by `advance`.
     Stop,
     /// Starts a new record of what is served.

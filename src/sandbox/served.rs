@@ -97,3 +97,29 @@ impl ServedRecord {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn incomplete_record_is_an_error() {
+        let item = ServedItem {
+            at: DateTime::UNIX_EPOCH,
+            platform: Platform::Tiktok,
+            username: "some.one".to_owned(),
+            content: ServedContent::Profile { follower_count: Some(7) },
+        };
+        let record = ServedRecord::default();
+        record.add(vec![item.clone()]);
+        assert_eq!(record.get(), Err(RecordError::NotStarted));
+        record.start();
+        record.add(vec![item.clone(); MAX_ITEMS]);
+        assert_eq!(record.get().map(|items| items.len()), Ok(MAX_ITEMS));
+        record.add(vec![item.clone(); 2]);
+        record.add(vec![item]);
+        assert_eq!(record.get(), Err(RecordError::Full));
+        record.start();
+        assert_eq!(record.get(), Ok(Vec::new()));
+    }
+}
