@@ -99,8 +99,10 @@ impl ExpectedOrganization {
         let mut cursor: Option<String> = None;
         loop {
             let page = wait_recovered(&format!("{path} is listed"), async || {
-                let request = self.organization.request(reqwest::Method::GET, path).query(&[("limit", "200")]);
-                let request = cursor.iter().fold(request, |request, cursor| request.query(&[("cursor", cursor)]));
+                let request =
+                    self.organization.request(reqwest::Method::GET, path).query(&[("limit", "200")]);
+                let request =
+                    cursor.iter().fold(request, |request, cursor| request.query(&[("cursor", cursor)]));
                 let response = request.send().await.ok()?;
                 (response.status() == 200).then_some(())?;
                 response.json::<Value>().await.ok()
@@ -157,7 +159,8 @@ impl ExpectedOrganization {
         assert_eq!(is_tracked, self.tracked.contains(id), "{post}");
         let Some(at) = scraped_at(post) else { return };
         assert!(!is_tracked || post["is_active"] == false || at.date_naive() == day, "{post}");
-        let account = (!post["account_id"].is_null()).then(|| self.account_index(parse_id(&post["account_id"])));
+        let account =
+            (!post["account_id"].is_null()).then(|| self.account_index(parse_id(&post["account_id"])));
         let ids = (parse_id(&post["id"]), post["internal_id"].as_i64().unwrap());
         let index = self.find_or_add_video(id, post["platform"].as_str().unwrap(), ids, account);
         assert_eq!(self.ids.videos[index], ids, "one row per post");
@@ -217,7 +220,7 @@ impl ExpectedOrganization {
             let (at, _) = account.followers.values().next_back().expect("the account was scraped");
             let days = if account.followers.len() == 1 { FIRST_READ_DAYS } else { READ_DAYS };
             let oldest = at.date_naive() - TimeDelta::days(days);
-            let posts: Vec<_> = served.posts_of(&account.username, *at).collect();
+            let posts: Vec<_> = served.posts_of(account.platform, &account.username, *at).collect();
             assert!(!posts.is_empty(), "@{} was scraped at {at} without posts", account.username);
             for (id, _) in posts.into_iter().filter(|(_, create_time)| create_time.date_naive() >= oldest) {
                 assert_eq!(recorded.get(id), Some(at), "post {id} of @{}", account.username);

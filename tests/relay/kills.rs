@@ -19,7 +19,9 @@ use uuid::Uuid;
 
 use crate::agree::{batches_agree, daily_rows_agree, organization_agrees};
 use crate::expected::ExpectedOrganization;
-use crate::harness::{IsolatedStores, Organization, Process, SandboxAccount, create_organization, wait_until};
+use crate::harness::{
+    IsolatedStores, Organization, Process, SandboxAccount, create_organization, wait_until,
+};
 use crate::served::Served;
 use crate::setup::seed;
 

@@ -18,7 +18,8 @@ pub(crate) struct Served {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ServedPost {
-    pub(crate) username: String,
+    platform: &'static str,
+    username: String,
     pub(crate) create_time: DateTime<Utc>,
     pub(crate) caption: String,
     pub(crate) counts: [Option<i64>; 9],
@@ -37,7 +38,8 @@ impl Served {
                 ServedContent::Profile { follower_count: None } => {}
                 ServedContent::Post { id, create_time, caption, counters } => {
                     let counts = Counters::to_array(counters);
-                    let post = ServedPost { username, create_time, caption, counts };
+                    let platform = platform.as_str();
+                    let post = ServedPost { platform, username, create_time, caption, counts };
                     let first = served.posts.entry((id.clone(), at)).or_insert_with(|| post.clone());
                     assert_eq!(*first, post, "post {id} served at {at}");
                 }
@@ -59,12 +61,15 @@ impl Served {
     /// The ids of an account's posts served at a time, with the time of their creation.
     pub(crate) fn posts_of(
         &self,
+        platform: &str,
         username: &str,
         at: DateTime<Utc>,
     ) -> impl Iterator<Item = (&str, DateTime<Utc>)> {
         self.posts
             .iter()
-            .filter(move |((_, served_at), post)| *served_at == at && post.username == username)
+            .filter(move |((_, served_at), post)| {
+                (*served_at, post.platform, post.username.as_str()) == (at, platform, username)
+            })
             .map(|((id, _), post)| (id.as_str(), post.create_time))
     }
 }
