@@ -6,7 +6,7 @@ use crate::{files, read};
 #[test]
 fn tests_with_outside_data_report_when_it_is_missing() {
     let mut tests = files("tests");
-    tests.retain(|(name, text)| name.ends_with(".rs") && text.contains("join(\"../"));
+    tests.retain(|(name, text)| name.ends_with(".rs") && text.contains(concat!('"', "../shared")));
     assert!(!tests.is_empty());
     for (name, text) in tests {
         assert!(text.contains("report_skipped("), "{name}");

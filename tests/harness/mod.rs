@@ -37,11 +37,10 @@ mod process;
 mod proxy;
 mod response;
 mod slow_reads;
+mod skipped;
 mod stack;
 
-use std::fs::OpenOptions;
 use std::future::Future;
-use std::io::Write;
 use std::time::{Duration, Instant};
 
 pub use api::{ProxiedApi, TestApi, api_database, serve, serve_with_limits};
@@ -53,16 +52,8 @@ pub use process::{Process, command, processes_in};
 pub use proxy::{ClickhouseProxy, TcpProxy};
 pub use response::{Response, http_client, send};
 pub use slow_reads::{query_seconds, slow_reads};
+pub use skipped::report_skipped;
 pub use stack::{Connection, SandboxAccount, Stack};
-
-/// Reports a check that cannot run on this machine, in the summary of `make test`.
-pub fn report_skipped(check: &str) {
-    eprintln!("skipped: {check}");
-    if let Some(file) = std::env::var_os("TIDEMARK_TEST_SKIPPED") {
-        let mut file = OpenOptions::new().create(true).append(true).open(file).expect("the file is writable");
-        file.write_all(format!("{check}\n").as_bytes()).expect("the file is written");
-    }
-}
 
 /// How long a test waits for anything.
 pub const WAIT_TIMEOUT: Duration = Duration::from_secs(30);

@@ -12,6 +12,8 @@ mod recorded;
 mod research;
 mod sandboxed;
 mod short_links;
+#[path = "../harness/skipped.rs"]
+mod skipped;
 mod throttled;
 
 use std::sync::Arc;

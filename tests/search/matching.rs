@@ -158,7 +158,9 @@ async fn real_captions_match_a_naive_scan() {
         let column = reader.headers().unwrap().iter().position(|name| name == "description").unwrap();
         texts.extend(reader.records().map(|record| record.unwrap()[column].to_owned()));
     } else {
-        report_skipped("search in real captions: ../shared/data/real does not exist, random ones are searched");
+        report_skipped(
+            "search in real captions: ../shared/data/real does not exist, random ones are searched",
+        );
         let mut random = Random(7);
         texts.extend((0..3000).map(|_| random.text(PIECES, 60)));
     }
