@@ -143,7 +143,7 @@ fn versions_match_the_scripts() {
 
 #[test]
 fn program_parses_all_calls() {
-    let mut called = BTreeSet::new();
+    let (mut called, mut checked) = (BTreeSet::new(), BTreeSet::new());
     for (name, service) in services().iter().filter(|(_, service)| runs_tidemark(service)) {
         let command = words(&service["command"]);
         let call = parse_strict(&command, &environment(service));
@@ -165,6 +165,7 @@ fn program_parses_all_calls() {
         for option in ["listen", "metrics_listen"] {
             if let Ok(Some(address)) = call.try_get_one::<SocketAddr>(option) {
                 assert!(address.ip().is_unspecified(), "{name}: {address} cannot be reached by others");
+                checked.insert(option);
             }
         }
         for option in ["search_index", "state"] {
@@ -173,6 +174,7 @@ fn program_parses_all_calls() {
                     is_in_volume(service, path.to_str().unwrap()),
                     "{name}: {path:?} is lost with the container"
                 );
+                checked.insert(option);
             }
         }
         if !runs_once(service) {
@@ -189,6 +191,10 @@ fn program_parses_all_calls() {
         }
     }
     assert_eq!(called.into_iter().collect::<Vec<_>>(), ["migrate", "sandbox", "serve", "track"]);
+    assert_eq!(
+        checked.into_iter().collect::<Vec<_>>(),
+        ["listen", "metrics_listen", "search_index", "state"]
+    );
 }
 
 #[test]

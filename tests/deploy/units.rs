@@ -109,6 +109,7 @@ fn program_parses_all_calls_and_variables() {
     let mut used = BTreeSet::new();
     let mut ports = BTreeSet::new();
     let mut called = Vec::new();
+    let mut folders = BTreeSet::new();
     for unit in Unit::all() {
         // Suggested values have to parse too.
         let mut environment = unit.environment();
@@ -131,6 +132,7 @@ fn program_parses_all_calls_and_variables() {
         for option in ["data", "search_index"] {
             if let Ok(Some(folder)) = call.matches.try_get_one::<PathBuf>(option) {
                 assert_eq!(*folder, Path::new("/var/lib").join(unit.one("StateDirectory")), "{}", unit.name);
+                folders.insert(option);
             }
         }
         for probe in unit.calls("ExecStartPost") {
@@ -142,6 +144,7 @@ fn program_parses_all_calls_and_variables() {
     }
     called.sort();
     assert_eq!(called, ["clickhouse", "migrate", "serve", "track"]);
+    assert_eq!(folders, BTreeSet::from(["data", "search_index"]));
     for (name, value) in set.iter().chain(&suggested) {
         if name.starts_with("TIDEMARK_") {
             let is_used = used.contains(name) || value.is_empty();

@@ -227,10 +227,9 @@ async fn logs_and_exports_contain_no_secrets_at_trace_level() {
 
     let mut processes = [json_api, text_api, outage, tracker];
     for process in &mut processes {
-        if let Some(url) = process.metrics_url() {
-            let page = http_client().get(url).send().await.unwrap().text().await.unwrap();
-            assert_lacks("the metrics page", &page, &secrets);
-        }
+        let (status, page) = process.page("/metrics").await;
+        assert_eq!(status, 200);
+        assert_lacks("the metrics page", &page, &secrets);
         // Fails if it does not exit.
         process.stop().await;
     }
