@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use crate::harness::{Organization, SandboxAccount};
 use crate::model::{History, Ids, PLATFORMS, Random, Video};
+use crate::recovery::wait_recovered;
 use crate::served::Served;
-use crate::setup::wait_recovered;
 
 /// How many days of posts the first scrape and later ones read at least.
 const FIRST_READ_DAYS: i64 = 365;

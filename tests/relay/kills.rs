@@ -22,8 +22,8 @@ use crate::expected::ExpectedOrganization;
 use crate::harness::{
     IsolatedStores, Organization, Process, SandboxAccount, create_organization, wait_until,
 };
+use crate::recovery::seed;
 use crate::served::Served;
-use crate::setup::seed;
 
 /// The tracker is killed after one of these each day.
 const STEPS: [&str; 7] = [

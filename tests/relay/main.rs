@@ -19,6 +19,7 @@ mod out_of_order;
 mod locks;
 mod moves;
 mod random;
+mod recovery;
 mod retention;
 mod failures;
 mod served;

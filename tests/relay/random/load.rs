@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::expected::ExpectedOrganization;
 use crate::harness::{Organization, SandboxAccount};
 use crate::model::{History, Random};
-use crate::setup::{RECOVERY_TIMEOUT, wait_recovered};
+use crate::recovery::{RECOVERY_TIMEOUT, wait_recovered};
 
 /// Few enough for every list and ranking.
 const MAX_CREATORS: usize = 8;

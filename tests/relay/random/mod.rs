@@ -21,8 +21,8 @@ use crate::agree::{batches_agree, creators_agree, daily_rows_agree, deltas_agree
 use crate::expected::ExpectedOrganization;
 use crate::harness::{IsolatedStack, Organization, Process, SandboxAccount, Stack};
 use crate::model::Random;
+use crate::recovery::{seed, wait_recovered};
 use crate::served::Served;
-use crate::setup::{seed, wait_recovered};
 
 /// Targets of killed trackers are taken over soon.
 const LEASES: (&str, &str) = ("TIDEMARK_TRACK_LEASE_SECONDS", "5");
