@@ -1,6 +1,6 @@
 //! Shared application state: the connected databases, the clock, and for requests the API's settings.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use crate::shutdown::InFlightRequests;
 use crate::store::analytics::HistoryReader;
 use crate::store::clickhouse::client;
 use crate::store::migrate::SchemaCheck;
+use crate::store::postgres::clock::ClockReading;
 use crate::store::postgres::pool::{self, DatabaseUrlError};
 use crate::store::search::SearchIndex;
 use crate::tls;
@@ -143,9 +144,11 @@ pub enum ConnectError {
 }
 
 /// The service clock, used by tracking and analytics: the machine's, or a sandbox's, which tests can move.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Clock {
     remote: Option<Arc<RemoteClock>>,
+    /// How far the machine's clock is wrong, in tests.
+    error_seconds: Arc<AtomicI64>,
 }
 
 struct RemoteClock {
@@ -157,8 +160,13 @@ struct RemoteClock {
 }
 
 impl Clock {
-    pub const fn system() -> Self {
-        Clock { remote: None }
+    pub fn system() -> Self {
+        Clock::default()
+    }
+
+    /// Makes the machine's clock wrong for this clock and its clones, in tests.
+    pub fn set_error(&self, error: TimeDelta) {
+        self.error_seconds.store(error.num_seconds(), Ordering::Relaxed);
     }
 
     /// Reads the time from a sandbox. It is on this machine or its network, so proxy variables are ignored.
@@ -166,7 +174,7 @@ impl Clock {
         let client = tls::client_builder()?.no_proxy().build()?;
         let remote =
             RemoteClock { url, client, last_offset: Mutex::default(), is_down: AtomicBool::default() };
-        Ok(Clock { remote: Some(Arc::new(remote)) })
+        Ok(Clock { remote: Some(Arc::new(remote)), ..Clock::default() })
     }
 
     pub const fn is_remote(&self) -> bool {
@@ -176,13 +184,22 @@ impl Clock {
     /// Returns the time truncated to microseconds, the precision of both databases: Postgres would round a finer one,
     /// ClickHouse truncates it. While a remote clock is down its last offset applies; its first response is awaited.
     pub async fn now(&self) -> DateTime<Utc> {
-        let Some(remote) = &self.remote else { return Utc::now().trunc_subsecs(6) };
+        let Some(remote) = &self.remote else { return self.machine_time().trunc_subsecs(6) };
         loop {
             match remote.fetch_or_extrapolate().await {
                 Some(now) => return now.trunc_subsecs(6),
                 None => tokio::time::sleep(CLOCK_RETRY_INTERVAL).await,
             }
         }
+    }
+
+    /// Reads the machine's clock, to compare it with Postgres'. In a sandbox the service clock differs from both.
+    pub fn read_machine(&self) -> ClockReading {
+        ClockReading::new(self.machine_time())
+    }
+
+    fn machine_time(&self) -> DateTime<Utc> {
+        Utc::now() + TimeDelta::seconds(self.error_seconds.load(Ordering::Relaxed))
     }
 }
 

@@ -13,6 +13,8 @@ use serde::Serialize;
 use crate::app::App;
 use crate::http::Data;
 use crate::http::openapi::add_success;
+use crate::store::postgres::clock;
+use crate::store::tracking::skewed_clocks;
 use crate::store::tracking::source_pauses::{self, PauseCause, SourcePause};
 use crate::store::{self, health, outbox};
 
@@ -87,9 +89,16 @@ async fn run_check(check: impl Future<Output = Result<Finding, store::Error>>) -
     Check { status, latency_ms: started.elapsed().as_millis() as u64, detail }
 }
 
+/// Checks that Postgres responds, and that this process goes by its time.
 async fn check_postgres(app: &App) -> Result<Finding, store::Error> {
     health::check_postgres(&app.pg, &app.schema).await?;
-    Ok((Status::Ok, None))
+    let skew = clock::fetch_skew(&app.pg, app.clock.read_machine()).await?;
+    Ok(if skew.is_excessive() {
+        let detail = format!("the clock of this API process is {skew}: synchronize it by NTP");
+        (Status::Degraded, Some(detail))
+    } else {
+        (Status::Ok, None)
+    })
 }
 
 /// Checks that ClickHouse responds and has all delivered history. Postgres records the latter; if it is down, only its
@@ -103,7 +112,7 @@ async fn check_clickhouse(app: &App) -> Result<Finding, store::Error> {
     Ok(if missing.is_empty() { (Status::Ok, None) } else { (Status::Degraded, Some(missing.join("; "))) })
 }
 
-/// Checks that scrapes are on time, and reports paused sources.
+/// Checks that scrapes are on time, and reports wrong clocks and paused sources.
 async fn check_tracker(app: &App) -> Result<Finding, store::Error> {
     let now = app.clock.now().await;
     let (mut rejected, mut rate_limited) = (Vec::new(), Vec::new());
@@ -121,8 +130,9 @@ async fn check_tracker(app: &App) -> Result<Finding, store::Error> {
         }
     }
     let is_on_time = health::is_tracker_on_time(&app.pg, now).await?;
-    let is_ok = is_on_time && rejected.is_empty();
-    let details: Vec<_> = rejected.into_iter().chain(rate_limited).collect();
+    let skewed = skewed_clocks::describe_all(&app.pg).await?;
+    let is_ok = is_on_time && rejected.is_empty() && skewed.is_empty();
+    let details: Vec<_> = skewed.into_iter().chain(rejected).chain(rate_limited).collect();
     let status = if is_ok { Status::Ok } else { Status::Degraded };
     Ok((status, Some(details.join("; ")).filter(|detail| !detail.is_empty())))
 }
@@ -172,7 +182,7 @@ impl EndpointOutRegister for HealthResponse {
 #[async_trait]
 impl Writer for HealthResponse {
     async fn write(self, req: &mut Request, depot: &mut Depot, res: &mut Response) {
-        let is_down = self.0.checks.postgres.status != Status::Ok;
+        let is_down = self.0.checks.postgres.status == Status::Down;
         Data { data: self.0 }.write(req, depot, res).await;
         if is_down {
             res.status_code(StatusCode::SERVICE_UNAVAILABLE);

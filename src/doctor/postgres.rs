@@ -1,5 +1,6 @@
 //! Whether Postgres is reachable, configured as the service needs it, and has capacity.
 
+use chrono::Utc;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgConnection, PgPool};
 
@@ -8,6 +9,7 @@ use crate::config::PostgresArgs;
 use crate::store::Error;
 use crate::store::migrate::supported_releases::POSTGRES;
 use crate::store::migrate::{self, SchemaState};
+use crate::store::postgres::clock::ClockReading;
 use crate::store::postgres::diagnosis::{self, OpenTransaction, PostgresServer};
 use crate::store::postgres::session;
 
@@ -68,7 +70,7 @@ async fn check_database(
     report.check_release("postgres", POSTGRES, &server.version, address);
     check_settings(report, &server);
     check_connections(report, args, &server);
-    report.compare_clock("postgres-clock", "Postgres", server.now);
+    check_clock(report, &server);
     let schema = migrate::fetch_postgres_state(connection).await?;
     if let Err(error) = schema.check_usable("postgres") {
         report.add(Status::Fail, "postgres-schema", error.to_string());
@@ -149,6 +151,17 @@ fn check_connections(report: &mut Report, args: &PostgresArgs, server: &Postgres
     }
 }
 
+fn check_clock(report: &mut Report, server: &PostgresServer) {
+    let check = "postgres-clock";
+    let skew = ClockReading::new(Utc::now()).skew(server.now);
+    if skew.is_excessive() {
+        let action = "synchronize both by NTP: until then `tidemark track` does not start here";
+        report.fail(check, format!("this machine's clock is {skew}"), action);
+    } else {
+        report.compare_clock(check, "Postgres", server.now);
+    }
+}
+
 fn check_transactions(report: &mut Report, server: &PostgresServer, open: Option<&OpenTransaction>) {
     let (check, role, minutes) = ("postgres-transactions", &server.role, LONG_TRANSACTION_SECONDS / 60);
     match open {
@@ -213,7 +226,7 @@ fn describe_connect_error(
 
 #[cfg(test)]
 mod tests {
-    use chrono::Utc;
+    use chrono::TimeDelta;
 
     use super::*;
     use crate::model::secret::Secret;
@@ -224,6 +237,7 @@ mod tests {
         report.check_release("postgres", POSTGRES, &server.version, "db:5432");
         check_settings(&mut report, server);
         check_connections(&mut report, &args, server);
+        check_clock(&mut report, server);
         report.0.iter().map(|finding| (finding.status, finding.check)).collect()
     }
 
@@ -245,19 +259,28 @@ mod tests {
     #[test]
     fn each_server_problem_has_its_own_finding() {
         use Status::{Fail, Ok, Warn};
-        let expected = |version, settings, connections| {
-            [(version, "postgres"), (settings, "postgres-settings"), (connections, "postgres-connections")]
+        let expected = |version, settings, connections, clock| {
+            [
+                (version, "postgres"),
+                (settings, "postgres-settings"),
+                (connections, "postgres-connections"),
+                (clock, "postgres-clock"),
+            ]
         };
+        let ahead = |seconds| Utc::now() + TimeDelta::seconds(seconds);
         for (server, findings) in [
-            (healthy(), expected(Ok, Ok, Ok)),
-            (PostgresServer { version: "14.9".to_owned(), ..healthy() }, expected(Fail, Ok, Ok)),
-            (PostgresServer { version: "19beta1".to_owned(), ..healthy() }, expected(Warn, Ok, Ok)),
-            (PostgresServer { encoding: "SQL_ASCII".to_owned(), ..healthy() }, expected(Ok, Fail, Ok)),
-            (PostgresServer { is_replica: true, ..healthy() }, expected(Ok, Fail, Ok)),
-            (PostgresServer { is_read_only: true, ..healthy() }, expected(Ok, Fail, Ok)),
-            (PostgresServer { is_durable: false, ..healthy() }, expected(Ok, Warn, Ok)),
-            (PostgresServer { used_connections: 90, ..healthy() }, expected(Ok, Ok, Warn)),
-            (PostgresServer { used_connections: 97, ..healthy() }, expected(Ok, Ok, Fail)),
+            (healthy(), expected(Ok, Ok, Ok, Ok)),
+            (PostgresServer { version: "14.9".to_owned(), ..healthy() }, expected(Fail, Ok, Ok, Ok)),
+            (PostgresServer { version: "19beta1".to_owned(), ..healthy() }, expected(Warn, Ok, Ok, Ok)),
+            (PostgresServer { encoding: "SQL_ASCII".to_owned(), ..healthy() }, expected(Ok, Fail, Ok, Ok)),
+            (PostgresServer { is_replica: true, ..healthy() }, expected(Ok, Fail, Ok, Ok)),
+            (PostgresServer { is_read_only: true, ..healthy() }, expected(Ok, Fail, Ok, Ok)),
+            (PostgresServer { is_durable: false, ..healthy() }, expected(Ok, Warn, Ok, Ok)),
+            (PostgresServer { used_connections: 90, ..healthy() }, expected(Ok, Ok, Warn, Ok)),
+            (PostgresServer { used_connections: 97, ..healthy() }, expected(Ok, Ok, Fail, Ok)),
+            (PostgresServer { now: ahead(30), ..healthy() }, expected(Ok, Ok, Ok, Warn)),
+            (PostgresServer { now: ahead(90), ..healthy() }, expected(Ok, Ok, Ok, Fail)),
+            (PostgresServer { now: ahead(-90), ..healthy() }, expected(Ok, Ok, Ok, Fail)),
         ] {
             assert_eq!(statuses(&server), findings, "{server:?}");
         }

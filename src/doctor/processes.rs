@@ -7,6 +7,7 @@ use sqlx::PgPool;
 use super::report::{Report, Status, with_timeout};
 use crate::store::clickhouse::history_writer;
 use crate::store::search::changes;
+use crate::store::tracking::skewed_clocks;
 use crate::store::tracking::source_pauses::{self, PauseCause};
 use crate::store::{Error, health, outbox};
 
@@ -96,6 +97,13 @@ async fn check_history(pg: &PgPool, clickhouse: &Client) -> Result<Report, Error
 
 async fn check_tracker(pg: &PgPool, now: DateTime<Utc>) -> Result<Report, Error> {
     let (mut report, check) = (Report::default(), "tracker");
+    for skewed in skewed_clocks::describe_all(pg).await? {
+        report.fail(
+            check,
+            skewed,
+            "synchronize it by NTP; `tidemark repair` resets what it may have written",
+        );
+    }
     for pause in source_pauses::fetch_all(pg).await? {
         let (platform, source) = (pause.platform, &pause.source);
         match pause.cause {

@@ -37,6 +37,7 @@ use self::row::{ObservationTimes, Row};
 use self::row_buffer::RowBuffer;
 use crate::app::Databases;
 use crate::store::outbox::visibility;
+use crate::store::postgres::clock;
 use crate::store::records::organizations;
 
 pub use self::column_names::ColumnMapping;
@@ -72,6 +73,7 @@ pub async fn load(
     files: Vec<PathBuf>,
     options: &ImportOptions,
 ) -> Result<ImportSummary, Error> {
+    clock::require_synchronized(&databases.pg, databases.clock.read_machine()).await?;
     let history_since = organizations::fetch_history_since(&databases.pg, organization).await?;
     let names = ColumnNames::new(&options.mappings)?;
     let size = input_file::check_files(&files)?;

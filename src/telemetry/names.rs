@@ -116,6 +116,8 @@ metrics! {
         "Targets whose last attempt failed.";
     TRACKER_LAG: "tidemark.tracker.lag", Gauge, "s", [PLATFORM], Tracker,
         "How long the target that has waited longest is due, including time while sources are paused.";
+    CLOCK_SKEW: "tidemark.tracker.clock_skew", Gauge, "s", [], Tracker,
+        "How far the clock of this machine is ahead of Postgres': beyond 60 or -60 the tracker does not scrape.";
     SOURCE_PAUSED: "tidemark.source.paused", Gauge, "{source}", [PLATFORM, SOURCE, CAUSE], Tracker,
         "1 while a source is paused: `rate_limit` until the limit is over, `credentials` until a request succeeds; otherwise 0.";
     OUTBOX_ROWS: "tidemark.outbox.rows", Gauge, "{row}", [], Tracker,

@@ -97,9 +97,9 @@ impl Tracker {
         Ok(())
     }
 
-    /// Pauses a source, and logs a new pause.
+    /// Pauses a source, and logs a new pause. A wrong clock would pause it for too long.
     async fn pause_source(&self, pause: &SourcePause, now: DateTime<Utc>) -> Result<(), Error> {
-        if source_pauses::start(&self.databases.pg, pause, now).await? {
+        if self.is_clock_right().await? && source_pauses::start(&self.databases.pg, pause, now).await? {
             let SourcePause { platform, source, until, cause, reason } = pause;
             match cause {
                 PauseCause::RateLimit => tracing::warn!(%platform, source, %until, reason, "source paused"),

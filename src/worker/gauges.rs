@@ -14,6 +14,7 @@ use crate::app::Databases;
 use crate::model::platform::Platform;
 use crate::platforms::Sources;
 use crate::store::analytics::HistoryReader;
+use crate::store::postgres::clock::{self, ClockSkew};
 use crate::store::records::organizations;
 use crate::store::search::{SearchIndex, changes};
 use crate::store::tracking::queues::{self, Queue};
@@ -72,6 +73,7 @@ struct TrackerState {
     usages: Vec<SourceUsage>,
     pauses: Vec<SourcePause>,
     backlog: outbox::Backlog,
+    clock_skew: ClockSkew,
 }
 
 /// The daily limit of a source and the requests made today.
@@ -133,6 +135,7 @@ fn register_tracker(
     register_usage(&names::SOURCE_REMAINING, |usage| (i64::from(usage.limit) - usage.requests).max(0));
     register_single(&names::OUTBOX_ROWS, state, |state| state.backlog.rows as f64);
     register_single(&names::OUTBOX_LAG, state, |state| state.backlog.oldest_seconds);
+    register_single(&names::CLOCK_SKEW, state, |state| state.clock_skew.as_seconds());
 }
 
 async fn read_tracker_state(databases: &Databases, sources: &Sources) -> Result<TrackerState, Error> {
@@ -149,7 +152,8 @@ async fn read_tracker_state(databases: &Databases, sources: &Sources) -> Result<
     let mut pauses = source_pauses::fetch_all(pg).await?;
     pauses.retain(|pause| pause.is_active(now));
     let (queues, backlog) = (queues::fetch_all(pg, now).await?, outbox::fetch_backlog(pg).await?);
-    Ok(TrackerState { queues, usages, pauses, backlog })
+    let clock_skew = clock::fetch_skew(pg, databases.clock.read_machine()).await?;
+    Ok(TrackerState { queues, usages, pauses, backlog, clock_skew })
 }
 
 /// Returns 1 or 0 for each platform, source and cause.

@@ -5,6 +5,7 @@
 mod attempt;
 pub mod budget;
 mod chunks;
+mod clock_check;
 pub mod erasure;
 pub mod gauges;
 pub mod housekeeping;

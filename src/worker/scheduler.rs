@@ -128,10 +128,16 @@ impl Scheduler<'_> {
 
     async fn fill_slots(&mut self, stop: &CancellationToken) -> Result<bool, Error> {
         let Tracker { databases: Databases { pg, clock, .. }, sources, owner, .. } = self.tracker;
-        let fetch = async { Ok::<_, Error>((clock.now().await, source_pauses::fetch_all(pg).await?)) };
-        let Some((now, pauses)) = stop.run_until_cancelled(fetch).await.transpose()? else {
+        let fetch = async {
+            let is_clock_right = self.tracker.was_clock_right().await?;
+            Ok::<_, Error>((is_clock_right, clock.now().await, source_pauses::fetch_all(pg).await?))
+        };
+        let Some((is_clock_right, now, pauses)) = stop.run_until_cancelled(fetch).await.transpose()? else {
             return Ok(false);
         };
+        if !is_clock_right {
+            return Ok(true);
+        }
         let mut has_free_slots = false;
         for platform in Platform::ALL.into_iter().filter(|platform| sources.has_source(*platform)) {
             let paused = PausedSources::new(platform, &pauses, now);

@@ -12,6 +12,7 @@ use crate::platforms::source::{AccountKey, Depth, FetchedAccount, Post, PostKey,
 use crate::store::observations::{
     AccountRef, ObservedAccount, ObservedVideo, VideoOrigin, save_accounts, save_videos,
 };
+use crate::store::postgres::clock::ClockReading;
 use crate::store::tracking::leases::{self, LeasedTarget, TargetKind};
 use crate::store::tracking::scrapes::{self, IdentityCheck, ObservedIdentity, ScrapeAccount};
 use crate::store::tracking::targets::{self, AttemptResult, DeepReads};
@@ -29,10 +30,24 @@ pub(super) async fn scrape(
     targets: &[LeasedTarget],
     skip: &[&'static str],
 ) -> Result<ScrapeReport, Error> {
-    let now = tracker.databases.clock.now().await;
+    let start = ScrapeStart::now(tracker).await;
     match targets {
-        [target] if target.kind == TargetKind::Video => scrape_video(tracker, target, skip, now).await,
-        accounts => scrape_account(tracker, accounts, skip, now).await,
+        [target] if target.kind == TargetKind::Video => scrape_video(tracker, target, skip, start).await,
+        accounts => scrape_account(tracker, accounts, skip, start).await,
+    }
+}
+
+/// When a scrape began, by the service clock and by the machine's.
+#[derive(Clone, Copy)]
+struct ScrapeStart {
+    now: DateTime<Utc>,
+    machine: ClockReading,
+}
+
+impl ScrapeStart {
+    async fn now(tracker: &Tracker) -> Self {
+        let clock = &tracker.databases.clock;
+        ScrapeStart { now: clock.now().await, machine: clock.read_machine() }
     }
 }
 
@@ -40,9 +55,9 @@ async fn scrape_account(
     tracker: &Tracker,
     targets: &[LeasedTarget],
     skip: &[&'static str],
-    now: DateTime<Utc>,
+    start: ScrapeStart,
 ) -> Result<ScrapeReport, Error> {
-    let pg = &tracker.databases.pg;
+    let (pg, now) = (&tracker.databases.pg, start.now);
     let mut scrapes = Vec::with_capacity(targets.len());
     for target in targets {
         let account = scrapes::fetch_account(pg, target.organization_id, target.id, now);
@@ -52,7 +67,7 @@ async fn scrape_account(
                     && account.platform_id == target.platform_id =>
             {
                 let interval_hours = account.scrape_interval_hours;
-                scrapes.push((TargetScrape { tracker, target, now, interval_hours }, account));
+                scrapes.push((TargetScrape { tracker, target, start, interval_hours }, account));
             }
             // Deleted or renamed while it was being leased.
             _ => timeout::short(leases::release(pg, tracker.owner, &[target.id])).await?,
@@ -84,7 +99,7 @@ async fn scrape_video(
     tracker: &Tracker,
     target: &LeasedTarget,
     skip: &[&'static str],
-    now: DateTime<Utc>,
+    start: ScrapeStart,
 ) -> Result<ScrapeReport, Error> {
     let pg = &tracker.databases.pg;
     let video = scrapes::fetch_video(pg, target.organization_id, target.id);
@@ -92,10 +107,10 @@ async fn scrape_video(
         timeout::short(leases::release(pg, tracker.owner, &[target.id])).await?;
         return Ok(ScrapeReport::skipped());
     };
-    let scrape = TargetScrape { tracker, target, now, interval_hours: video.scrape_interval_hours };
+    let scrape = TargetScrape { tracker, target, start, interval_hours: video.scrape_interval_hours };
     let key =
         PostKey { external_id: video.external_id, shortcode: video.shortcode, username: video.username };
-    let fetched = tracker.sources.fetch_post(target.platform, &key, now, skip).await;
+    let fetched = tracker.sources.fetch_post(target.platform, &key, start.now, skip).await;
     match &fetched.result {
         Ok(post) => scrape.record_with_retry(|| scrape.record_video(&key, post)).await?,
         Err(error) if is_target_failure(error) => {
@@ -103,7 +118,7 @@ async fn scrape_video(
         }
         Err(_) => {}
     }
-    Ok(ScrapeReport::new(target.platform, &fetched, now))
+    Ok(ScrapeReport::new(target.platform, &fetched, start.now))
 }
 
 /// Whether an error is recorded as the target's failure. Otherwise its lease is released, or expires if requests
@@ -118,11 +133,11 @@ fn is_target_failure(error: &SourceError) -> bool {
 /// Records that a scrape of these targets panicked.
 pub(super) async fn record_panic(tracker: &Tracker, targets: &[LeasedTarget]) -> Result<(), Error> {
     let databases = &tracker.databases;
-    let now = databases.clock.now().await;
+    let start = ScrapeStart::now(tracker).await;
     for target in targets {
         let interval = targets::fetch_interval_hours(&databases.pg, target.organization_id, target.id);
         let Some(interval_hours) = timeout::short(interval).await? else { continue };
-        let scrape = TargetScrape { tracker, target, now, interval_hours };
+        let scrape = TargetScrape { tracker, target, start, interval_hours };
         scrape.fail("the scrape stopped because of a bug in the tracker: see its log").await?;
     }
     Ok(())
@@ -166,7 +181,7 @@ fn observed_post(platform: Platform, origin: VideoOrigin, post: &Post, now: Date
 struct TargetScrape<'a> {
     tracker: &'a Tracker,
     target: &'a LeasedTarget,
-    now: DateTime<Utc>,
+    start: ScrapeStart,
     interval_hours: i32,
 }
 
@@ -188,11 +203,12 @@ impl TargetScrape<'_> {
         let attempt = match scrapes::check_identity(&mut write, id, &account.username, observed).await? {
             IdentityCheck::Matches => {
                 let account_ref = AccountRef { id, subject_id: account.internal_id };
-                let profile = observed_profile(account_ref, profile, self.now);
+                let profile = observed_profile(account_ref, profile, self.start.now);
                 save_accounts(&mut write, vec![profile]).await?;
-                let posts = posts_within(&response.posts, depth(account))
-                    .map(|post| observed_post(platform, VideoOrigin::Account(account_ref), post, self.now));
-                save_videos(&mut write, self.now, posts.collect()).await?;
+                let posts = posts_within(&response.posts, depth(account)).map(|post| {
+                    observed_post(platform, VideoOrigin::Account(account_ref), post, self.start.now)
+                });
+                save_videos(&mut write, self.start.now, posts.collect()).await?;
                 self.successful_attempt(account.deep_reads)
             }
             IdentityCheck::OtherAccount(reason) => self.failed_attempt(reason, self.target.not_found_runs),
@@ -207,11 +223,15 @@ impl TargetScrape<'_> {
         if !scrapes::set_video_unavailable(&mut write, self.target.id, false).await? {
             return Ok(());
         }
-        let mut observed =
-            observed_post(self.target.platform, VideoOrigin::Individual { is_active: true }, post, self.now);
+        let mut observed = observed_post(
+            self.target.platform,
+            VideoOrigin::Individual { is_active: true },
+            post,
+            self.start.now,
+        );
         // The shortcode identifies the stored row, also where the response has none.
         observed.shortcode = observed.shortcode.or_else(|| key.shortcode.clone());
-        let merged = save_videos(&mut write, self.now, vec![observed]).await?.merged;
+        let merged = save_videos(&mut write, self.start.now, vec![observed]).await?.merged;
         // The response may show that the target duplicates another video.
         let target = merged.get(&self.target.id).copied().unwrap_or(self.target.id);
         self.finish(write, target, self.successful_attempt(DeepReads::default())).await
@@ -267,8 +287,8 @@ impl TargetScrape<'_> {
 
     fn successful_attempt(&self, deep_reads: DeepReads) -> AttemptResult {
         AttemptResult {
-            at: self.now,
-            next: self.now + with_jitter(self.interval()),
+            at: self.start.now,
+            next: self.start.now + with_jitter(self.interval()),
             error: None,
             failures: 0,
             not_found_runs: 0,
@@ -279,8 +299,8 @@ impl TargetScrape<'_> {
     fn failed_attempt(&self, error: String, not_found_runs: i32) -> AttemptResult {
         let delay = FIRST_RETRY_DELAY * (1 << self.target.failures.clamp(0, 20));
         AttemptResult {
-            at: self.now,
-            next: self.now + with_jitter(delay.min(self.interval())),
+            at: self.start.now,
+            next: self.start.now + with_jitter(delay.min(self.interval())),
             error: Some(error),
             failures: self.target.failures.saturating_add(1),
             not_found_runs,
@@ -292,14 +312,19 @@ impl TargetScrape<'_> {
         TimeDelta::hours(self.interval_hours.into())
     }
 
-    /// Commits the attempt if this process still holds the lease.
+    /// Commits the attempt if this process still holds the lease, and if its clock was right when the scrape began.
     async fn finish(&self, mut write: Write, target: Uuid, attempt: AttemptResult) -> Result<(), Error> {
-        if targets::finish_attempt(&mut write, self.tracker.owner, target, attempt).await? {
-            write.commit().await?;
-        } else {
+        let finished = targets::finish_attempt(&mut write, self.tracker.owner, target, attempt).await?;
+        let Some(postgres_now) = finished else {
             tracing::warn!(target = %self.target.id, "lease lost, dropping the scrape");
+            return Ok(());
+        };
+        let skew = self.start.machine.skew(postgres_now);
+        if skew.is_excessive() {
+            self.tracker.report_skew(skew).await;
+            return self.release(write).await;
         }
-        Ok(())
+        write.commit().await.map(drop)
     }
 
     /// Rolls back and releases the lease. The target stays due.

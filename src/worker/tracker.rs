@@ -18,6 +18,7 @@ use crate::platforms::{SourceArgs, Sources};
 use crate::shutdown::{DEFAULT_STOP_SECONDS, ShutdownArgs};
 use crate::store::health;
 use crate::store::migrate::{self, SchemaCheck};
+use crate::store::postgres::clock::ClockSkew;
 use crate::telemetry::{MetricsArgs, probes};
 
 /// A kind of failure of a platform is logged once per interval.
@@ -44,13 +45,22 @@ pub struct TrackArgs {
     pub shutdown: ShutdownArgs,
 }
 
+/// Why a tracker does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Schema(#[from] migrate::Error),
+    #[error("this machine's clock is {0}: synchronize both by NTP, then start the tracker again")]
+    Clock(ClockSkew),
+}
+
 /// Runs a tracker until it is stopped. It finishes running scrapes, then the relay delivers what they committed.
 pub async fn run(
     args: TrackArgs,
     databases: Databases,
     sources: Sources,
     stop: CancellationToken,
-) -> Result<(), migrate::Error> {
+) -> Result<(), StartError> {
     let sources = Arc::new(sources);
     let database_url = args.stores.postgres.database_url.reveal().to_owned();
     let schema = SchemaCheck::at_start(&databases.pg, &databases.clickhouse).await?;
@@ -63,6 +73,7 @@ pub async fn run(
         return Ok(());
     }
     let mut tracker = Tracker::new(databases.clone(), sources.clone());
+    tracker.require_right_clock().await?;
     tracker.shutdown_grace = args.shutdown.grace();
     tracker.lease_duration = Duration::from_secs(args.lease_seconds);
     let scrapes_finished = CancellationToken::new();
@@ -91,8 +102,19 @@ async fn check_readiness(pg: PgPool, schema: SchemaCheck, stop: CancellationToke
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum FailureKind {
     Source(Discriminant<SourceError>),
+    Clock,
     Unrecorded,
     Panicked,
+}
+
+/// What the log is throttled by; without a platform, a failure concerns all.
+type LogKey = (Option<Platform>, FailureKind);
+
+/// The result of a comparison of this machine's clock with Postgres'.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ClockCheck {
+    pub(super) at: Instant,
+    pub(super) is_right: bool,
 }
 
 /// A tracker process. Cheap to clone.
@@ -106,7 +128,8 @@ pub struct Tracker {
     pub lease_duration: Duration,
     /// How long scrapes may run during shutdown.
     pub shutdown_grace: Duration,
-    last_logged: Arc<Mutex<HashMap<(Platform, FailureKind), Instant>>>,
+    pub(super) clock_check: Arc<Mutex<Option<ClockCheck>>>,
+    last_logged: Arc<Mutex<HashMap<LogKey, Instant>>>,
 }
 
 impl Tracker {
@@ -117,17 +140,19 @@ impl Tracker {
             owner: Uuid::now_v7(),
             lease_duration: Duration::from_secs(DEFAULT_LEASE_SECONDS),
             shutdown_grace: Duration::from_secs(DEFAULT_STOP_SECONDS),
+            clock_check: Arc::default(),
             last_logged: Arc::default(),
         }
     }
 
     /// Whether this kind of failure was not logged within the last hour; if so, the caller logs it now.
-    pub(super) fn should_log(&self, platform: Platform, kind: FailureKind) -> bool {
+    pub(super) fn should_log(&self, platform: impl Into<Option<Platform>>, kind: FailureKind) -> bool {
+        let key = (platform.into(), kind);
         let mut last_logged = self.last_logged.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        let is_due = last_logged.get(&(platform, kind)).is_none_or(|at| now - *at >= LOG_INTERVAL);
+        let is_due = last_logged.get(&key).is_none_or(|at| now - *at >= LOG_INTERVAL);
         if is_due {
-            last_logged.insert((platform, kind), now);
+            last_logged.insert(key, now);
         }
         is_due
     }

@@ -169,7 +169,7 @@ async fn scrape(api: &TestApi, owner: Uuid, target: Uuid, video: ObservedVideo) 
         not_found_runs: 0,
         deep_reads: DeepReads::default(),
     };
-    let finished = targets::finish_attempt(&mut write, owner, target, attempt).await.unwrap();
+    let finished = targets::finish_attempt(&mut write, owner, target, attempt).await.unwrap().is_some();
     write.commit().await.unwrap();
     finished
 }

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::{Connection, Stack};
 
 /// Databases of one test, with the machine's clock. Processes that it starts use the sandbox's.
+#[derive(Clone)]
 pub struct IsolatedStores(Stack);
 
 impl Deref for IsolatedStores {

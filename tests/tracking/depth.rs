@@ -37,7 +37,7 @@ impl Account<'_> {
             not_found_runs: 0,
             deep_reads: account.deep_reads,
         };
-        assert!(targets::finish_attempt(&mut write, owner, self.id, attempt).await.unwrap());
+        assert!(targets::finish_attempt(&mut write, owner, self.id, attempt).await.unwrap().is_some());
         sqlx::query("update accounts set first_scrape_time = coalesce(first_scrape_time, $2), last_scrape_time = $2 where id = $1")
             .bind(self.id)
             .bind(now)

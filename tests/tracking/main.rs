@@ -11,6 +11,7 @@ mod canned;
 mod example;
 
 mod budgets;
+mod clocks;
 mod depth;
 mod fairness;
 mod faults;

@@ -56,11 +56,14 @@ impl TestTracker {
 
     /// Starts with options of `tidemark track`.
     pub async fn start_with(options: &[&str]) -> TestTracker {
+        TestTracker::start_on(IsolatedStores::create_postgres().await, options).await
+    }
+
+    pub async fn start_on(stores: IsolatedStores, options: &[&str]) -> TestTracker {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let world = World::open(Population::new(5, 8), None, None).unwrap();
         let sandbox = start(([127, 0, 0, 1], 0).into(), Arc::new(world)).await.unwrap();
         let clock = Clock::remote(format!("{}/_clock", sandbox.url)).unwrap();
-        let stores = IsolatedStores::create_postgres().await;
         let databases = Databases { clock, ..stores.databases.clone() };
         let mut arguments = vec!["tidemark".to_owned(), "--source-timeout-seconds=600".to_owned()];
         for (variable, value) in environment(&sandbox.url) {
@@ -86,6 +89,10 @@ impl TestTracker {
 
     /// The tracker's check in `/health` of an API on this database.
     pub async fn health(&self) -> serde_json::Value {
+        self.health_checks().await["tracker"].clone()
+    }
+
+    pub async fn health_checks(&self) -> serde_json::Value {
         let folder = tempfile::tempdir().unwrap();
         let search = SearchIndex::open(folder.path()).unwrap();
         let app = App::new(
@@ -96,7 +103,7 @@ impl TestTracker {
         );
         let url = serve(&app).await;
         let health = send(http_client().get(format!("{url}/v2/health"))).await;
-        health.at("/data/checks/tracker").clone()
+        health.ok(200).at("/data/checks").clone()
     }
 
     /// The usernames of the sandbox on a platform.
@@ -144,7 +151,17 @@ impl TestTracker {
 
     /// Runs a tracker with other sources.
     pub fn run_with(&self, slots: usize, sources: Arc<Sources>) -> CancellationToken {
-        let (tracker, stop) = (Tracker::new(self.databases.clone(), sources), CancellationToken::new());
+        self.run_tracker(slots, Tracker::new(self.databases.clone(), sources))
+    }
+
+    /// Runs a tracker with another clock.
+    pub fn run_by(&self, slots: usize, clock: Clock) -> CancellationToken {
+        let databases = Databases { clock, ..self.databases.clone() };
+        self.run_tracker(slots, Tracker::new(databases, self.sources.clone()))
+    }
+
+    fn run_tracker(&self, slots: usize, tracker: Tracker) -> CancellationToken {
+        let stop = CancellationToken::new();
         let stopped = stop.clone();
         tokio::spawn(async move { tracker.run(slots, stopped).await });
         stop

@@ -1,6 +1,7 @@
-//! Postgres access: pools, sessions, transactions, advisory locks, COPY and keyset pagination.
+//! Postgres access: pools, sessions, transactions, advisory locks, COPY, keyset pagination and the server's clock.
 
 pub mod advisory_lock;
+pub mod clock;
 pub(in crate::store) mod copy;
 pub mod diagnosis;
 pub mod keyset;

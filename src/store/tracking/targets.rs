@@ -141,20 +141,21 @@ pub struct DeepReads {
     pub monthly: bool,
 }
 
-/// Ends an attempt in the unit of work that records its result. Returns false if the lease was lost: another process has
-/// the target, and this unit of work must not commit.
+/// Ends an attempt in the unit of work that records its result, and returns Postgres' time. `None` if the lease was lost:
+/// another process has the target, and this unit of work must not commit.
 pub async fn finish_attempt(
     write: &mut Write,
     owner: Uuid,
     target: Uuid,
     attempt: AttemptResult,
-) -> Result<bool, Error> {
-    let finished = sqlx::query(
+) -> Result<Option<DateTime<Utc>>, Error> {
+    let finished_at = sqlx::query_scalar(
         "update scrape_targets set last_attempt_at = $4, next_attempt_at = $5, last_error = $6, failures = $7,
             not_found_runs = $8, lease_owner = null, lease_until = null,
             weekly_read_at = case when $9 then $4 else weekly_read_at end,
             monthly_read_at = case when $10 then $4 else monthly_read_at end
-         where organization_id = $1 and id = $2 and lease_owner = $3",
+         where organization_id = $1 and id = $2 and lease_owner = $3
+         returning clock_timestamp()",
     )
     .bind(write.organization())
     .bind(target)
@@ -166,7 +167,7 @@ pub async fn finish_attempt(
     .bind(attempt.not_found_runs)
     .bind(attempt.deep_reads.weekly)
     .bind(attempt.deep_reads.monthly)
-    .execute(write.connection())
+    .fetch_optional(write.connection())
     .await?;
-    Ok(finished.rows_affected() == 1)
+    Ok(finished_at)
 }

@@ -80,10 +80,12 @@ async fn data_problems_are_reported() {
         "delete from outbox",
         "insert into source_pauses values ('tiktok', 'http', now(), 'credentials', 'refused', now())",
         "insert into missing_history values (7, null, now())",
+        "insert into skewed_clocks values ('10.0.0.7', -3600, now())",
     ] {
         sqlx::query(statement).execute(pg).await.unwrap();
     }
     expect("fail", "tracker", &["tiktok rejects the credentials of http"]);
+    expect("fail", "tracker", &["10.0.0.7", "its clock is 3600 s behind Postgres'", "`tidemark repair`"]);
     expect("fail", "history", &["restore a backup of clickhouse"]);
     let last = "delete from _sqlx_migrations where version = (select max(version) from _sqlx_migrations)";
     sqlx::query(last).execute(pg).await.unwrap();
