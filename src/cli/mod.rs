@@ -19,6 +19,7 @@ mod parent_liveness;
 mod probe;
 mod rebuild;
 mod reindex;
+mod repair;
 mod source;
 mod track;
 mod up;
@@ -76,6 +77,7 @@ enum Command {
     Rebuild(rebuild::RebuildArgs),
     Erase(erase::EraseArgs),
     Verify(verify::VerifyArgs),
+    Repair(repair::RepairArgs),
     /// Manage organizations
     #[command(subcommand)]
     Org(org::OrgCommand),
@@ -150,6 +152,7 @@ async fn run_command(command: Command) -> Result<ExitCode, CommandError> {
         Command::Rebuild(args) => rebuild::run(args).await?,
         Command::Erase(args) => erase::run(args).await?,
         Command::Verify(args) => return verify::run(args).await,
+        Command::Repair(args) => repair::run(args).await?,
         Command::Migrate(args) => migrate::run(args).await?,
         Command::Reindex(args) => reindex::run(args).await?,
         Command::Doctor(args) => return doctor::run(args, &Cli::command()).await,

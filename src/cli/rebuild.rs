@@ -27,12 +27,7 @@ pub(super) struct RebuildArgs {
 
 pub(super) async fn run(args: RebuildArgs) -> Result<(), CommandError> {
     let databases = Databases::connect(&args.stores)?;
-    let organizations = match args.org {
-        Some(organization) => vec![organization],
-        None => {
-            organizations::list(&databases.pg).await?.iter().map(|organization| organization.id).collect()
-        }
-    };
+    let organizations = organizations::list_ids(&databases.pg, args.org).await?;
     let database_url = args.stores.postgres.database_url.reveal();
     let task = rebuild::rebuild(&databases, &organizations, output::shows_progress());
     let summary = relay::run_during(&databases, database_url, task).await;

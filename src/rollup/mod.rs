@@ -1,16 +1,23 @@
 //! Commands for operators: `rebuild` recomputes the rollup through the relay while the API serves requests, `verify`
-//! compares it with an independent computation.
+//! compares it with an independent computation, `repair` resets times that a wrong clock wrote.
 
 mod compare;
 mod expected;
 pub mod rebuild;
+pub mod repair;
 pub mod verify;
 
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use uuid::Uuid;
 
+use crate::app::Databases;
 use crate::store;
+use crate::store::outbox::visibility;
+
+/// How long the relay may take to apply committed changes.
+const RELAY_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Why the rollup cannot be verified or rebuilt.
 #[derive(Debug, thiserror::Error)]
@@ -34,4 +41,13 @@ fn progress_bar(is_shown: bool, subjects: usize) -> ProgressBar {
     }
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
+}
+
+/// Waits until all committed changes of the organization are in ClickHouse.
+async fn wait_for_relay(databases: &Databases, organization: Uuid) -> Result<(), Error> {
+    let applied = visibility::wait_for_history(&databases.pg, organization);
+    match tokio::time::timeout(RELAY_TIMEOUT, applied).await {
+        Ok(applied) => Ok(applied?),
+        Err(_) => Err(Error::RelayTimeout(RELAY_TIMEOUT.as_secs())),
+    }
 }

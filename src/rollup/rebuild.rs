@@ -2,7 +2,9 @@
 //!
 //! Correct days are replaced by equal ones, so requests see no difference meanwhile.
 
+use indicatif::ProgressBar;
 use serde::Serialize;
+use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::{Error, progress_bar};
@@ -36,22 +38,33 @@ pub async fn rebuild(
         let subjects = rollup::list_subjects(pg, clickhouse, organization).await?;
         let bar = progress_bar(progress, subjects.len());
         bar.set_message(organization.to_string());
-        for batch in subjects.chunks(BATCH_SUBJECTS) {
-            let committed = retry_on_conflict(|| async {
-                let (accounts, videos) = subjects::list_record_ids(pg, organization, batch).await?;
-                let mut write = Write::begin(pg, organization).await?;
-                write.record_rebuild(batch.to_vec(), accounts, videos);
-                write.commit().await
-            })
-            .await?;
-            if let Some(position) = committed.outbox_position {
-                visibility::wait_for_position(pg, organization, position).await?;
-            }
-            bar.inc(batch.len() as u64);
-        }
+        rebuild_subjects(pg, organization, &subjects, &bar).await?;
         bar.finish_and_clear();
         summary.organizations += 1;
         summary.subjects += subjects.len() as u64;
     }
     Ok(summary)
+}
+
+/// Rebuilds the rollup of subjects and waits until the relay has applied it.
+pub(super) async fn rebuild_subjects(
+    pg: &PgPool,
+    organization: Uuid,
+    subjects: &[i64],
+    bar: &ProgressBar,
+) -> Result<(), Error> {
+    for batch in subjects.chunks(BATCH_SUBJECTS) {
+        let committed = retry_on_conflict(|| async {
+            let (accounts, videos) = subjects::list_record_ids(pg, organization, batch).await?;
+            let mut write = Write::begin(pg, organization).await?;
+            write.record_rebuild(batch.to_vec(), accounts, videos);
+            write.commit().await
+        })
+        .await?;
+        if let Some(position) = committed.outbox_position {
+            visibility::wait_for_position(pg, organization, position).await?;
+        }
+        bar.inc(batch.len() as u64);
+    }
+    Ok(())
 }

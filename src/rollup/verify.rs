@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
-use std::time::Duration;
 
 use chrono::NaiveDate;
 use serde::Serialize;
@@ -13,16 +12,13 @@ use uuid::Uuid;
 
 use super::compare::{Difference, SubjectLabel};
 use super::expected::ExpectedDays;
-use super::{Error, progress_bar};
+use super::{Error, progress_bar, wait_for_relay};
 use crate::app::Databases;
 use crate::store::clickhouse::rollup::{self, StoredDay, StoredSnapshot, SubjectReader};
-use crate::store::outbox::visibility;
 use crate::store::records::organizations;
 use crate::store::records::subjects::{self, SubjectRecord, VideoRecord};
 
 const BATCH_SUBJECTS: usize = 100;
-/// How long the relay may take to apply committed changes.
-const RELAY_TIMEOUT: Duration = Duration::from_secs(120);
 /// How often differing subjects that keep changing are compared again.
 const MAX_RECHECKS: usize = 20;
 
@@ -70,15 +66,6 @@ pub async fn verify(
     }
     bar.finish_and_clear();
     Ok(report)
-}
-
-/// Waits until all committed changes of the organization are in ClickHouse.
-async fn wait_for_relay(databases: &Databases, organization: Uuid) -> Result<(), Error> {
-    let applied = visibility::wait_for_history(&databases.pg, organization);
-    match tokio::time::timeout(RELAY_TIMEOUT, applied).await {
-        Ok(applied) => Ok(applied?),
-        Err(_) => Err(Error::RelayTimeout(RELAY_TIMEOUT.as_secs())),
-    }
 }
 
 /// Compares some subjects, and collects the differences.

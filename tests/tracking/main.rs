@@ -18,6 +18,7 @@ mod faults;
 mod history;
 mod identity;
 mod recording_source;
+mod repair;
 mod scheduler;
 mod sharing;
 mod sources;

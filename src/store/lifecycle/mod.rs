@@ -1,7 +1,8 @@
-//! Erasure of deleted data from ClickHouse, the outbox and Postgres' files, and retention of history.
+//! Erasure of deleted data from ClickHouse, the outbox and Postgres' files, retention of history, and repair of its times.
 //!
-//! Every step is idempotent and finds its remaining work in the stores. `worker::erasure` runs them.
+//! Every step is idempotent and finds its remaining work in the stores. `worker::erasure` and `rollup::repair` run them.
 
+pub mod future_times;
 pub mod organizations;
 pub mod outbox;
 pub mod purge;

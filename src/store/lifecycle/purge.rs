@@ -18,7 +18,7 @@ use crate::store::clickhouse::{client, cluster};
 /// Of a query, or of the submission of a mutation, which runs on afterwards.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(300);
 /// Organizations per statement: their ids are a field of the HTTP request, which is limited to 128 KiB.
-const MAX_STATEMENT_ORGANIZATIONS: usize = 300;
+pub const MAX_STATEMENT_ORGANIZATIONS: usize = 300;
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A table with tombstones.

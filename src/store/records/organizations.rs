@@ -63,6 +63,14 @@ pub async fn list(pg: &PgPool) -> Result<Vec<Organization>, Error> {
         .await?)
 }
 
+/// Returns the given organization, or all.
+pub async fn list_ids(pg: &PgPool, organization: Option<Uuid>) -> Result<Vec<Uuid>, Error> {
+    match organization {
+        Some(organization) => Ok(vec![organization]),
+        None => Ok(list(pg).await?.iter().map(|organization| organization.id).collect()),
+    }
+}
+
 /// Fails if there is no such organization, or if it is deleted.
 pub async fn require(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
     fetch_history_since(pg, organization).await.map(drop)
