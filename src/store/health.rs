@@ -37,7 +37,7 @@ pub async fn check_postgres_with_timeout(pg: &PgPool, schema: &SchemaCheck) -> R
 pub async fn is_tracker_on_time(pg: &PgPool, now: DateTime<Utc>) -> Result<bool, Error> {
     let is_late: bool = sqlx::query_scalar(
         "select exists (
-             select from unnest($4::text[]) as p(platform)
+             select from unnest($3::text[]) as p(platform)
              cross join lateral (
                  select from scrape_targets t
                  where t.enabled and t.platform = p.platform and t.next_attempt_at < $1
@@ -47,11 +47,10 @@ pub async fn is_tracker_on_time(pg: &PgPool, now: DateTime<Utc>) -> Result<bool,
              where not exists (select from source_pauses s where s.platform = p.platform and s.until > $1)
          ) or exists (
              select from (select created_at from outbox where applied_at is null order by position limit 1) oldest
-             where created_at < $2 - $3
+             where created_at < now() - $2
          )",
     )
     .bind(now - MAX_SCRAPE_DELAY)
-    .bind(Utc::now())
     .bind(MAX_DELIVERY_DELAY)
     .bind(Platform::ALL.map(Platform::as_str))
     .fetch_one(pg)
