@@ -62,7 +62,7 @@ async fn repair(stores: &IsolatedStores) -> Value {
 #[tokio::test]
 async fn data_of_a_wrong_clock_is_repaired() {
     let stores = IsolatedStores::create().await;
-    let tracker = TestTracker::start_on(&stores.databases, &[]).await;
+    let tracker = TestTracker::start_on(stores.clone(), &[]).await;
     let organization = tracker.create_organization().await;
     let names = tracker.usernames(Platform::Tiktok);
     let known = tracker.add_account(organization, Platform::Tiktok, &names[0]).await;
