@@ -20,6 +20,7 @@ use crate::model::platform::Platform;
 use crate::store::Error;
 use crate::store::tracking::leases::{self, LeaseOrder, LeaseRequest, LeasedTarget, TargetKind};
 use crate::store::tracking::source_pauses::{self, SourcePause};
+use crate::store::tracking::wakeups;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// How often a lease is renewed within its duration.
@@ -38,6 +39,7 @@ impl Tracker {
             tasks: JoinSet::new(),
             in_flight: HashMap::new(),
             last_organization: HashMap::new(),
+            has_wakeups: false,
             is_failing: false,
         };
         let now = self.databases.clock.now().await;
@@ -74,6 +76,8 @@ struct Scheduler<'a> {
     in_flight: HashMap<Id, InFlight>,
     /// The organization whose targets were leased last.
     last_organization: HashMap<Platform, Uuid>,
+    /// Whether missing wakeups were added since the start.
+    has_wakeups: bool,
     /// Whether the last poll failed.
     is_failing: bool,
 }
@@ -138,6 +142,10 @@ impl Scheduler<'_> {
         if !is_clock_right {
             return Ok(true);
         }
+        if !self.has_wakeups {
+            wakeups::add_missing(pg).await?;
+            self.has_wakeups = true;
+        }
         let mut has_free_slots = false;
         for platform in Platform::ALL.into_iter().filter(|platform| sources.has_source(*platform)) {
             let paused = PausedSources::new(platform, &pauses, now);
@@ -188,6 +196,9 @@ impl Scheduler<'_> {
         let pg = &self.tracker.databases.pg;
         let (mut leased, last_organization) = leases::lease(pg, request).await?;
         self.last_organization.insert(platform, last_organization);
+        if leased.len() < limit {
+            wakeups::advance(pg, platform, kind, now).await?;
+        }
         leased.extend(leases::lease_same_accounts(pg, request, &leased).await?);
         Ok(leased)
     }

@@ -8,6 +8,7 @@ use sqlx::types::Json;
 use tidemark::model::platform::Platform;
 use tidemark::sandbox::world::Fault;
 use tidemark::store::tracking::leases::{self, LeaseOrder, LeaseRequest};
+use tidemark::store::tracking::wakeups;
 use uuid::Uuid;
 
 use crate::harness::wait_until;
@@ -53,6 +54,93 @@ async fn small_organization_gets_half_beside_100_000_accounts() {
     let (third, _) =
         leases::lease(tracker.pg(), LeaseRequest { after_organization: after, ..request }).await.unwrap();
     assert_eq!((third.len(), of_small(&third)), (4, 0), "then all to the other organization");
+}
+
+#[tokio::test]
+async fn lease_reads_only_organizations_with_due_targets() {
+    let tracker = TestTracker::start().await;
+    let organization = tracker.create_organization().await;
+    tracker.add_due_accounts(organization, Platform::Tiktok, 3).await;
+    sqlx::raw_sql(
+        "insert into organizations (id, name) select gen_random_uuid(), 'idle' from generate_series(1, 2500);
+         insert into scrape_targets (id, organization_id, platform, kind, next_attempt_at)
+         select gen_random_uuid(), id, 'tiktok', 'account', now() + interval '1 day'
+         from organizations where name = 'idle';
+         analyze organizations; analyze scrape_targets; analyze scrape_wakeups",
+    )
+    .execute(tracker.pg())
+    .await
+    .unwrap();
+    let request = tracker.lease_request(Platform::Tiktok, 8).await;
+    let pages = async || {
+        let plan = plan(&tracker, request).await;
+        plan.pointer("/0/Plan/Shared Hit Blocks").and_then(Value::as_i64).unwrap()
+            + plan.pointer("/0/Plan/Shared Read Blocks").and_then(Value::as_i64).unwrap()
+    };
+    assert!(pages().await < 200, "{}", pages().await);
+    // As after the upgrade of a database with targets.
+    sqlx::raw_sql("delete from scrape_wakeups").execute(tracker.pg()).await.unwrap();
+    assert_eq!(leases::lease(tracker.pg(), request).await.unwrap().0.len(), 0);
+    wakeups::add_missing(tracker.pg()).await.unwrap();
+    assert_eq!(leases::lease(tracker.pg(), request).await.unwrap().0.len(), 3);
+    sqlx::raw_sql("update scrape_wakeups set wake_at = '-infinity'").execute(tracker.pg()).await.unwrap();
+    tracker
+        .execute(
+            "insert into scrape_wakeups (organization_id, platform, kind, wake_at)
+             select $1, 'tiktok', 'account', '-infinity' from generate_series(1, 50)",
+            organization,
+        )
+        .await;
+    assert!(pages().await > 2_500, "organizations with early wakeups are looked at");
+    for _ in 0..4 {
+        wakeups::advance(tracker.pg(), Platform::Tiktok, None, request.now).await.unwrap();
+    }
+    let wakeups: i64 =
+        sqlx::query_scalar("select count(*) from scrape_wakeups").fetch_one(tracker.pg()).await.unwrap();
+    assert!((2_501..=2_510).contains(&wakeups), "{wakeups} are left");
+    assert!(pages().await < 200, "{}", pages().await);
+    tracker
+        .execute("update scrape_targets set lease_until = null where organization_id = $1", organization)
+        .await;
+    assert_eq!(leases::lease(tracker.pg(), request).await.unwrap().0.len(), 3);
+    let tomorrow = LeaseRequest { now: request.now + TimeDelta::days(2), ..request };
+    assert_eq!(leases::lease(tracker.pg(), tomorrow).await.unwrap().0.len(), 8);
+}
+
+#[tokio::test]
+async fn changed_target_is_leased_at_once() {
+    let tracker = TestTracker::start().await;
+    let organization = tracker.create_organization().await;
+    let account = tracker.add_account(organization, Platform::Tiktok, "some.one").await;
+    let request = tracker.lease_request(Platform::Tiktok, 8).await;
+    let advance = || wakeups::advance(tracker.pg(), Platform::Tiktok, None, request.now);
+    let lease = async || leases::lease(tracker.pg(), request).await.unwrap().0.len();
+    for (idle, change) in [
+        (
+            "update scrape_targets set enabled = false where id = $1",
+            "update scrape_targets set enabled = true where id = $1",
+        ),
+        (
+            "update scrape_targets set next_attempt_at = now() + interval '1 day' where id = $1",
+            "update scrape_targets set next_attempt_at = now() - interval '1 hour' where id = $1",
+        ),
+        (
+            "delete from scrape_targets where id = $1",
+            "insert into scrape_targets (id, organization_id, platform, kind, next_attempt_at)
+             select id, organization_id, platform, 'account', now() - interval '1 hour' from accounts where id = $1",
+        ),
+    ] {
+        tracker.execute(idle, account).await;
+        let mut changing = tracker.pg().begin().await.unwrap();
+        sqlx::query(change).bind(account).execute(&mut *changing).await.unwrap();
+        // Replaces the passed wakeup, and does not see the change.
+        advance().await.unwrap();
+        assert_eq!(lease().await, 0, "{change}");
+        changing.commit().await.unwrap();
+        advance().await.unwrap();
+        assert_eq!(lease().await, 1, "{change}");
+        tracker.execute("update scrape_targets set lease_until = null where id = $1", account).await;
+    }
 }
 
 /// The plan of a lease.

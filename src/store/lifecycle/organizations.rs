@@ -11,8 +11,9 @@ const RECORD_BATCH_ROWS: i64 = 2_000;
 const OUTBOX_SCAN_ROWS: i64 = 20_000;
 
 /// Tables with the condition of the rows to delete, ordered so that few rows are left to cascades.
-const TABLES: [(&str, &str); 9] = [
+const TABLES: [(&str, &str); 10] = [
     ("scrape_targets", "true"),
+    ("scrape_wakeups", "true"),
     ("api_keys", "true"),
     ("idempotency_keys", "true"),
     ("videos", "true"),

@@ -81,7 +81,7 @@ macro_rules! has_kind {
     };
 }
 
-/// Leases targets of organizations in turn. Each organization costs one index lookup, and none if nothing is due.
+/// Leases targets of organizations in turn. Only organizations with a passed wakeup are looked at, an index lookup each.
 ///
 /// The lateral join keeps the planner from reversing the join, which would lose the order. Row comparisons and orders
 /// include the organization: the planner assumes that every organization has as many targets as the largest, and would
@@ -92,9 +92,14 @@ macro_rules! lease_statement {
             "with organizations_due as materialized (
                 select o.id, row_number() over () as turn
                 from (
-                    (select id from organizations where id > $7 and deleted_at is null order by id)
-                    union all
-                    (select id from organizations where id <= $7 and deleted_at is null order by id)
+                    select o.id
+                    from (
+                        select distinct organization_id as id from scrape_wakeups
+                        where platform = $2 and wake_at <= $3 and ", has_kind!(), "
+                    ) awake
+                    join organizations o on o.id = awake.id
+                    where o.deleted_at is null
+                    order by o.id <= $7, o.id
                 ) o
                 cross join lateral (
                     select from scrape_targets
@@ -102,13 +107,6 @@ macro_rules! lease_statement {
                         and (organization_id, next_attempt_at) <= (o.id, $3) and ", due!(), " and ", has_kind!(), "
                     order by organization_id, next_attempt_at limit 1
                 ) has_due
-                where exists (
-                    select from (
-                        select id, lease_until, kind from scrape_targets
-                        where enabled and platform = $2 and next_attempt_at <= $3 order by next_attempt_at
-                    ) next
-                    where (lease_until is null or lease_until < now()) and id <> all($4) and ", has_kind!(), "
-                )
                 limit $6
             ), due as (
                 select d.id, o.turn

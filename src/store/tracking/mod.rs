@@ -7,3 +7,4 @@ pub mod skewed_clocks;
 pub mod source_budgets;
 pub mod source_pauses;
 pub mod targets;
+pub mod wakeups;
