@@ -5,6 +5,8 @@
 pub enum Paging {
     /// Pages of this many posts; the first includes the profile.
     Pages(u32),
+    /// Pages as they were delivered. The size is assumed until a page followed another.
+    Delivered { assumed_size: u32, counts: PageCounts },
     /// A request for the profile, then pages of posts for each window of days.
     Windows { page: u32, days: u32 },
 }
@@ -21,12 +23,39 @@ pub struct ScrapeLoad {
     pub posts_total: i64,
 }
 
+/// The pages of posts that a source has delivered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, sqlx::FromRow)]
+pub struct PageCounts {
+    /// Accounts that were read.
+    pub reads: i64,
+    /// Pages that another one followed, and their posts.
+    pub full_pages: i64,
+    pub full_page_posts: i64,
+    /// Pages that had only posts older than asked for.
+    pub surplus_pages: i64,
+}
+
+impl PageCounts {
+    fn page_size(self) -> Option<f64> {
+        (self.full_pages > 0).then(|| (self.full_page_posts as f64 / self.full_pages as f64).max(1.0))
+    }
+
+    fn surplus_per_read(self) -> f64 {
+        self.surplus_pages as f64 / self.reads.max(1) as f64
+    }
+}
+
 impl Paging {
     fn requests(self, posts: i64, days: f64) -> f64 {
-        let pages = |page: u32, windows: f64| (posts as f64 / f64::from(page)).ceil().max(windows);
+        let pages = |size: f64, windows: f64| (posts as f64 / size).ceil().max(windows);
         match self {
-            Paging::Pages(page) => pages(page, 1.0),
-            Paging::Windows { page, days: window } => 1.0 + pages(page, (days / f64::from(window)).ceil()),
+            Paging::Pages(size) => pages(size.into(), 1.0),
+            Paging::Delivered { assumed_size, counts } => {
+                pages(counts.page_size().unwrap_or(assumed_size.into()), 1.0) + counts.surplus_per_read()
+            }
+            Paging::Windows { page, days: window } => {
+                1.0 + pages(page.into(), (days / f64::from(window)).ceil())
+            }
         }
     }
 }
@@ -57,6 +86,19 @@ mod tests {
         assert_eq!(daily_requests(Paging::Pages(50), daily(3, 20, 50)), 1.0);
         let monthly = ScrapeLoad { interval_hours: 720, ..daily(3, 20, 50) };
         assert!((daily_requests(Paging::Pages(50), monthly) - 1.0 / 30.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn delivered_pages_decide_the_price() {
+        let paging = |reads, full_pages, full_page_posts, surplus_pages| Paging::Delivered {
+            assumed_size: 100,
+            counts: PageCounts { reads, full_pages, full_page_posts, surplus_pages },
+        };
+        assert_eq!(daily_requests(paging(0, 0, 0, 0), daily(30, 30, 30)), 1.0);
+        assert_eq!(daily_requests(paging(9, 0, 0, 0), daily(30, 30, 30)), 1.0);
+        assert_eq!(daily_requests(paging(9, 4, 48, 0), daily(30, 30, 30)), 3.0);
+        assert_eq!(daily_requests(paging(8, 4, 48, 4), daily(30, 30, 30)), 3.5);
+        assert_eq!(daily_requests(paging(1, 1, 0, 0), daily(30, 30, 30)), 30.0);
     }
 
     #[test]

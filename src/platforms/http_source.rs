@@ -3,9 +3,7 @@
 //!
 //! It supports every operation: accounts and posts by id, posts by shortcode, all nine counters.
 
-use std::collections::HashSet;
-
-use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
 use url::Url;
@@ -13,11 +11,12 @@ use url::Url;
 use super::args::SourceKind;
 use super::coerce;
 use super::http_client::{DEFAULT_COOLDOWN, HttpClient, HttpResponse, RequestLimits, extend_url};
+use super::post_pages::PostPages;
 use super::source::{
     AccountKey, Depth, Fetch, FetchedAccount, Post, PostKey, Profile, Source, SourceError, SourceInfo,
 };
 use super::throttle::{Cooldown, RateThrottle};
-use crate::model::cost::Paging;
+use crate::model::cost::{PageCounts, Paging};
 use crate::model::counters::{Counters, ProfileCounters};
 use crate::model::identifier::{Username, video_url};
 use crate::model::observed::{AccountFields, VideoFields};
@@ -25,9 +24,7 @@ use crate::model::platform::Platform;
 use crate::model::secret::Secret;
 
 const NAME: &str = SourceKind::Http.as_str();
-/// The most pages of one account: with pages of ten posts, enough for the deepest read.
-const MAX_PAGES: usize = 500;
-/// The page size that the cost estimate assumes; the contract leaves it to the collector.
+/// The page size that the cost estimate assumes until the collector has delivered pages.
 const ASSUMED_PAGE_SIZE: u32 = 100;
 
 /// Where the collector is.
@@ -63,14 +60,12 @@ impl HttpSource {
         depth: Depth,
         now: DateTime<Utc>,
     ) -> Result<FetchedAccount, SourceError> {
-        let oldest = depth.not_before.and_time(NaiveTime::MIN).and_utc();
         let mut profile = None;
-        let mut posts: Vec<Post> = Vec::new();
-        let mut seen_ids = HashSet::new();
+        let mut pages = PostPages::new(depth);
         let mut cursor: Option<String> = None;
-        for _ in 0..MAX_PAGES {
+        loop {
             let mut query = vec![
-                ("max_posts", (depth.max_posts - posts.len()).to_string()),
+                ("max_posts", pages.missing_posts().to_string()),
                 ("not_before", depth.not_before.to_string()),
             ];
             query.extend(key.platform_id.clone().map(|id| ("id", id)));
@@ -82,23 +77,16 @@ impl HttpSource {
             let Some(Value::Array(rows)) = page.remove("posts") else {
                 return Err(SourceError::Malformed("the response has no list of posts".to_owned()));
             };
-            for row in rows {
-                let post = self.parse_post(row, Some(&key.username))?;
-                let in_depth = post.fields.create_time.is_none_or(|time| time >= oldest);
-                if in_depth && posts.len() < depth.max_posts && seen_ids.insert(post.external_id.clone()) {
-                    posts.push(post);
-                }
-            }
-            match coerce::non_empty_text(page.get("next")) {
-                Some(next) if posts.len() < depth.max_posts => {
-                    if cursor.as_ref() == Some(&next) {
-                        return Err(SourceError::Malformed("the paging cursor repeats itself".to_owned()));
-                    }
-                    cursor = Some(next);
-                }
-                _ => break,
+            let posts: Result<_, _> =
+                rows.into_iter().map(|row| self.parse_post(row, Some(&key.username))).collect();
+            pages.add(posts?);
+            cursor = pages.follow(coerce::non_empty_text(page.get("next")))?;
+            if cursor.is_none() {
+                break;
             }
         }
+        let (mut posts, counts) = pages.finish();
+        self.config.throttle.record_pages(self.platform, now, counts).await;
         posts.sort_by_key(|post| std::cmp::Reverse(post.fields.create_time));
         let profile = profile.ok_or_else(no_profile)?;
         Ok(FetchedAccount { profile, posts })
@@ -240,7 +228,7 @@ impl Source for HttpSource {
             account_by_id: true,
             post_by_id: true,
             post_by_shortcode: true,
-            paging: Paging::Pages(ASSUMED_PAGE_SIZE),
+            paging: Paging::Delivered { assumed_size: ASSUMED_PAGE_SIZE, counts: PageCounts::default() },
             daily_limit: self.config.throttle.daily_limit(),
         }
     }

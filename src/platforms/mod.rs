@@ -9,6 +9,7 @@ pub mod http_client;
 pub mod http_source;
 pub mod instagram_graph;
 mod pausable_timeout;
+mod post_pages;
 mod request_budget;
 mod request_telemetry;
 mod setup;

@@ -1,5 +1,5 @@
-//! The requests that a source with a daily limit has used: counted in Postgres for all processes together, or in memory
-//! where there is no database.
+//! The requests that a source with a daily limit has used, and the pages that it delivered: counted in Postgres for all
+//! processes together. Where there is no database, requests are counted in memory.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,10 +9,12 @@ use chrono::NaiveDate;
 use sqlx::PgPool;
 
 use super::source::SourceError;
-use crate::store::tracking::source_budgets;
+use crate::model::cost::PageCounts;
+use crate::model::platform::Platform;
+use crate::store::tracking::{source_budgets, source_pages};
 
-/// How long Postgres may take to count a request.
-const SPEND_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long Postgres may take to count a request or the pages of a read.
+const COUNT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Counts requests by source and UTC day.
 #[derive(Debug, Clone)]
@@ -45,7 +47,7 @@ impl RequestBudget {
             }
             RequestBudget::Postgres(pg) => {
                 let spend = source_budgets::try_spend(pg, source, day, limit);
-                match tokio::time::timeout(SPEND_TIMEOUT, spend).await {
+                match tokio::time::timeout(COUNT_TIMEOUT, spend).await {
                     Ok(Ok(has_left)) => Ok(has_left),
                     Ok(Err(error)) => Err(SourceError::BudgetUnavailable(error.to_string())),
                     Err(_) => {
@@ -53,6 +55,23 @@ impl RequestBudget {
                     }
                 }
             }
+        }
+    }
+
+    /// Counts the pages of a read. Pages that cannot be counted are missing from an estimate only.
+    pub(super) async fn record_pages(
+        &self,
+        platform: Platform,
+        source: &'static str,
+        day: NaiveDate,
+        counts: PageCounts,
+    ) {
+        let RequestBudget::Postgres(pg) = self else { return };
+        let record = source_pages::record(pg, platform, source, day, counts);
+        match tokio::time::timeout(COUNT_TIMEOUT, record).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!(%error, source, "cannot count pages"),
+            Err(_) => tracing::debug!(source, "cannot count pages in time"),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A source uses one wire format of one service. Fields that it does not report are `None`. A [`SourceError`] classifies
 //! failures by what to do next.
 
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use futures_util::future::BoxFuture;
 
 use crate::model::cost::Paging;
@@ -57,6 +57,13 @@ pub struct PostKey {
 pub struct Depth {
     pub max_posts: usize,
     pub not_before: NaiveDate,
+}
+
+impl Depth {
+    /// Returns the time of the oldest post that is read.
+    pub fn oldest(self) -> DateTime<Utc> {
+        self.not_before.and_time(NaiveTime::MIN).and_utc()
+    }
 }
 
 /// What a source is, and the operations that it supports.

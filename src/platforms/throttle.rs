@@ -10,6 +10,8 @@ use tokio::sync::Semaphore;
 use super::pausable_timeout::exclude_from_timeout;
 use super::request_budget::RequestBudget;
 use super::source::SourceError;
+use crate::model::cost::PageCounts;
+use crate::model::platform::Platform;
 
 /// The limits of one source; clones share them.
 #[derive(Debug, Clone)]
@@ -52,6 +54,11 @@ impl RateThrottle {
             return Err(SourceError::RateLimited { until: next_utc_midnight(now) }.into());
         }
         request.await
+    }
+
+    /// Counts the pages of a read, for the estimate of the budget.
+    pub(super) async fn record_pages(&self, platform: Platform, now: DateTime<Utc>, counts: PageCounts) {
+        self.budget.record_pages(platform, self.source, now.date_naive(), counts).await;
     }
 }
 

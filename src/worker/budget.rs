@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Days, Utc};
 use serde::Serialize;
 use sqlx::PgPool;
 
-use crate::model::cost;
+use crate::model::cost::{self, Paging};
 use crate::model::platform::Platform;
 use crate::platforms::Sources;
 use crate::platforms::source::SourceInfo;
 use crate::store::Error;
-use crate::store::tracking::queues;
-use crate::store::tracking::source_budgets;
+use crate::store::tracking::{queues, source_budgets, source_pages};
+
+/// Pages of so many days price a source.
+const PAGES_DAYS: u64 = 7;
 
 /// The requests to one source of a platform.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -39,10 +41,11 @@ pub async fn estimate(
     for platform in Platform::ALL {
         if let Some(source) = sources.account_source(platform) {
             let loads = queues::fetch_scrape_loads(pg, platform, now).await?;
+            let paging = fetch_paging(pg, source, now).await?;
             let budget = entry(&mut budgets, platform, source);
             budget.accounts = loads.len();
             budget.requests_per_day +=
-                loads.into_iter().map(|load| cost::daily_requests(source.paging, load)).sum::<f64>();
+                loads.into_iter().map(|load| cost::daily_requests(paging, load)).sum::<f64>();
         }
         if let Some(source) = sources.post_source(platform) {
             let intervals = queues::fetch_video_intervals(pg, platform).await?;
@@ -60,6 +63,14 @@ pub async fn estimate(
         }
     }
     Ok(budgets.into_values().collect())
+}
+
+/// Returns how a source pages, by the pages that it delivered of late if its page size is unknown.
+async fn fetch_paging(pg: &PgPool, source: SourceInfo, now: DateTime<Utc>) -> Result<Paging, Error> {
+    let Paging::Delivered { assumed_size, .. } = source.paging else { return Ok(source.paging) };
+    let since = now.date_naive() - Days::new(PAGES_DAYS);
+    let counts = source_pages::fetch(pg, source.platform, source.name, since).await?;
+    Ok(Paging::Delivered { assumed_size, counts })
 }
 
 fn entry<'a>(

@@ -186,6 +186,26 @@ async fn each_rule_detects_its_violation() {
 }
 
 #[tokio::test]
+async fn over_delivery_is_a_remark() {
+    // The collector ignores the depth.
+    let collector = serve(|request| {
+        let mut query = request.query.clone();
+        query.retain(|name, _| name != "not_before" && name != "max_posts");
+        conforming(&CollectorRequest { path: request.path.clone(), query, token: request.token.clone() })
+    })
+    .await;
+    let results = check(&collector, Platform::Instagram, &sample("some.one")).await.unwrap();
+    assert_eq!(rules(&results, RuleOutcome::Fail), BTreeSet::new(), "{results:#?}");
+    let detail =
+        |rule: &str| results.iter().find(|result| result.rule == rule).unwrap().detail.clone().unwrap();
+    assert_eq!(detail("newest"), "over-delivery: 3 posts with max_posts=2");
+    assert_eq!(
+        detail("not-before"),
+        "over-delivery: with not_before=2026-03-04, 3 of 7 posts and all posts of 1 of 3 pages are older"
+    );
+}
+
+#[tokio::test]
 async fn redirect_fails_the_rules_of_its_operation() {
     let (failed, results) = failed_rules(|request, valid| match request.is_account() {
         true => valid,

@@ -184,6 +184,19 @@ async fn repeated_cursor_is_malformed() {
 }
 
 #[tokio::test]
+async fn alternating_cursors_are_malformed() {
+    let page = |id: &str, after: &str| {
+        let media = json!({"data": [{"id": id}], "paging": {"cursors": {"after": after}}});
+        canned::json(200, &json!({"business_discovery": {"id": "1", "media": media}}))
+    };
+    let server = CannedServer::start(vec![page("5", "a"), page("6", "b"), page("5", "a")]).await;
+    let source = graph_source(&server.url, LIMITS, 50);
+    let fetched = source.fetch_account(&key("some.one"), depth(500, "2026-01-01"), now()).await;
+    assert!(matches!(fetched, Err(SourceError::Malformed(_))), "{fetched:?}");
+    assert_eq!(server.requests().len(), 3);
+}
+
+#[tokio::test]
 async fn invalid_username_is_never_sent() {
     let server = CannedServer::start(vec![canned::json(200, &json!({}))]).await;
     let source = graph_source(&server.url, LIMITS, 50);

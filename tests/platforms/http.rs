@@ -1,5 +1,8 @@
 //! The HTTP source contract: how responses of a collector are read.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 use tidemark::model::counters::Counters;
@@ -7,6 +10,7 @@ use tidemark::model::platform::Platform;
 use tidemark::platforms::source::{AccountKey, PostKey, Source, SourceError};
 
 use crate::canned::{self, CannedResponse, CannedServer};
+use crate::collector::{CollectorRequest, CollectorResponse, response, serve};
 use crate::{LIMITS, depth, http_source, key, now, time};
 
 async fn fetch_account(
@@ -118,6 +122,52 @@ async fn unexpected_shape_is_malformed() {
     let endless = json!({"profile": {}, "posts": [], "next": "same"});
     let fetched = fetch_account(Platform::Instagram, vec![canned::json(200, &endless)]).await;
     assert!(matches!(fetched, Err(SourceError::Malformed(_))), "{fetched:?}");
+}
+
+#[tokio::test]
+async fn alternating_cursors_are_malformed() {
+    let page = |id: &str, next: &str| {
+        canned::json(200, &json!({"profile": {}, "posts": [row(id, "2026-03-01T00:00:00Z")], "next": next}))
+    };
+    let server = CannedServer::start(vec![page("1", "a"), page("2", "b"), page("1", "a")]).await;
+    let fetched = http_source(&server.url, LIMITS, Platform::Instagram)
+        .fetch_account(&key("some.one"), depth(9, "2026-01-01"), now())
+        .await;
+    assert!(matches!(fetched, Err(SourceError::Malformed(_))), "{fetched:?}");
+    assert_eq!(server.requests().len(), 3);
+}
+
+/// Responds with pages of all posts, whatever is asked for: three pinned ones, twenty of a window and four hundred older ones.
+fn over_delivering(request: &CollectorRequest, page_size: usize) -> CollectorResponse {
+    let posts: Vec<Value> = (0..423)
+        .map(|n| {
+            let days_ago = if n < 3 { 2_000 + n } else { n };
+            row(&n.to_string(), &(now() - TimeDelta::days(days_ago)).to_rfc3339())
+        })
+        .collect();
+    let start: usize = request.get("cursor").map_or(0, |cursor| cursor.parse().unwrap());
+    let page = &posts[start..posts.len().min(start + page_size)];
+    let next = (start + page_size < posts.len()).then(|| (start + page_size).to_string());
+    response(200, json!({"profile": {}, "posts": page, "next": next}))
+}
+
+#[tokio::test]
+async fn reading_ends_at_pages_of_older_posts_but_not_at_pinned_ones() {
+    // With pages of three, the first has only pinned posts, and four have more older ones than can be pinned.
+    for (page_size, expected_requests) in [(3, 1 + 7 + 4), (12, 2 + 1), (50, 2)] {
+        let requests = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&requests);
+        let collector = serve(move |request| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            over_delivering(request, page_size)
+        })
+        .await;
+        let fetched = http_source(&collector.base, LIMITS, Platform::Instagram)
+            .fetch_account(&key("some.one"), depth(500, "2026-02-16"), now())
+            .await
+            .expect("the fetch succeeds");
+        assert_eq!((fetched.posts.len(), requests.load(Ordering::Relaxed)), (20, expected_requests));
+    }
 }
 
 #[tokio::test]

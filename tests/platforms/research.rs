@@ -81,6 +81,7 @@ async fn account_and_videos_are_read() {
             && requests[0].starts_with("POST /base/oauth/token/ ")
     );
     assert!(requests[1].starts_with("POST /base/research/user/info/?fields="));
+    assert!(!requests[1].contains("likes_count"), "nothing reads it");
     assert!(
         requests[2].contains(r#""start_date":"20260301""#)
             && requests[2].contains(r#""end_date":"20260310""#)
@@ -246,18 +247,36 @@ async fn error_code_decides_the_source_error() {
     }
 }
 
-#[tokio::test]
-async fn daily_budget_resets_at_midnight() {
-    let server = CannedServer::start(vec![token("clt.a", 7200), profile(0)]).await;
-    let source = TiktokResearch::new(TiktokResearchConfig {
+fn limited_source(server: &CannedServer, daily_limit: u32) -> TiktokResearch {
+    TiktokResearch::new(TiktokResearchConfig {
         base: server.url.clone(),
         client_key: "k".to_owned(),
         client_secret: Secret::new("s"),
         page_size: 100,
-        throttle: RateThrottle::new("tiktok-research", 1, Some(2), RequestBudget::in_memory()),
+        throttle: RateThrottle::new("tiktok-research", 1, Some(daily_limit), RequestBudget::in_memory()),
         limits: LIMITS,
     })
-    .expect("a valid configuration");
+    .expect("a valid configuration")
+}
+
+#[tokio::test]
+async fn retry_with_a_new_token_counts_as_a_request() {
+    let rejected = failure(401, "access_token_invalid", "The access token is invalid");
+    for (daily_limit, is_ok) in [(1, false), (2, true)] {
+        let script = vec![token("clt.a", 7200), rejected.clone(), token("clt.b", 7200), profile(0)];
+        let server = CannedServer::start(script).await;
+        let source = limited_source(&server, daily_limit);
+        let fetch = async || source.fetch_account(&key("joe"), depth(9, "2026-03-01"), now()).await;
+        assert_eq!(fetch().await.is_ok(), is_ok, "{daily_limit}");
+        assert!(matches!(fetch().await, Err(SourceError::RateLimited { .. })));
+        assert_eq!(server.requests().len(), if is_ok { 4 } else { 2 });
+    }
+}
+
+#[tokio::test]
+async fn daily_budget_resets_at_midnight() {
+    let server = CannedServer::start(vec![token("clt.a", 7200), profile(0)]).await;
+    let source = limited_source(&server, 2);
     let midnight = time("2026-03-11T00:00:00Z");
     let fetch = async |now| source.fetch_account(&key("joe"), depth(9, "2026-03-01"), now).await;
     assert!(fetch(now()).await.is_ok() && fetch(now()).await.is_ok());

@@ -1,12 +1,20 @@
 //! Daily request budgets of sources, their estimates, and the status of queues.
 
-use chrono::{TimeDelta, Utc};
+use std::sync::Arc;
+
+use chrono::{Days, TimeDelta, Utc};
+use serde_json::json;
 use tidemark::model::platform::Platform;
+use tidemark::platforms::http_client::RequestLimits;
+use tidemark::platforms::http_source::{HttpSource, HttpSourceConfig};
+use tidemark::platforms::source::{AccountKey, Depth, Source};
+use tidemark::platforms::{RateThrottle, RequestBudget, Sources};
 use tidemark::store::tracking::queues;
 use tidemark::store::tracking::source_budgets;
 use tidemark::store::tracking::source_pauses;
 use tidemark::worker::budget;
 
+use crate::canned::{self, CannedServer};
 use crate::harness::{CapturedLog, wait_until};
 use crate::test_tracker::TestTracker;
 
@@ -113,4 +121,48 @@ async fn account_costs_once_for_all_organizations() {
     assert_eq!(estimates[1], ("instagram-graph", 2, 4.0, None));
     assert_eq!(estimates[2], (RESEARCH, 1, 2.6, Some(1000)));
     assert_eq!(budgets[2].requests_today, Some(0));
+}
+
+#[tokio::test]
+async fn collector_is_priced_by_the_pages_that_it_delivers() {
+    let tracker = TestTracker::start().await;
+    let organization = tracker.create_organization().await;
+    let account = tracker.add_account(organization, Platform::Tiktok, "some.one").await;
+    let now = Utc::now();
+    let page = |n: u64, days_ago: u64| {
+        let create_time = (now - Days::new(days_ago)).to_rfc3339();
+        let posts: Vec<_> =
+            (0..10).map(|m| json!({"id": format!("{n}{m}"), "create_time": create_time})).collect();
+        canned::json(200, &json!({"profile": {}, "posts": posts, "next": n.to_string()}))
+    };
+    // Twenty posts on two pages, and one of older posts, because it ignores `not_before`.
+    let server = CannedServer::start(vec![page(1, 1), page(2, 2), page(3, 90)]).await;
+    let throttle = RateThrottle::new("http", 1, None, RequestBudget::Postgres(tracker.pg().clone()));
+    let config = HttpSourceConfig {
+        base: server.url.clone(),
+        token: None,
+        throttle,
+        limits: RequestLimits::default(),
+    };
+    let source = Arc::new(HttpSource::new(config, Platform::Tiktok).unwrap());
+    let sources = Sources::new(vec![source.clone() as Arc<dyn Source>]);
+    sqlx::query(
+        "insert into videos
+            (id, subject_id, organization_id, platform, account_id, external_id, create_time, added_at, updated_at)
+         select gen_random_uuid(), internal_id, organization_id, platform, id, n::text, now() - interval '1 day', now(), now()
+         from accounts, generate_series(1, 20) n where id = $1",
+    )
+    .bind(account)
+    .execute(tracker.pg())
+    .await
+    .unwrap();
+    let estimate = async || {
+        budget::estimate(tracker.pg(), &sources, now + TimeDelta::seconds(1)).await.unwrap()[0]
+            .requests_per_day
+    };
+    assert_eq!(estimate().await, 1.0, "pages of 100 posts are assumed");
+    let key = AccountKey { username: "some.one".to_owned(), platform_id: None };
+    let depth = Depth { max_posts: 500, not_before: now.date_naive() - Days::new(14) };
+    assert_eq!(source.fetch_account(&key, depth, now).await.unwrap().posts.len(), 20);
+    assert_eq!((server.requests().len(), estimate().await), (3, 3.0));
 }

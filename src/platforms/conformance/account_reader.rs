@@ -28,6 +28,9 @@ pub(super) struct AccountPages {
     pub(super) profile: Map<String, Value>,
     pub(super) posts: Vec<Map<String, Value>>,
     pub(super) page_count: usize,
+    /// Posts from before the requested day, and pages that have only such posts.
+    pub(super) older_posts: usize,
+    pub(super) older_pages: usize,
     /// Ids of posts that appear more than once.
     pub(super) duplicate_ids: BTreeSet<String>,
     /// Whether the pages have profiles with different ids.
@@ -63,7 +66,7 @@ impl AccountPages {
         let mut account = AccountPages { profile, ..AccountPages::default() };
         let (mut cursors, mut seen_ids) = (BTreeSet::new(), BTreeSet::new());
         loop {
-            account.add_page(&page, &mut seen_ids);
+            account.add_page(&page, &mut seen_ids, not_before);
             let (pages, posts) = (account.page_count, account.posts.len());
             let next = coerce::non_empty_text(page.get("next"));
             let Some(cursor) = next.filter(|_| posts < max_posts) else { return Ok(account) };
@@ -82,8 +85,9 @@ impl AccountPages {
         }
     }
 
-    fn add_page(&mut self, page: &Value, seen_ids: &mut BTreeSet<String>) {
+    fn add_page(&mut self, page: &Value, seen_ids: &mut BTreeSet<String>, not_before: NaiveDate) {
         self.page_count += 1;
+        let (posts, older_posts) = (self.posts.len(), self.older_posts);
         self.has_other_profiles |= coerce::id(page.pointer("/profile/id")) != self.id();
         let rows = page.get("posts").and_then(Value::as_array).into_iter().flatten();
         for post in rows.filter_map(Value::as_object) {
@@ -92,8 +96,12 @@ impl AccountPages {
             {
                 self.duplicate_ids.insert(id);
             }
+            let time = coerce::time(post.get("create_time"));
+            self.older_posts += usize::from(time.is_some_and(|time| time.date_naive() < not_before));
             self.posts.push(post.clone());
         }
+        let added = self.posts.len() - posts;
+        self.older_pages += usize::from(added > 0 && self.older_posts - older_posts == added);
     }
 
     /// Returns the platform's id of the account.

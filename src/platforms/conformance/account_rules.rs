@@ -183,10 +183,14 @@ async fn check_newest(
         return skip("it takes an account with three posts that have a create_time");
     }
     posts.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
-    let found = AccountPages::read(client, username, None, 2, first_day()).await?.post_ids();
+    let account = AccountPages::read(client, username, None, 2, first_day()).await?;
+    let (found, count) = (account.post_ids(), account.posts.len());
     match posts[..2].iter().find(|(id, _)| !found.contains(id)) {
         Some((id, time)) => {
             Err(format!("with max_posts=2, the post {id} of {time} is missing, one of the two newest"))
+        }
+        None if count > 2 => {
+            Ok(Verdict::PassWithRemark(format!("over-delivery: {count} posts with max_posts=2")))
         }
         None => Ok(Verdict::Pass),
     }
@@ -203,11 +207,21 @@ async fn check_not_before(
         return skip("it takes an account with posts that have a create_time");
     };
     let day = middle.date_naive();
-    let found = AccountPages::read(client, username, None, MAX_POSTS, day).await?.post_ids();
-    match posts.iter().find(|(id, time)| time.date_naive() >= day && !found.contains(id)) {
-        Some((id, time)) => Err(format!("with not_before={day}, the post {id} of {time} is missing")),
-        None => Ok(Verdict::Pass),
+    let account = AccountPages::read(client, username, None, MAX_POSTS, day).await?;
+    let found = account.post_ids();
+    if let Some((id, time)) = posts.iter().find(|(id, time)| time.date_naive() >= day && !found.contains(id))
+    {
+        return Err(format!("with not_before={day}, the post {id} of {time} is missing"));
     }
+    let AccountPages { posts, page_count, older_posts, older_pages, .. } = account;
+    if older_posts == 0 {
+        return Ok(Verdict::Pass);
+    }
+    Ok(Verdict::PassWithRemark(format!(
+        "over-delivery: with not_before={day}, {older_posts} of {} posts and all posts of {older_pages} of {page_count} \
+         pages are older",
+        posts.len()
+    )))
 }
 
 async fn check_by_id(client: &mut ValidatingClient<'_>, username: &str, id: &str) -> CheckResult {

@@ -7,10 +7,9 @@
 mod parse;
 mod usage;
 
-use std::collections::HashSet;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::FutureExt;
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use serde_json::{Map, Value};
@@ -21,6 +20,7 @@ use self::usage::QuotaUsage;
 use super::args::SourceKind;
 use super::coerce;
 use super::http_client::{HttpClient, HttpResponse, RequestLimits, extend_url};
+use super::post_pages::PostPages;
 use super::source::{
     AccountKey, Depth, Fetch, FetchedAccount, Post, PostKey, Source, SourceError, SourceInfo,
 };
@@ -30,8 +30,6 @@ use crate::model::platform::Platform;
 use crate::model::secret::Secret;
 
 const NAME: &str = SourceKind::InstagramGraph.as_str();
-/// The most pages of one account, which is read 5,000 posts deep at most.
-const MAX_PAGES: usize = 500;
 const MAX_PAGE_SIZE: usize = 50;
 /// The cooldown when a limit is hit and the API does not say how long it lasts; further requests would prolong it.
 const RATE_LIMIT_COOLDOWN: TimeDelta = TimeDelta::minutes(30);
@@ -93,12 +91,10 @@ impl InstagramGraph {
             return Err(SourceError::NotFound("not a valid Instagram username".to_owned()));
         }
         let limit = self.config.page_size.clamp(1, MAX_PAGE_SIZE).min(depth.max_posts.max(1));
-        let oldest = depth.not_before.and_time(NaiveTime::MIN).and_utc();
         let mut after: Option<String> = None;
         let mut profile = None;
-        let mut posts: Vec<Post> = Vec::new();
-        let mut seen_ids = HashSet::new();
-        for _ in 0..MAX_PAGES {
+        let mut pages = PostPages::new(depth);
+        loop {
             let discovery =
                 self.fetch_page(username, profile.is_none(), limit, after.as_deref(), now).await?;
             if profile.is_none() {
@@ -106,28 +102,17 @@ impl InstagramGraph {
             }
             let page = parse_media_page(discovery.get("media"))?;
             // Posts come newest first, but an older one may be among them: only the last of a page shows the depth.
-            let is_past_depth =
-                page.posts.last().and_then(|post| post.fields.create_time).is_some_and(|time| time < oldest);
-            let seen_before = seen_ids.len();
-            for post in page.posts {
-                let in_depth = post.fields.create_time.is_none_or(|time| time >= oldest);
-                if seen_ids.insert(post.external_id.clone()) && in_depth && posts.len() < depth.max_posts {
-                    posts.push(post);
-                }
-            }
-            match page.after {
-                Some(cursor) if !is_past_depth && posts.len() < depth.max_posts => {
-                    if after.as_deref() == Some(cursor.as_str()) && seen_ids.len() == seen_before {
-                        return Err(SourceError::Malformed("the paging cursor does not advance".to_owned()));
-                    }
-                    after = Some(cursor);
-                }
-                _ => break,
+            let last_time = page.posts.last().and_then(|post| post.fields.create_time);
+            let is_past_depth = last_time.is_some_and(|time| time < depth.oldest());
+            pages.add(page.posts);
+            after = pages.follow(page.after.filter(|_| !is_past_depth))?;
+            if after.is_none() {
+                break;
             }
         }
         let profile = profile
             .ok_or_else(|| SourceError::Malformed("the response has no business_discovery".to_owned()))?;
-        Ok(FetchedAccount { profile, posts })
+        Ok(FetchedAccount { profile, posts: pages.finish().0 })
     }
 
     /// Fetches one page of media, with the profile if that is requested.

@@ -1,7 +1,7 @@
 //! An authorized client of TikTok's API: obtains tokens and reads errors.
 //!
 //! Callers share one token, which is fetched once and renewed shortly before it expires. A request whose token is
-//! rejected is retried once with a new one.
+//! rejected is retried once with a new one, and counts as another request.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::platforms::args::SourceKind;
 use crate::platforms::coerce;
 use crate::platforms::http_client::{DEFAULT_COOLDOWN, HttpClient, HttpResponse, RequestLimits, extend_url};
 use crate::platforms::source::SourceError;
-use crate::platforms::throttle::next_utc_midnight;
+use crate::platforms::throttle::{RateThrottle, next_utc_midnight};
 
 /// A token is renewed this long before it expires, or after nine tenths of a short lifetime.
 const RENEWAL_MARGIN: Duration = Duration::from_secs(300);
@@ -28,6 +28,8 @@ pub(super) struct TiktokClient {
     client_key: String,
     client_secret: Secret,
     client: HttpClient,
+    /// Applies to queries, not to requests for tokens.
+    throttle: RateThrottle,
     token: tokio::sync::Mutex<Option<Token>>,
 }
 
@@ -41,7 +43,10 @@ struct Token {
 pub(super) enum TiktokError {
     /// The search expired or its paging broke; a new search may succeed.
     SearchLost(String),
-    TokenRejected(String),
+    TokenRejected {
+        token: Secret,
+        detail: String,
+    },
     Source(SourceError),
 }
 
@@ -50,7 +55,7 @@ impl TiktokError {
     pub(super) fn into_source_error(self) -> SourceError {
         match self {
             TiktokError::SearchLost(detail) => SourceError::Transient(detail),
-            TiktokError::TokenRejected(detail) => SourceError::Credentials(detail),
+            TiktokError::TokenRejected { detail, .. } => SourceError::Credentials(detail),
             TiktokError::Source(error) => error,
         }
     }
@@ -67,10 +72,12 @@ impl TiktokClient {
         base: Url,
         client_key: String,
         client_secret: Secret,
+        throttle: RateThrottle,
         limits: RequestLimits,
     ) -> Result<Self, String> {
         let client = HttpClient::for_service(SourceKind::TiktokResearch.as_str(), &base, limits)?;
-        Ok(TiktokClient { base, client_key, client_secret, client, token: tokio::sync::Mutex::new(None) })
+        let token = tokio::sync::Mutex::new(None);
+        Ok(TiktokClient { base, client_key, client_secret, client, throttle, token })
     }
 
     /// Sends a query and returns the `data` of the response.
@@ -81,24 +88,23 @@ impl TiktokClient {
         body: &Value,
         now: DateTime<Utc>,
     ) -> Result<Map<String, Value>, TiktokError> {
-        let token = self.token(now, None).await?;
-        match self.post_with_token(path, fields, body, &token, now).await {
-            Err(TiktokError::TokenRejected(_)) => {
-                let token = self.token(now, Some(&token)).await?;
-                self.post_with_token(path, fields, body, &token, now).await
-            }
+        let request = |rejected| self.throttle.run(now, self.request(path, fields, body, rejected, now));
+        match request(None).await {
+            Err(TiktokError::TokenRejected { token, .. }) => request(Some(token)).await,
             result => result,
         }
     }
 
-    async fn post_with_token(
+    /// Sends a query once, with another token than the rejected one.
+    async fn request(
         &self,
         path: &str,
         fields: &str,
         body: &Value,
-        token: &Secret,
+        rejected: Option<Secret>,
         now: DateTime<Utc>,
     ) -> Result<Map<String, Value>, TiktokError> {
+        let token = self.token(now, rejected.as_ref()).await?;
         let request = self
             .client
             .client()
@@ -113,6 +119,9 @@ impl TiktokClient {
         if !is_ok {
             let message = parsed.pointer("/error/message").and_then(Value::as_str).unwrap_or_default();
             let detail = format!("{} ({code})", coerce::excerpt(&token.scrub(message)));
+            if code == "access_token_invalid" {
+                return Err(TiktokError::TokenRejected { token, detail });
+            }
             return Err(classify_error(code, message, detail, &response, now));
         }
         match parsed.get_mut("data").map(Value::take) {
@@ -191,7 +200,6 @@ fn classify_error(
     const NOT_FOUND_MESSAGES: [&str; 5] = ["cannot find", "not find", "not found", "not exist", "private"];
     let message = message.to_lowercase();
     TiktokError::Source(match (code, response.status) {
-        ("access_token_invalid", _) => return TiktokError::TokenRejected(detail),
         ("scope_not_authorized" | "scope_permission_missed", _) => SourceError::Credentials(detail),
         ("daily_quota_limit_exceeded", _) => SourceError::RateLimited { until: next_utc_midnight(now) },
         ("rate_limit_exceeded", _) | (_, StatusCode::TOO_MANY_REQUESTS) => {

@@ -47,7 +47,7 @@ pub struct TiktokResearchConfig {
     pub client_secret: Secret,
     /// Videos per request, at most 100.
     pub page_size: usize,
-    /// Applies to queries; requests for tokens are not counted.
+    /// Applies to queries, not to requests for tokens.
     pub throttle: RateThrottle,
     pub limits: RequestLimits,
 }
@@ -57,7 +57,7 @@ pub struct TiktokResearch {
     client: TiktokClient,
     cooldown: Cooldown,
     page_size: usize,
-    throttle: RateThrottle,
+    daily_limit: Option<u32>,
 }
 
 /// One query for videos: a condition on days from `start` to `end`.
@@ -85,9 +85,11 @@ impl VideoQuery<'_> {
 impl TiktokResearch {
     /// Creates the source; the error names what is wrong with the configuration.
     pub fn new(config: TiktokResearchConfig) -> Result<Self, String> {
-        let client = TiktokClient::new(config.base, config.client_key, config.client_secret, config.limits)?;
-        let page_size = config.page_size.clamp(1, MAX_PAGE_SIZE);
-        Ok(TiktokResearch { client, cooldown: Cooldown::default(), page_size, throttle: config.throttle })
+        let TiktokResearchConfig { base, client_key, client_secret, page_size, throttle, limits } = config;
+        let daily_limit = throttle.daily_limit();
+        let client = TiktokClient::new(base, client_key, client_secret, throttle, limits)?;
+        let page_size = page_size.clamp(1, MAX_PAGE_SIZE);
+        Ok(TiktokResearch { client, cooldown: Cooldown::default(), page_size, daily_limit })
     }
 
     async fn read_account(
@@ -97,8 +99,8 @@ impl TiktokResearch {
         now: DateTime<Utc>,
     ) -> Result<FetchedAccount, SourceError> {
         let body = json!({"username": username});
-        let request = self.client.post("research/user/info/", USER_FIELDS, &body, now);
-        let user = self.throttle.run(now, request).await.map_err(TiktokError::into_source_error)?;
+        let user = self.client.post("research/user/info/", USER_FIELDS, &body, now).await;
+        let user = user.map_err(TiktokError::into_source_error)?;
         let profile = parse_profile(&user, username)?;
         let mut found: HashMap<String, Post> = HashMap::new();
         let oldest = FIRST_DAY.map_or(depth.not_before, |first| depth.not_before.max(first));
@@ -166,8 +168,7 @@ impl TiktokResearch {
     ) -> Result<(), TiktokError> {
         let mut body = query.body(self.page_size);
         for _ in 0..MAX_WINDOW_PAGES {
-            let request = self.client.post("research/video/query/", VIDEO_FIELDS, &body, now);
-            let data = self.throttle.run(now, request).await?;
+            let data = self.client.post("research/video/query/", VIDEO_FIELDS, &body, now).await?;
             let videos = match data.get("videos") {
                 None | Some(Value::Null) => &[],
                 Some(Value::Array(videos)) => videos.as_slice(),
@@ -210,7 +211,7 @@ impl Source for TiktokResearch {
             post_by_id: true,
             post_by_shortcode: false,
             paging: Paging::Windows { page: self.page_size as u32, days: WINDOW_DAYS },
-            daily_limit: self.throttle.daily_limit(),
+            daily_limit: self.daily_limit,
         }
     }
 

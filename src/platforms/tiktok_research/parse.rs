@@ -11,7 +11,7 @@ use crate::platforms::source::{Post, Profile, SourceError};
 
 /// The fields of an account.
 pub(super) const USER_FIELDS: &str = "display_name,bio_description,avatar_url,is_verified,follower_count,\
-                                      following_count,likes_count,video_count,bio_url";
+                                      following_count,video_count,bio_url";
 /// The fields of a video; those that [`parse_post`] does not read become its `platform_data`.
 pub(super) const VIDEO_FIELDS: &str = "id,video_description,create_time,region_code,share_count,view_count,\
                                        like_count,comment_count,music_id,hashtag_names,username,effect_ids,\

@@ -1,10 +1,11 @@
-//! The tracker's state in Postgres: scrape targets, leases, pauses and budgets of sources, and wrong clocks.
+//! The tracker's state in Postgres: scrape targets, leases, wrong clocks, and pauses, budgets and pages of sources.
 
 pub mod leases;
 pub mod queues;
 pub mod scrapes;
 pub mod skewed_clocks;
 pub mod source_budgets;
+pub mod source_pages;
 pub mod source_pauses;
 pub mod targets;
 pub mod wakeups;

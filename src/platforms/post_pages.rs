@@ -1,0 +1,118 @@
+//! The posts of an account, collected page by page down to a depth.
+
+use std::collections::HashSet;
+
+use super::source::{Depth, Post, SourceError};
+use crate::model::cost::PageCounts;
+
+/// With pages of ten posts, enough for the deepest read.
+const MAX_PAGES: usize = 500;
+/// More posts than an account can pin: pinned posts come first, however old.
+const MIN_OLDER_POSTS: usize = 10;
+
+/// The pages of one read.
+pub(super) struct PostPages {
+    depth: Depth,
+    posts: Vec<Post>,
+    seen_ids: HashSet<String>,
+    seen_cursors: HashSet<String>,
+    /// Posts on the last pages, as long as these had only posts older than the depth.
+    older_posts: usize,
+    pages: usize,
+    /// Posts on the last page, and how many of them no earlier page had.
+    page_posts: usize,
+    new_posts: usize,
+    counts: PageCounts,
+}
+
+impl PostPages {
+    pub(super) fn new(depth: Depth) -> Self {
+        PostPages {
+            depth,
+            posts: Vec::new(),
+            seen_ids: HashSet::new(),
+            seen_cursors: HashSet::new(),
+            older_posts: 0,
+            pages: 0,
+            page_posts: 0,
+            new_posts: 0,
+            counts: PageCounts { reads: 1, ..PageCounts::default() },
+        }
+    }
+
+    /// How many more posts are asked for.
+    pub(super) fn missing_posts(&self) -> usize {
+        self.depth.max_posts - self.posts.len()
+    }
+
+    /// Adds the posts of a page, without duplicates and posts beyond the depth.
+    pub(super) fn add(&mut self, page: Vec<Post>) {
+        let oldest = self.depth.oldest();
+        let is_older = |post: &Post| post.fields.create_time.is_some_and(|time| time < oldest);
+        self.pages += 1;
+        (self.page_posts, self.new_posts) = (page.len(), 0);
+        if !page.is_empty() && page.iter().all(is_older) {
+            self.older_posts += page.len();
+            self.counts.surplus_pages += 1;
+        } else if !page.is_empty() {
+            self.older_posts = 0;
+        }
+        for post in page {
+            if self.seen_ids.insert(post.external_id.clone()) {
+                self.new_posts += 1;
+                if !is_older(&post) && self.missing_posts() > 0 {
+                    self.posts.push(post);
+                }
+            }
+        }
+    }
+
+    /// Whether so many older posts in a row were read that no later page has others.
+    pub(super) fn are_past_depth(&self) -> bool {
+        self.older_posts >= MIN_OLDER_POSTS
+    }
+
+    /// Takes the cursor of the next page, and returns it if that page has to be read. Paging that cannot end is an error,
+    /// because the posts so far are not all.
+    pub(super) fn follow(&mut self, next: Option<String>) -> Result<Option<String>, SourceError> {
+        let Some(cursor) = next else { return Ok(None) };
+        self.counts.full_pages += 1;
+        self.counts.full_page_posts += self.page_posts as i64;
+        if self.missing_posts() == 0 || self.are_past_depth() {
+            return Ok(None);
+        }
+        if !self.seen_cursors.insert(cursor.clone()) && self.new_posts == 0 {
+            return Err(SourceError::Malformed("the paging cursor repeats itself".to_owned()));
+        }
+        if self.pages == MAX_PAGES {
+            let posts = self.posts.len();
+            return Err(SourceError::Malformed(format!(
+                "the account has more than {MAX_PAGES} pages, with {posts} posts so far: use larger pages"
+            )));
+        }
+        Ok(Some(cursor))
+    }
+
+    pub(super) fn finish(self) -> (Vec<Post>, PageCounts) {
+        (self.posts, self.counts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::NaiveDate;
+
+    use super::*;
+
+    #[test]
+    fn more_pages_than_the_limit_are_an_error() {
+        let mut pages = PostPages::new(Depth { max_posts: 5_000, not_before: NaiveDate::default() });
+        for page in 1..MAX_PAGES {
+            pages.add(Vec::new());
+            assert_eq!(pages.follow(Some(page.to_string())), Ok(Some(page.to_string())));
+        }
+        pages.add(Vec::new());
+        assert_eq!(pages.follow(None), Ok(None), "the last page may be the 500th");
+        assert!(matches!(pages.follow(Some("more".to_owned())), Err(SourceError::Malformed(_))));
+    }
+}
