@@ -17,7 +17,7 @@ use crate::config::StoreArgs;
 use crate::model::organization::{Organization, Subscription};
 use crate::store::postgres::pool;
 use crate::store::records::organizations::{self, OrganizationChange, OrganizationUsage};
-use crate::worker::erasure::{self, ErasureProgress};
+use crate::worker::organization_erasure::{self, ErasureProgress};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum OrgCommand {
@@ -205,7 +205,7 @@ fn confirm(usage: &OrganizationUsage) -> Result<(), CommandError> {
 async fn erase(databases: &Databases, database_url: &str, id: Uuid) -> Result<bool, CommandError> {
     let deadline = Instant::now() + ERASURE_TIMEOUT;
     loop {
-        let progress = erasure::erase_organization(databases, database_url, id).await.map_err(|error| {
+        let progress = organization_erasure::erase_organization(databases, database_url, id).await.map_err(|error| {
             CommandError::new(format!(
                 "the organization is deleted, but its data is not erased yet: {error}; a running tracker retries, or repeat \
                  this command"

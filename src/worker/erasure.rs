@@ -1,52 +1,36 @@
 //! Physically removes deleted data: deleted organizations within seconds, everything else twice a day.
 //!
-//! One process at a time does so, under the erasure lock. Every step can be repeated, so the next process continues
-//! after a kill at any moment.
+//! One process at a time removes everything else, under the erasure lock. Every step can be repeated, so the next process
+//! continues after a kill at any moment.
 
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use clickhouse::Client;
 use serde::Serialize;
-use tokio::time::{Instant, MissedTickBehavior};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::organization_erasure::OrganizationErasure;
+use super::passes::{self, PassTask};
 use super::schedule::Schedule;
 use super::{retention, timeout};
 use crate::app::Databases;
-use crate::failpoint;
+use crate::store::Error;
 use crate::store::lifecycle::outbox::SnapshotPurge;
 use crate::store::lifecycle::retention::wait_for_compactions;
 use crate::store::lifecycle::vacuum::VacuumTracker;
 use crate::store::lifecycle::{ErasureLock, organizations, purge, sum_results};
-use crate::store::{Error, retry_on_conflict};
 
-const POLL_INTERVAL: Duration = Duration::from_secs(2);
-/// The pause after a failed pass, which may have read much before it failed.
-const RETRY_DELAY: Duration = Duration::from_secs(10);
 /// Deleted data must have left the files within 24 hours.
 const PURGE_INTERVAL: TimeDelta = TimeDelta::hours(12);
 /// How long to wait for ClickHouse. Its mutations continue after a timeout.
 const PURGE_TIMEOUT: Duration = Duration::from_secs(900);
-/// How long to wait for a delivery that contains events of a deleted organization.
-const DELIVERY_TIMEOUT: Duration = Duration::from_secs(10);
-const DELIVERY_POLL_INTERVAL: Duration = Duration::from_millis(50);
 const ORGANIZATION_PAGE_SIZE: i64 = 1_000;
 /// How often tables are vacuumed while purges fail and are retried within seconds.
 const VACUUM_INTERVAL: TimeDelta = TimeDelta::hours(1);
 const RETENTION_RETRY_DELAY: TimeDelta = TimeDelta::minutes(15);
-
-/// How far the erasure of an organization has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ErasureProgress {
-    /// Neither store has data of it.
-    Erased,
-    /// The relay is delivering events of it.
-    AwaitingDelivery,
-    /// Another process holds the erasure lock.
-    Locked,
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ErasedRows {
@@ -56,35 +40,20 @@ pub struct ErasedRows {
     pub history_rows: u64,
 }
 
-/// Erases until it is stopped, and retries while a store is down.
+/// Erases until it is stopped, and retries while a store is down. Deleted organizations do not wait for purges and retention.
 pub async fn run(databases: Databases, database_url: String, stop: CancellationToken) {
-    let mut worker = ErasureWorker {
-        databases,
-        database_url,
+    let worker = ErasureWorker {
+        databases: databases.clone(),
+        database_url: database_url.clone(),
         purge: Schedule::new(PURGE_INTERVAL),
         vacuum: Schedule::new(VACUUM_INTERVAL),
         retention: Schedule::new(PURGE_INTERVAL),
         vacuum_tracker: VacuumTracker::default(),
     };
-    let mut is_failing = false;
-    let mut interval = tokio::time::interval(POLL_INTERVAL);
-    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while stop.run_until_cancelled(interval.tick()).await.is_some() {
-        match stop.run_until_cancelled(worker.run_pass()).await {
-            Some(Err(error)) => {
-                if std::mem::replace(&mut is_failing, true) {
-                    tracing::debug!(%error, "erasure still fails");
-                } else {
-                    tracing::warn!(%error, "erasure failed, retrying");
-                }
-                stop.run_until_cancelled(tokio::time::sleep(RETRY_DELAY)).await;
-            }
-            Some(Ok(())) if std::mem::replace(&mut is_failing, false) => {
-                tracing::info!("erasure works again");
-            }
-            _ => {}
-        }
-    }
+    tokio::join!(
+        passes::run(OrganizationErasure { databases, database_url }, stop.clone()),
+        passes::run(worker, stop)
+    );
 }
 
 struct ErasureWorker {
@@ -98,30 +67,22 @@ struct ErasureWorker {
     vacuum_tracker: VacuumTracker,
 }
 
-impl ErasureWorker {
+impl PassTask for ErasureWorker {
+    const NAME: &'static str = "purge";
+
     /// Runs what is due. A failed step does not stop the others; the first error is returned.
     async fn run_pass(&mut self) -> Result<(), Error> {
-        let deleted = timeout::short(organizations::fetch_deleted(&self.databases.pg)).await?;
         let now = self.databases.clock.now().await;
         let (purge_is_due, retention_is_due) = (self.purge.is_due(now), self.retention.is_due(now));
-        if deleted.is_empty() && !purge_is_due && !retention_is_due {
+        if !purge_is_due && !retention_is_due {
             return Ok(());
         }
         let Some(mut erasure) = Erasure::try_start(&self.databases, &self.database_url).await? else {
             return Ok(());
         };
         let mut result = Ok(());
-        for organization in deleted {
-            timeout::short(erasure.lock.ensure_held()).await?;
-            let erased = erasure.erase(organization).await;
-            if let Err(error) = &erased {
-                tracing::debug!(%organization, %error, "cannot erase organization");
-            }
-            result = result.and(erased.map(drop));
-        }
         if purge_is_due {
-            timeout::short(erasure.lock.ensure_held()).await?;
-            result = result.and(self.purge_and_vacuum(&mut erasure, now).await);
+            result = self.purge_and_vacuum(&mut erasure, now).await;
         }
         if retention_is_due {
             timeout::short(erasure.lock.ensure_held()).await?;
@@ -135,7 +96,9 @@ impl ErasureWorker {
         }
         result
     }
+}
 
+impl ErasureWorker {
     async fn purge_and_vacuum(&mut self, erasure: &mut Erasure, now: DateTime<Utc>) -> Result<(), Error> {
         let mut result = erasure.purge_deleted(None).await.map(drop);
         if result.is_ok() || self.vacuum.is_due(now) {
@@ -149,18 +112,6 @@ impl ErasureWorker {
             self.purge.record_run(now);
         }
         result
-    }
-}
-
-/// Erases a deleted organization, unless another process holds the erasure lock.
-pub async fn erase_organization(
-    databases: &Databases,
-    database_url: &str,
-    organization: Uuid,
-) -> Result<ErasureProgress, Error> {
-    match Erasure::try_start(databases, database_url).await? {
-        Some(mut erasure) => erasure.erase(organization).await,
-        None => Ok(ErasureProgress::Locked),
     }
 }
 
@@ -198,52 +149,6 @@ impl Erasure {
         let lock = timeout::short(ErasureLock::try_acquire(database_url)).await?;
         let client = databases.clickhouse.clone().with_setting("log_comment", "erasure");
         Ok(lock.map(|lock| Erasure { databases: databases.clone(), client, lock }))
-    }
-
-    /// Deletes an organization's records, outbox rows and history, and the organization itself last.
-    async fn erase(&mut self, organization: Uuid) -> Result<ErasureProgress, Error> {
-        let pg = &self.databases.pg;
-        let started = Instant::now();
-        let delete_batch = || organizations::delete_record_batch(pg, organization);
-        while timeout::long(retry_on_conflict(delete_batch)).await? {
-            failpoint::reached("erasure-records");
-            timeout::short(self.lock.ensure_held()).await?;
-        }
-        if !self.delete_outbox(organization).await? {
-            return Ok(ErasureProgress::AwaitingDelivery);
-        }
-        failpoint::reached("erasure-outbox");
-        timeout::short(self.lock.ensure_held()).await?;
-        let deadline = Instant::now() + PURGE_TIMEOUT;
-        let rows = purge::purge_organization(&self.client, organization, deadline).await?;
-        failpoint::reached("erasure-history");
-        timeout::short(self.lock.ensure_held()).await?;
-        timeout::long(organizations::delete(&self.databases.pg, organization)).await?;
-        tracing::info!(%organization, rows, seconds = started.elapsed().as_secs_f64(), "organization erased");
-        Ok(ErasureProgress::Erased)
-    }
-
-    /// Deletes an organization's outbox rows, and waits for the running delivery, which could still write its history.
-    /// Returns false after a timeout.
-    async fn delete_outbox(&mut self, organization: Uuid) -> Result<bool, Error> {
-        let pg = &self.databases.pg;
-        let started = Instant::now();
-        let mut unapplied = Some(0);
-        while let Some(first) = unapplied {
-            let mut next = Some(first);
-            while let Some(position) = next {
-                next = timeout::long(organizations::delete_outbox_batch(pg, organization, position)).await?;
-                timeout::short(self.lock.ensure_held()).await?;
-            }
-            unapplied = timeout::short(organizations::first_unapplied_position(pg, organization)).await?;
-            if unapplied.is_some() {
-                if started.elapsed() > DELIVERY_TIMEOUT {
-                    return Ok(false);
-                }
-                tokio::time::sleep(DELIVERY_POLL_INTERVAL).await;
-            }
-        }
-        Ok(true)
     }
 
     /// Removes history older than the retention periods, and returns the number of rows.

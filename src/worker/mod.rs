@@ -10,6 +10,8 @@ pub mod erasure;
 pub mod gauges;
 pub mod housekeeping;
 pub mod indexer;
+pub mod organization_erasure;
+mod passes;
 pub mod relay;
 pub mod retention;
 mod schedule;

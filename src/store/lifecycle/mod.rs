@@ -19,8 +19,18 @@ impl LockName for ErasureLockName {
     const NAME: &'static str = "tidemark.erasure";
 }
 
-/// The lock of the process that erases.
+/// The lock of the process that purges deleted and expired data.
 pub type ErasureLock = AdvisoryLock<ErasureLockName>;
+
+/// The name of [`OrganizationErasureLock`].
+pub enum OrganizationErasureLockName {}
+
+impl LockName for OrganizationErasureLockName {
+    const NAME: &'static str = "tidemark.organization_erasure";
+}
+
+/// The lock of the process that erases deleted organizations.
+pub type OrganizationErasureLock = AdvisoryLock<OrganizationErasureLockName>;
 
 /// Adds the rows of two independent steps, or returns the first error.
 pub fn sum_results(first: Result<u64, Error>, second: Result<u64, Error>) -> Result<u64, Error> {

@@ -3,6 +3,7 @@
 //! A mutation rewrites one part after the other, and must not make a hidden row visible meanwhile. So hidden rows are deleted
 //! first, and tombstones when they hide nothing. Remaining work is read from ClickHouse: a mutation outlives its client.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clickhouse::Client;
@@ -176,10 +177,12 @@ pub(super) async fn delete_rows(
     Ok(rows)
 }
 
-/// Waits until a table has no unfinished mutation.
+/// Waits until the present mutations of a table are finished. Later ones are not waited for, so that erasure does not wait
+/// for a whole retention sweep.
 async fn wait_for_mutations(client: &Client, table: &str, deadline: Instant) -> Result<(), Error> {
+    let mut awaited: Option<BTreeSet<String>> = None;
     loop {
-        let unfinished: Vec<(String, String)> = fetch_all(
+        let mut unfinished: Vec<(String, String)> = fetch_all(
             client,
             "SELECT mutation_id, latest_fail_reason FROM system.mutations
              WHERE database = currentDatabase() AND table IN ({table:String}, concat({table:String}, '_local'))
@@ -187,6 +190,8 @@ async fn wait_for_mutations(client: &Client, table: &str, deadline: Instant) -> 
             |query| query.param("table", table),
         )
         .await?;
+        let awaited = awaited.get_or_insert_with(|| unfinished.iter().map(|(id, _)| id.clone()).collect());
+        unfinished.retain(|(id, _)| awaited.contains(id));
         if unfinished.is_empty() {
             return Ok(());
         }

@@ -5,25 +5,29 @@
 //! the start of tracking. The others are deleted, and the rollup is recomputed. Each step is idempotent and keeps the numbers
 //! of later days.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use chrono::NaiveDate;
-use clickhouse::Client;
 use clickhouse::query::Query;
+use clickhouse::{Client, Row, RowOwned, RowRead};
+use serde::Deserialize;
 use sqlx::PgPool;
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::purge::{delete_rows, execute, fetch_all};
 use crate::model::counters::{Counters, ProfileCounters};
+use crate::store::Error;
 use crate::store::clickhouse::cluster;
-use crate::store::{Error, Write};
+use crate::store::postgres::Transaction;
 
 /// How long requests may still use an earlier cutoff: a cached key lives for 3 s, a request for 5 s.
 const CUTOFF_GRACE: Duration = Duration::from_secs(10);
 
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// Organizations that a statement locks, which delays their commits for milliseconds.
+const ADVANCED_ORGANIZATIONS: usize = 500;
 /// Identifies the statements of a compaction (`log_comment`).
 const LOG_COMMENT: &str = "retention";
 
@@ -47,50 +51,61 @@ impl Cutoff {
     pub fn remaining_grace(&self) -> Duration {
         Duration::try_from_secs_f64(self.remaining_grace).unwrap_or_default()
     }
+}
 
-    fn bind(&self, query: Query) -> Query {
-        query.param("org", self.organization).param("since", self.since)
-    }
+/// A subject in ClickHouse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Row, Deserialize)]
+pub struct RetainedSubject {
+    #[serde(with = "clickhouse::serde::uuid")]
+    pub org_id: Uuid,
+    pub subject_id: u64,
 }
 
 /// Advances the cutoffs of organizations, or of one, to their retention limits: by whole months, because ClickHouse rewrites
 /// files for it. Deletion is final, so `today` is limited to the clock of Postgres, except in a sandbox.
+///
+/// Organizations are locked as by a commit, which rejects snapshots before the cutoff, and all before the first changes: the
+/// time between a change and its commit shortens the grace.
 pub async fn advance_cutoffs(
     pg: &PgPool,
     organization: Option<Uuid>,
     today: NaiveDate,
     in_sandbox: bool,
 ) -> Result<(), Error> {
-    let due: Vec<(Uuid, NaiveDate)> = sqlx::query_as(
-        "select id, since
-         from (
-             select id, history_since, date_trunc('month', (
-                 case when $3 then $1 else least($1, (now() at time zone 'UTC')::date) end
-             ) - retention_days)::date as since
+    loop {
+        let mut transaction = Transaction::begin(pg).await?;
+        let due: Vec<(Uuid, NaiveDate)> = sqlx::query_as(
+            "select id, since
              from organizations
+             cross join lateral (
+                 select date_trunc('month', (
+                     case when $3 then $1 else least($1, (now() at time zone 'UTC')::date) end
+                 ) - retention_days)::date as since
+             ) retained
              where retention_days is not null and deleted_at is null and ($2::uuid is null or id = $2)
-         ) o
-         where history_since is null or history_since < since
-         order by id",
-    )
-    .bind(today)
-    .bind(organization)
-    .bind(in_sandbox)
-    .fetch_all(pg)
-    .await?;
-    for (organization, since) in due {
-        let mut write = Write::begin(pg, organization).await?;
-        sqlx::query(
-            "update organizations set history_since = $2, history_since_set_at = clock_timestamp()
-             where id = $1 and (history_since is null or history_since < $2)",
+                 and (history_since is null or history_since < since)
+             order by id limit $4 for no key update of organizations",
         )
+        .bind(today)
         .bind(organization)
-        .bind(since)
-        .execute(write.connection())
+        .bind(in_sandbox)
+        .bind(ADVANCED_ORGANIZATIONS as i64)
+        .fetch_all(&mut *transaction)
         .await?;
-        write.commit().await?;
+        let (organizations, cutoffs): (Vec<_>, Vec<_>) = due.into_iter().unzip();
+        sqlx::query(
+            "update organizations o set history_since = due.since, history_since_set_at = clock_timestamp()
+             from unnest($1::uuid[], $2::date[]) as due(id, since) where o.id = due.id",
+        )
+        .bind(&organizations)
+        .bind(cutoffs)
+        .execute(&mut *transaction)
+        .await?;
+        transaction.commit().await?;
+        if organizations.len() < ADVANCED_ORGANIZATIONS {
+            return Ok(());
+        }
     }
-    Ok(())
 }
 
 /// Returns the cutoffs of all organizations, or of one.
@@ -125,11 +140,16 @@ pub async fn wait_for_compactions(client: &Client) -> Result<(), Error> {
     }
 }
 
-/// Records whether an organization's history before the cutoff is compacted.
-pub async fn record_compaction(pg: &PgPool, cutoff: &Cutoff, is_compacted: bool) -> Result<(), Error> {
-    sqlx::query("update organizations set history_compacted_before = $2 where id = $1")
-        .bind(cutoff.organization)
-        .bind(is_compacted.then_some(cutoff.since))
+/// Records whether history of organizations before their cutoff is compacted.
+pub async fn record_compaction(
+    pg: &PgPool,
+    organizations: &[Uuid],
+    since: NaiveDate,
+    is_compacted: bool,
+) -> Result<(), Error> {
+    sqlx::query("update organizations set history_compacted_before = $2 where id = any($1)")
+        .bind(organizations)
+        .bind(is_compacted.then_some(since))
         .execute(pg)
         .await?;
     Ok(())
@@ -178,9 +198,9 @@ impl SnapshotTable {
     fn uncompacted_subjects_query(&self, scope: &str) -> String {
         let SnapshotTable { table, key, .. } = self;
         format!(
-            "SELECT DISTINCT subject_id FROM
+            "SELECT DISTINCT org_id, subject_id FROM
              (
-                 SELECT subject_id FROM {table} FINAL WHERE {scope}
+                 SELECT org_id, subject_id FROM {table} FINAL WHERE {scope}
                  GROUP BY {key}
                  HAVING count() > 2 OR (count() = 2 AND {})
              )",
@@ -253,45 +273,73 @@ impl SnapshotTable {
     }
 }
 
-const BEFORE_CUTOFF: &str = "org_id = {org:UUID} AND date < {since:Date}";
+const BEFORE_CUTOFF: &str = "org_id IN {orgs:Array(UUID)} AND date < {since:Date}";
 
-/// Returns an organization's subjects with history to compact.
-pub async fn find_uncompacted_subjects(client: &Client, cutoff: &Cutoff) -> Result<Vec<i64>, Error> {
+/// Returns subjects of organizations with history before a day to compact.
+pub async fn find_uncompacted_subjects(
+    client: &Client,
+    since: NaiveDate,
+    organizations: &[Uuid],
+) -> Result<Vec<RetainedSubject>, Error> {
     let mut found = BTreeSet::new();
     for table in &SNAPSHOT_TABLES {
-        found.extend(fetch_subjects(client, cutoff, &table.uncompacted_subjects_query(BEFORE_CUTOFF)).await?);
+        let sql = table.uncompacted_subjects_query(BEFORE_CUTOFF);
+        found.extend(fetch_before::<RetainedSubject>(client, since, organizations, &sql).await?);
     }
     Ok(found.into_iter().collect())
 }
 
-/// Counts an organization's videos with snapshots before the cutoff.
-pub async fn count_videos(client: &Client, cutoff: &Cutoff) -> Result<u64, Error> {
-    let sql = format!("SELECT uniq(subject_id, video_id) FROM video_snapshots WHERE {BEFORE_CUTOFF}");
-    let counts: Vec<u64> = fetch_all(client, &sql, |query| cutoff.bind(query)).await?;
-    Ok(counts.into_iter().sum())
-}
-
-/// Returns an organization's subjects with days in the rollup before the cutoff.
-pub async fn find_rolled_up_subjects(client: &Client, cutoff: &Cutoff) -> Result<Vec<i64>, Error> {
+/// Counts the videos of organizations with snapshots before a day.
+pub async fn count_videos(
+    client: &Client,
+    since: NaiveDate,
+    organizations: &[Uuid],
+) -> Result<HashMap<Uuid, u64>, Error> {
+    #[derive(Row, Deserialize)]
+    struct VideoCount {
+        #[serde(with = "clickhouse::serde::uuid")]
+        org_id: Uuid,
+        videos: u64,
+    }
     let sql = format!(
-        "SELECT DISTINCT subject_id FROM account_daily WHERE {BEFORE_CUTOFF} AND is_deleted = 0 ORDER BY subject_id"
+        "SELECT org_id, uniq(subject_id, video_id) AS videos FROM video_snapshots WHERE {BEFORE_CUTOFF} GROUP BY org_id"
     );
-    fetch_subjects(client, cutoff, &sql).await
+    let counts: Vec<VideoCount> = fetch_before(client, since, organizations, &sql).await?;
+    Ok(counts.into_iter().map(|count| (count.org_id, count.videos)).collect())
 }
 
-async fn fetch_subjects(client: &Client, cutoff: &Cutoff, sql: &str) -> Result<Vec<i64>, Error> {
-    let ids: Vec<u64> = fetch_all(client, sql, |query| cutoff.bind(query)).await?;
-    Ok(ids.into_iter().map(u64::cast_signed).collect())
+/// Returns subjects of organizations with days in the rollup before a day.
+pub async fn find_rolled_up_subjects(
+    client: &Client,
+    since: NaiveDate,
+    organizations: &[Uuid],
+) -> Result<Vec<RetainedSubject>, Error> {
+    let sql = format!(
+        "SELECT DISTINCT org_id, subject_id FROM account_daily WHERE {BEFORE_CUTOFF} AND is_deleted = 0
+         ORDER BY org_id, subject_id"
+    );
+    fetch_before(client, since, organizations, &sql).await
 }
 
-/// Rewrites the first and the last day of subjects before the cutoff. Later days have the same numbers with and without the
-/// days in between.
-pub async fn compact(client: &Client, cutoff: &Cutoff, subjects: &[i64]) -> Result<(), Error> {
-    let scope = "org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)} AND date < {since:Date}";
+async fn fetch_before<T: RowOwned + RowRead>(
+    client: &Client,
+    since: NaiveDate,
+    organizations: &[Uuid],
+    sql: &str,
+) -> Result<Vec<T>, Error> {
+    fetch_all(client, sql, |query| query.param("orgs", organizations).param("since", since)).await
+}
+
+/// Rewrites the first and the last day of subjects before a day. Later days have the same numbers with and without the days
+/// in between.
+pub async fn compact(client: &Client, since: NaiveDate, subjects: &[RetainedSubject]) -> Result<(), Error> {
+    let keys: Vec<(Uuid, u64)> =
+        subjects.iter().map(|subject| (subject.org_id, subject.subject_id)).collect();
+    let scope = "(org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))} AND date < {since:Date}";
     for table in &SNAPSHOT_TABLES {
         for sql in [table.complete_last_day_statement(scope), table.clear_first_day_statement(scope)] {
             let sql = cluster::adapt_insert_select(client, &sql)?;
-            execute(client, &sql, |query| cutoff.bind(query).param("subjects", subjects)).await?;
+            execute(client, &sql, |query| query.param("subjects", &keys).param("since", since)).await?;
         }
     }
     Ok(())
@@ -307,8 +355,7 @@ pub async fn purge_redundant_rows(
     let mut rows = 0;
     let bind = |query: Query| query.param("orgs", organizations).param("since", since);
     for table in &SNAPSHOT_TABLES {
-        let redundant =
-            table.redundant_rows_condition("org_id IN {orgs:Array(UUID)} AND date < {since:Date}");
+        let redundant = table.redundant_rows_condition(BEFORE_CUTOFF);
         rows += delete_rows(client, table.table, &redundant, bind, deadline).await?;
     }
     Ok(rows)

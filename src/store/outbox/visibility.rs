@@ -1,5 +1,6 @@
 //! Waits until committed changes are visible in ClickHouse and in all search indexes, for imports and tests.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use sqlx::PgPool;
@@ -46,6 +47,29 @@ pub async fn wait_for_position(pg: &PgPool, organization: Uuid, position: i64) -
         tokio::time::sleep(POLL_INTERVAL).await;
     }
     Ok(())
+}
+
+/// Returns which of some organizations have outbox rows up to a position that are not applied.
+pub async fn fetch_pending(
+    pg: &PgPool,
+    organizations: &[Uuid],
+    position: i64,
+) -> Result<HashSet<Uuid>, Error> {
+    let pending: Vec<Uuid> = sqlx::query_scalar(
+        "select distinct organization_id from outbox
+         where applied_at is null and position <= $2 and organization_id = any($1)",
+    )
+    .bind(organizations)
+    .bind(position)
+    .fetch_all(pg)
+    .await?;
+    Ok(pending.into_iter().collect())
+}
+
+/// Returns the position of the last outbox row.
+pub async fn last_position(pg: &PgPool) -> Result<i64, Error> {
+    let position: Option<i64> = sqlx::query_scalar("select max(position) from outbox").fetch_one(pg).await?;
+    Ok(position.unwrap_or_default())
 }
 
 /// Waits until all live search indexes contain an organization's latest change.

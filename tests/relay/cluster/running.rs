@@ -1,6 +1,6 @@
 //! The statements on an engine that is configured as a cluster.
 
-use chrono::{TimeDelta, Utc};
+use chrono::{Days, TimeDelta, Utc};
 use clickhouse::Client;
 use tidemark::rollup::{rebuild, verify};
 use tidemark::store::clickhouse::client;
@@ -135,17 +135,10 @@ async fn copy_history(node: &Node, name: &str, delivery: i64) -> Client {
 
 /// Each shard compacts older history. Deleting the rest needs several nodes.
 async fn assert_older_history_is_compacted(stores: &IsolatedStores, organization: Uuid) {
-    sqlx::query("update organizations set history_since = current_date - 2, history_since_set_at = now() where id = $1")
-        .bind(organization)
-        .execute(stores.pg())
-        .await
-        .unwrap();
-    let [cutoff] = &retention::fetch_cutoffs(stores.pg(), Some(organization)).await.unwrap()[..] else {
-        unreachable!()
-    };
     let client = &stores.databases.clickhouse;
-    let subjects = retention::find_uncompacted_subjects(client, cutoff).await.unwrap();
-    retention::compact(client, cutoff, &subjects).await.unwrap();
+    let since = Utc::now().date_naive() - Days::new(2);
+    let subjects = retention::find_uncompacted_subjects(client, since, &[organization]).await.unwrap();
+    retention::compact(client, since, &subjects).await.unwrap();
     let cleared = "SELECT count() FROM video_snapshots FINAL WHERE date < today() - 2 AND view_count IS NULL";
     let (cleared, first): (u64, u64) = (
         client.query_raw(cleared).fetch_one().await.unwrap(),

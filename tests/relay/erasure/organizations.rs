@@ -5,14 +5,17 @@ use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 
 use sqlx::AssertSqlSafe;
+use tidemark::store::lifecycle::ErasureLock;
 use tidemark::store::lifecycle::organizations as erasure;
 use tidemark::store::outbox::{self, BlockedOrganizations};
-use tidemark::store::records::organizations;
+use tidemark::store::records::organizations::{self, OrganizationChange};
 use tidemark::store::{Error, Write};
+use tidemark::worker::erasure::run;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{count_rows, create_history, erase};
-use crate::harness::{IsolatedStores, Stack};
+use crate::harness::{IsolatedStores, Stack, wait_until};
 use crate::setup::scrape;
 
 /// Counts an organization's rows in each table of Postgres.
@@ -60,6 +63,7 @@ async fn fill_other_tables(stores: &IsolatedStores, organization: Uuid) {
         "insert into idempotency_keys (organization_id, method, path, key, body_hash, status, body)
          values ($1, 'POST', '/v2/accounts', 'key', '\\x00', 201, '\\x7b7d')",
         "insert into removed_subjects (organization_id, subject_id) values ($1, 0)",
+        "insert into scrape_wakeups (organization_id, platform, kind, wake_at) values ($1, 'tiktok', 'video', now())",
         "update videos set create_time = now(), description = 'Caption', description_key = 'caption'
          where organization_id = $1",
     ] {
@@ -140,6 +144,32 @@ async fn organization_is_erased_despite_kills_at_any_step() {
     .execute(stores.pg())
     .await;
     assert!(matches!(late.map_err(Error::from), Err(Error::NotFound("organization"))));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deleted_organization_does_not_wait_for_retention() {
+    let stores = IsolatedStores::create().await;
+    let (retained, deleted) = (stores.create_tenant(1).await.id, stores.create_tenant(1).await.id);
+    let change = OrganizationChange { retention_days: Some(Some(30)), ..OrganizationChange::default() };
+    organizations::update(stores.pg(), retained, &change).await.unwrap();
+    let stop = CancellationToken::new();
+    let (databases, url) = (stores.databases.clone(), stores.connection.database_url.clone());
+    let worker = tokio::spawn(run(databases, url, stop.clone()));
+    let fetch = async |sql| -> bool { sqlx::query_scalar(sql).fetch_one(stores.pg()).await.unwrap() };
+    // Without a relay, retention waits for the organization's changes.
+    wait_until("retention runs", async || {
+        fetch("select exists (select from organizations where history_since is not null)").await.then_some(())
+    })
+    .await;
+    organizations::delete(stores.pg(), deleted).await.unwrap();
+    wait_until("the organization is erased", async || {
+        fetch("select exists (select from erased_organizations)").await.then_some(())
+    })
+    .await;
+    let lock = ErasureLock::try_acquire(&stores.connection.database_url).await.unwrap();
+    assert!(lock.is_none(), "retention still runs");
+    stop.cancel();
+    worker.await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
