@@ -1,7 +1,7 @@
 # Commands for this repository. `make` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep test-clickhouse bench bench-paging bench-import bench-relay bench-search loadtest openapi lint audit fmt build deps libchdb clean-demo
+.PHONY: help demo test test-deep test-clickhouse bench bench-paging bench-import bench-relay bench-search bench-tenants loadtest openapi lint audit fmt build deps libchdb clean-demo
 
 CARGO ?= cargo
 # Port of the demo's API; all other ports are chosen freely.
@@ -39,6 +39,9 @@ bench-search: ## Measure search over a million captions, compared with pg_trgm
 
 bench-relay: ## Time until a scrape is in every total and found by search
 	@scripts/with-stores scripts/bench relay
+
+bench-tenants: ## Time leases and retention with 10,000 organizations
+	@scripts/with-stores scripts/bench tenants dev
 
 loadtest: ## Run the k6 scripts of loadtest/ against the running demo; NAMES="spike soak" selects
 	@scripts/loadtest $(NAMES)
