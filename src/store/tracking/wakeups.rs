@@ -1,6 +1,6 @@
 //! Wakeups: when to look for due targets of an organization, so that leases skip organizations with nothing due.
 //!
-//! Triggers add them (`migrations/0012_scrape_wakeups.sql`). A wakeup may be early, never late.
+//! Triggers add them (`migrations/0008_scrape_wakeups.sql`). A wakeup may be early, never late.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgPool;
