@@ -533,6 +533,17 @@ def check_records(h, engine):
         expect_equal(f"rows of {table}", row["rows"], 0)
 
 
+def check_settings(engine):
+    """The engine has every setting of deploy/clickhouse/settings.tsv that is not the embedded engine's, none obsolete."""
+    for line in (ROOT / "deploy/clickhouse/settings.tsv").read_text().splitlines():
+        if line.startswith("#") or line.startswith("setting\t"):
+            continue
+        name, table, places = line.split("\t")
+        if places != "embedded":
+            found = engine.select(f"SELECT * FROM system.{table} WHERE name = {{name:String}}", name=name)
+            expect_equal(f"{name} is obsolete", [bool(row["is_obsolete"]) for row in found], [False])
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--histories", type=int, default=500)
@@ -541,6 +552,7 @@ def main():
     # The engine may still write when the folder is deleted.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         engine = Engine(folder)
+        check_settings(engine)
         for number in range(options.histories):
             seed = options.seed * 1_000_000 + number
             engine.db.query("SYSTEM STOP MERGES" if number % 20 < 10 else "SYSTEM START MERGES")
