@@ -45,8 +45,8 @@ pub fn connect(args: &ClickhouseArgs) -> Client {
 }
 
 /// A query that changes nothing and ends when the client disconnects.
-pub(in crate::store) fn read(client: &Client, sql: &str) -> Query {
-    READ_SETTINGS.iter().fold(client.query_raw(sql), |query, (name, value)| query.with_setting(*name, *value))
+pub(in crate::store) fn read(client: &Client, sql: &'static str) -> Query {
+    with_read_settings(client.query_raw(sql))
 }
 
 /// Runs a statement that returns no rows.
@@ -131,8 +131,12 @@ pub(in crate::store) async fn insert<T: RowOwned + RowWrite>(
 fn prepare_read(client: &Client, sql: impl SqlSafeStr, timeout: Timeout) -> (StatementTelemetry, Query) {
     let sql = sql.into_sql_str();
     let statement = StatementTelemetry::begin(&sql.as_str());
-    let query = read(&with_trace_headers(client, &statement), sql.as_str());
+    let query = with_read_settings(with_trace_headers(client, &statement).query_raw(sql.as_str()));
     (statement, with_execution_limit(query, timeout))
+}
+
+fn with_read_settings(query: Query) -> Query {
+    READ_SETTINGS.iter().fold(query, |query, (name, value)| query.with_setting(*name, *value))
 }
 
 fn with_execution_limit(query: Query, timeout: Timeout) -> Query {
