@@ -116,6 +116,7 @@ async fn measure_look(stores: &IsolatedStores, label: &str) {
                 owner: Uuid::nil(),
                 platform,
                 now,
+                duration: Duration::from_secs(60),
                 kind: None,
                 limit: SLOTS,
                 order,

@@ -51,8 +51,8 @@ pub use organization::{Organization, create_organization};
 pub use process::{Process, command, processes_in};
 pub use proxy::{ClickhouseProxy, TcpProxy};
 pub use response::{Response, http_client, send};
-pub use slow_reads::{query_seconds, slow_reads};
 pub use skipped::report_skipped;
+pub use slow_reads::{query_seconds, slow_reads};
 pub use stack::{Connection, SandboxAccount, Stack};
 
 /// How long a test waits for anything.

@@ -20,7 +20,7 @@ use uuid::Uuid;
 use crate::agree::{batches_agree, daily_rows_agree, organization_agrees};
 use crate::expected::ExpectedOrganization;
 use crate::harness::{
-    IsolatedStores, Organization, Process, SandboxAccount, create_organization, wait_until,
+    IsolatedStores, Organization, Process, SandboxAccount, Stack, create_organization, wait_until,
 };
 use crate::recovery::seed;
 use crate::served::Served;
@@ -82,7 +82,7 @@ impl KillTest {
         let tracker = start_tracker(&stores, &sandbox, folder.path());
         let (api, url) = start_api(&stores, &sandbox, folder.path());
         let (id, key) = create_organization(stores.pg(), OrganizationChange::default()).await;
-        let mut organization = Organization { stack: stores.clone(), id, key };
+        let mut organization = Organization { stack: Stack::clone(&stores), id, key };
         organization.stack.connection.base_url = url;
         let mut expected = ExpectedOrganization::new(organization, Vec::new());
         let accounts = sandbox.world.population().accounts();
