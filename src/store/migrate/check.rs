@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clickhouse::Client;
 use sqlx::PgPool;
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::error::Error;
@@ -22,7 +23,14 @@ const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Passes once Postgres is supported and has this version's schema, and stays passed. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct SchemaCheck(Arc<AtomicBool>);
+pub struct SchemaCheck(Arc<CheckState>);
+
+#[derive(Debug, Default)]
+struct CheckState {
+    has_passed: AtomicBool,
+    /// Requests that arrive before the check passes do not all open its connections.
+    running: Mutex<()>,
+}
 
 impl SchemaCheck {
     /// Fails if a server is too old, if Postgres lacks migrations or is behind a pooler that shares sessions, or if a store
@@ -40,7 +48,7 @@ impl SchemaCheck {
         match postgres {
             Ok(result) => {
                 result?;
-                check.0.store(true, Ordering::Relaxed);
+                check.0.has_passed.store(true, Ordering::Relaxed);
             }
             Err(error @ store::Error::SharedSession) => return Err(error.into()),
             Err(error) => {
@@ -52,11 +60,15 @@ impl SchemaCheck {
 
     /// Fails while Postgres is not supported, has another schema or is unreachable.
     pub async fn check(&self, pg: &PgPool) -> Result<(), store::Error> {
-        if self.0.load(Ordering::Relaxed) {
+        if self.0.has_passed.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let _running = self.0.running.lock().await;
+        if self.0.has_passed.load(Ordering::Relaxed) {
             return Ok(());
         }
         check_postgres(pg).await?.map_err(|error| store::Error::Schema(error.to_string()))?;
-        self.0.store(true, Ordering::Relaxed);
+        self.0.has_passed.store(true, Ordering::Relaxed);
         Ok(())
     }
 
