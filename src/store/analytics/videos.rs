@@ -85,6 +85,7 @@ impl<T> VideoGains<T> {
 const LOOKBACK: Days = Days::new(40);
 
 /// Up to so many snapshots are returned by ClickHouse; more are summarized there, which costs less than to return them.
+/// Assumes one per video and day, so whole histories, since 1970, are always summarized.
 const MAX_SNAPSHOTS: usize = 20_000;
 
 /// Reads the gains of videos over a window.
