@@ -82,6 +82,18 @@ impl LargeHistory {
         }
     }
 
+    /// Checks the views that all videos gained over windows that begin in the gap, whether or not a day begins meanwhile.
+    async fn check_deltas(&self) {
+        let ids: Vec<_> = self.videos.iter().map(|(id, _)| id).collect();
+        let body = json!({"video_ids": ids, "windows": [75, 35, 60]});
+        let response = self.post("/videos/deltas", &body).await.ok(200);
+        let data = response.at("/data").as_object().unwrap();
+        for (id, number) in &self.videos {
+            let views = (RECENT_DAYS + GAP_DAYS) * (1 + number % 7);
+            assert_eq!(data[&id.to_string()], json!({"75d": views, "35d": views, "60d": views}));
+        }
+    }
+
     /// Sends the longest requests for some videos at once. Returns the responses, and the most memory that the process used.
     async fn fetch_concurrently(&self, videos: usize) -> (Vec<Response>, u64) {
         let requests = (0..CONCURRENT_REQUESTS).map(|_| self.fetch_metrics(videos, WINDOW_DAYS));
@@ -116,6 +128,7 @@ async fn concurrent_batches_need_little_memory() {
         history.assert_views(response, 250, WINDOW_DAYS.cast_signed());
     }
     assert!(peak < before + 50, "{before} MB before, {peak} MB with {CONCURRENT_REQUESTS} requests");
+    history.check_deltas().await;
 }
 
 /// Prints times and memory: `make test-deep ARGS='--release --no-capture largest_batches'`.
