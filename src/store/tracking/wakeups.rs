@@ -12,17 +12,20 @@ use crate::store::Error;
 /// Passed wakeups that one statement checks.
 const MAX_CHECKED_WAKEUPS: i64 = 1_000;
 
-/// Adds wakeups of organizations that have targets but none: their targets are older than the triggers.
+/// Adds wakeups for targets that are older than the triggers. A change of another target may have added a later one.
 pub async fn add_missing(pg: &PgPool) -> Result<(), Error> {
     sqlx::query(
         "insert into scrape_wakeups (organization_id, platform, kind, wake_at)
-         select organization_id, platform, kind, min(next_attempt_at)
-         from scrape_targets t
-         where enabled and not exists (
+         select organization_id, platform, kind, wake_at
+         from (
+            select organization_id, platform, kind, min(next_attempt_at) as wake_at
+            from scrape_targets where enabled group by 1, 2, 3
+         ) t
+         where not exists (
             select from scrape_wakeups w
             where w.organization_id = t.organization_id and w.platform = t.platform and w.kind = t.kind
-         )
-         group by 1, 2, 3",
+                and w.wake_at <= t.wake_at
+         )",
     )
     .execute(pg)
     .await?;
