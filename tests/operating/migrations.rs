@@ -253,3 +253,30 @@ async fn migration_waits_for_locks_without_blocking_writes() {
     let applied: i64 = sqlx::query_scalar(applied).fetch_one(pg).await.unwrap();
     assert_eq!(applied, MIGRATIONS.iter().count() as i64);
 }
+
+#[tokio::test]
+async fn migration_locks_tables_in_the_order_of_writes() {
+    /// The migration after this one creates triggers on targets, and a table that refers to organizations.
+    const BEFORE_WAKEUPS: i64 = 7;
+    let databases = IsolatedStores::create().await;
+    let pg = databases.pg();
+    recreate_public_schema(pg).await;
+    MIGRATIONS.run_to(BEFORE_WAKEUPS, pg).await.unwrap();
+    let mut write = pg.begin().await.unwrap();
+    sqlx::query("lock table scrape_targets in row exclusive mode").execute(&mut *write).await.unwrap();
+    let mut migrate = databases.command(&[]).arg("migrate").stdin(Stdio::null()).spawn().unwrap();
+    wait_until("the migration waits for the write", async || {
+        let waits =
+            "select exists (select from pg_locks where not granted and relation = 'scrape_targets'::regclass)";
+        let waits: bool = sqlx::query_scalar(waits).fetch_one(pg).await.unwrap();
+        waits.then_some(())
+    })
+    .await;
+    // As the commit does.
+    sqlx::query("lock table organizations in row exclusive mode nowait")
+        .execute(&mut *write)
+        .await
+        .expect("the migration holds a lock that a write needs");
+    write.rollback().await.unwrap();
+    assert!(migrate.wait().unwrap().success());
+}

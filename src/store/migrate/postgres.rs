@@ -97,7 +97,7 @@ async fn apply(connection: &mut PgConnection, migration: &Migration, deadline: I
         drop_invalid_index(connection, migration.sql.as_str()).await?;
     }
     while let Err(error) = connection.apply(MIGRATIONS_TABLE, migration).await {
-        if !is_lock_timeout(&error) {
+        if !is_lock_conflict(&error) {
             return Err(error.into());
         }
         if Instant::now() > deadline {
@@ -121,11 +121,14 @@ async fn drop_invalid_index(connection: &mut PgConnection, sql: &str) -> Result<
     Ok(())
 }
 
-fn is_lock_timeout(error: &MigrateError) -> bool {
+/// Whether a migration did not get its locks, and changed nothing.
+fn is_lock_conflict(error: &MigrateError) -> bool {
     let (MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) = error else {
         return false;
     };
-    error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "55P03")
+    let code = error.as_database_error().and_then(|error| error.code());
+    // lock_not_available, deadlock_detected
+    matches!(code.as_deref(), Some("55P03" | "40P01"))
 }
 
 /// Compares the schema of a Postgres to this version's, without changing anything.
