@@ -116,7 +116,11 @@ struct Capacity {
 impl Scheduler<'_> {
     /// Leases due targets for the free slots. Returns whether slots stay free, so that the next poll may be soon.
     async fn poll(&mut self, stop: &CancellationToken) -> bool {
-        match timeout::short(self.fill_slots(stop)).await {
+        let polled = async {
+            self.add_missing_wakeups().await?;
+            timeout::short(self.fill_slots(stop)).await
+        };
+        match polled.await {
             Ok(has_free_slots) => {
                 self.is_failing = false;
                 has_free_slots
@@ -130,6 +134,14 @@ impl Scheduler<'_> {
         }
     }
 
+    async fn add_missing_wakeups(&mut self) -> Result<(), Error> {
+        if !self.has_wakeups {
+            timeout::long(wakeups::add_missing(&self.tracker.databases.pg)).await?;
+            self.has_wakeups = true;
+        }
+        Ok(())
+    }
+
     async fn fill_slots(&mut self, stop: &CancellationToken) -> Result<bool, Error> {
         let Tracker { databases: Databases { pg, clock, .. }, sources, owner, .. } = self.tracker;
         let fetch = async {
@@ -141,10 +153,6 @@ impl Scheduler<'_> {
         };
         if !is_clock_right {
             return Ok(true);
-        }
-        if !self.has_wakeups {
-            wakeups::add_missing(pg).await?;
-            self.has_wakeups = true;
         }
         let mut has_free_slots = false;
         for platform in Platform::ALL.into_iter().filter(|platform| sources.has_source(*platform)) {
