@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::pin::pin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use tokio::task::{Id, JoinError, JoinSet};
@@ -23,6 +23,8 @@ use crate::store::tracking::source_pauses::{self, SourcePause};
 use crate::store::tracking::wakeups;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// How often passed wakeups are checked while all slots are used.
+const WAKEUP_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 /// How often a lease is renewed within its duration.
 const RENEWALS_PER_LEASE: u32 = 3;
 /// How long a statement that leases targets may run during shutdown. Targets leased later stay leased until the
@@ -39,6 +41,7 @@ impl Tracker {
             tasks: JoinSet::new(),
             in_flight: HashMap::new(),
             last_organization: HashMap::new(),
+            last_wakeup_check: HashMap::new(),
             has_wakeups: false,
             is_failing: false,
         };
@@ -76,6 +79,7 @@ struct Scheduler<'a> {
     in_flight: HashMap<Id, InFlight>,
     /// The organization whose targets were leased last.
     last_organization: HashMap<Platform, Uuid>,
+    last_wakeup_check: HashMap<(Platform, Option<TargetKind>), Instant>,
     /// Whether missing wakeups were added since the start.
     has_wakeups: bool,
     /// Whether the last poll failed.
@@ -171,10 +175,16 @@ impl Scheduler<'_> {
                     return Ok(false);
                 }
                 let groups = group_by_response(leased);
-                has_free_slots |= groups.len() < free;
+                let fills_slots = groups.len() >= free;
+                has_free_slots |= !fills_slots;
                 for group in groups {
                     let plan = self.plan_attempt(group[0].kind, &paused);
                     self.start(platform, group, plan);
+                }
+                // After the start: a failure must not leave leases without an attempt.
+                if !fills_slots || self.is_wakeup_check_due(platform, capacity.kind) {
+                    wakeups::advance(pg, platform, capacity.kind, now).await?;
+                    self.last_wakeup_check.insert((platform, capacity.kind), Instant::now());
                 }
             }
         }
@@ -204,11 +214,13 @@ impl Scheduler<'_> {
         let pg = &self.tracker.databases.pg;
         let (mut leased, last_organization) = leases::lease(pg, request).await?;
         self.last_organization.insert(platform, last_organization);
-        if leased.len() < limit {
-            wakeups::advance(pg, platform, kind, now).await?;
-        }
         leased.extend(leases::lease_same_accounts(pg, request, &leased).await?);
         Ok(leased)
+    }
+
+    fn is_wakeup_check_due(&self, platform: Platform, kind: Option<TargetKind>) -> bool {
+        let last = self.last_wakeup_check.get(&(platform, kind));
+        last.is_none_or(|at| at.elapsed() >= WAKEUP_CHECK_INTERVAL)
     }
 
     /// Returns the names of the sources that can read targets of a kind.

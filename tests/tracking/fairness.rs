@@ -151,6 +151,40 @@ async fn changed_target_is_leased_at_once() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn passed_wakeups_are_replaced_while_all_slots_are_used() {
+    let tracker = TestTracker::start().await;
+    let (busy, idle) = (tracker.create_organization().await, tracker.create_organization().await);
+    for name in &tracker.usernames(Platform::Instagram)[..2] {
+        tracker.add_account(busy, Platform::Instagram, name).await;
+    }
+    tracker
+        .execute(
+            "insert into scrape_wakeups (organization_id, platform, kind, wake_at)
+             values ($1, 'instagram', 'account', now() - interval '1 hour')",
+            idle,
+        )
+        .await;
+    tracker.sandbox.world.fail_next(Platform::Instagram, Fault::Hang, 2);
+    let stop = tracker.run(1);
+    wait_until("the wakeup is replaced", async || {
+        let left: bool = tracker
+            .fetch("select exists (select from scrape_wakeups where organization_id = $1)", idle)
+            .await;
+        (!left).then_some(())
+    })
+    .await;
+    let waiting: i64 = tracker
+        .fetch(
+            "select count(*) from scrape_targets
+             where organization_id = $1 and last_attempt_at is null and lease_owner is null",
+            busy,
+        )
+        .await;
+    assert_eq!(waiting, 1, "the slot is not used");
+    stop.cancel();
+}
+
 /// The plan of a lease.
 async fn plan(tracker: &TestTracker, request: LeaseRequest<'_>) -> Value {
     let statement = format!("explain (analyze, buffers, format json) {}", leases::statement(request.order));

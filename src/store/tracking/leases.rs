@@ -14,7 +14,7 @@ use crate::store::Error;
 /// How many other accounts may share a response. They are recorded one after the other.
 const MAX_SHARED_ACCOUNTS: i64 = 100;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, sqlx::Type)]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
 pub enum TargetKind {
     Account,
