@@ -221,6 +221,34 @@ async fn sweep_has_as_many_statements_for_many_idle_organizations() {
     assert_eq!((sweep().await, sweep().await), (first, compacted));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn locked_organization_delays_no_others() {
+    let stores = IsolatedStores::create_postgres().await;
+    create_idle_organizations(&stores, 3).await;
+    let mut write = stores.pg().begin().await.unwrap();
+    sqlx::query("select from organizations order by id desc limit 1 for no key update")
+        .execute(&mut *write)
+        .await
+        .unwrap();
+    let pg = stores.pg().clone();
+    let advance = tokio::spawn(async move {
+        retention::advance_cutoffs(&pg, None, Utc::now().date_naive(), false).await.unwrap();
+    });
+    let wait_for_cutoffs = async |expected: i64| {
+        wait_until("organizations have a cutoff", async || {
+            let sql = "select count(*) from organizations where history_since is not null";
+            let cutoffs: i64 = sqlx::query_scalar(sql).fetch_one(stores.pg()).await.unwrap();
+            (cutoffs == expected).then_some(())
+        })
+        .await;
+    };
+    wait_for_cutoffs(2).await;
+    assert!(!advance.is_finished());
+    write.rollback().await.unwrap();
+    advance.await.unwrap();
+    wait_for_cutoffs(3).await;
+}
+
 /// Asserts that a running compaction is waited for in its database only.
 pub(crate) async fn assert_compaction_is_waited_for(compacting: &Client, other: &Client) {
     let statement =

@@ -12,7 +12,7 @@ use chrono::NaiveDate;
 use clickhouse::query::Query;
 use clickhouse::{Client, Row, RowOwned, RowRead};
 use serde::Deserialize;
-use sqlx::PgPool;
+use sqlx::{AssertSqlSafe, PgPool};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -26,7 +26,7 @@ use crate::store::postgres::Transaction;
 const CUTOFF_GRACE: Duration = Duration::from_secs(10);
 
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// Organizations that a statement locks, which delays their commits for milliseconds.
+/// Organizations that a transaction locks, which delays their commits for milliseconds.
 const ADVANCED_ORGANIZATIONS: usize = 500;
 /// Identifies the statements of a compaction (`log_comment`).
 const LOG_COMMENT: &str = "retention";
@@ -64,48 +64,62 @@ pub struct RetainedSubject {
 /// Advances the cutoffs of organizations, or of one, to their retention limits: by whole months, because ClickHouse rewrites
 /// files for it. Deletion is final, so `today` is limited to the clock of Postgres, except in a sandbox.
 ///
-/// Organizations are locked as by a commit, which rejects snapshots before the cutoff, and all before the first changes: the
-/// time between a change and its commit shortens the grace.
+/// Organizations that another transaction has locked follow one at a time, so that no others are locked during the wait.
 pub async fn advance_cutoffs(
     pg: &PgPool,
     organization: Option<Uuid>,
     today: NaiveDate,
     in_sandbox: bool,
 ) -> Result<(), Error> {
-    loop {
-        let mut transaction = Transaction::begin(pg).await?;
-        let due: Vec<(Uuid, NaiveDate)> = sqlx::query_as(
-            "select id, since
-             from organizations
-             cross join lateral (
-                 select date_trunc('month', (
-                     case when $3 then $1 else least($1, (now() at time zone 'UTC')::date) end
-                 ) - retention_days)::date as since
-             ) retained
-             where retention_days is not null and deleted_at is null and ($2::uuid is null or id = $2)
-                 and (history_since is null or history_since < since)
-             order by id limit $4 for no key update of organizations",
-        )
+    for (limit, lock_option) in [(ADVANCED_ORGANIZATIONS, "skip locked"), (1, "")] {
+        while advance_batch(pg, organization, today, in_sandbox, limit, lock_option).await? == limit {}
+    }
+    Ok(())
+}
+
+/// Advances the cutoffs of at most `limit` organizations, and returns their number.
+///
+/// They are locked as by a commit, which rejects snapshots before the cutoff, and all before the first changes: the time
+/// between a change and its commit shortens the grace.
+async fn advance_batch(
+    pg: &PgPool,
+    organization: Option<Uuid>,
+    today: NaiveDate,
+    in_sandbox: bool,
+    limit: usize,
+    lock_option: &str,
+) -> Result<usize, Error> {
+    let mut transaction = Transaction::begin(pg).await?;
+    let select_due = format!(
+        "select id, since
+         from organizations
+         cross join lateral (
+             select date_trunc('month', (
+                 case when $3 then $1 else least($1, (now() at time zone 'UTC')::date) end
+             ) - retention_days)::date as since
+         ) retained
+         where retention_days is not null and deleted_at is null and ($2::uuid is null or id = $2)
+             and (history_since is null or history_since < since)
+         order by id limit $4 for no key update of organizations {lock_option}"
+    );
+    let due: Vec<(Uuid, NaiveDate)> = sqlx::query_as(AssertSqlSafe(select_due))
         .bind(today)
         .bind(organization)
         .bind(in_sandbox)
-        .bind(ADVANCED_ORGANIZATIONS as i64)
+        .bind(limit as i64)
         .fetch_all(&mut *transaction)
         .await?;
-        let (organizations, cutoffs): (Vec<_>, Vec<_>) = due.into_iter().unzip();
-        sqlx::query(
-            "update organizations o set history_since = due.since, history_since_set_at = clock_timestamp()
-             from unnest($1::uuid[], $2::date[]) as due(id, since) where o.id = due.id",
-        )
-        .bind(&organizations)
-        .bind(cutoffs)
-        .execute(&mut *transaction)
-        .await?;
-        transaction.commit().await?;
-        if organizations.len() < ADVANCED_ORGANIZATIONS {
-            return Ok(());
-        }
-    }
+    let (organizations, cutoffs): (Vec<_>, Vec<_>) = due.into_iter().unzip();
+    sqlx::query(
+        "update organizations o set history_since = due.since, history_since_set_at = clock_timestamp()
+         from unnest($1::uuid[], $2::date[]) as due(id, since) where o.id = due.id",
+    )
+    .bind(&organizations)
+    .bind(cutoffs)
+    .execute(&mut *transaction)
+    .await?;
+    transaction.commit().await?;
+    Ok(organizations.len())
 }
 
 /// Returns the cutoffs of all organizations, or of one.
