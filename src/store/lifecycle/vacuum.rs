@@ -12,7 +12,7 @@ use crate::store::postgres::with_timeout;
 const TABLE_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// Tables with data that an organization may delete.
-const TABLES: [&str; 13] = [
+const TABLES: [&str; 14] = [
     "accounts",
     "api_keys",
     "caption_blocks",
@@ -24,6 +24,7 @@ const TABLES: [&str; 13] = [
     "post_days",
     "removed_subjects",
     "scrape_targets",
+    "scrape_wakeups",
     "search_changes",
     "videos",
 ];
