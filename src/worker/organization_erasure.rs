@@ -106,7 +106,7 @@ impl<'a> Erasure<'a> {
         let rows = purge::purge_organization(&client, organization, deadline).await?;
         failpoint::reached("erasure-history");
         timeout::short(self.lock.ensure_held()).await?;
-        timeout::long(organizations::delete(&self.databases.pg, organization)).await?;
+        timeout::long(retry_on_conflict(|| organizations::delete(pg, organization))).await?;
         tracing::info!(%organization, rows, seconds = started.elapsed().as_secs_f64(), "organization erased");
         Ok(ErasureProgress::Erased)
     }
@@ -120,7 +120,8 @@ impl<'a> Erasure<'a> {
         while let Some(first) = unapplied {
             let mut next = Some(first);
             while let Some(position) = next {
-                next = timeout::long(organizations::delete_outbox_batch(pg, organization, position)).await?;
+                let delete_batch = || organizations::delete_outbox_batch(pg, organization, position);
+                next = timeout::long(retry_on_conflict(delete_batch)).await?;
                 timeout::short(self.lock.ensure_held()).await?;
             }
             unapplied = timeout::short(organizations::first_unapplied_position(pg, organization)).await?;
