@@ -1,4 +1,4 @@
-//! Times a look for due targets and a sweep of retention with 10,000 organizations, 200 of which have something to do. Prints
+//! Times a poll for due targets and a sweep of retention with 10,000 organizations, 200 of which have something to do. Prints
 //! the table of docs/measurements/tenants.md: `make bench-tenants`.
 
 #[path = "../../tests/harness/mod.rs"]
@@ -37,8 +37,8 @@ const REPETITIONS: usize = 40;
 async fn main() {
     let stores = IsolatedStores::create().await;
     insert_records(&stores).await;
-    println!("| A look for due targets, both platforms | Median ms | Max |\n|---|---|---|");
-    measure_looks(&stores).await;
+    println!("| A poll for due targets, both platforms | Median ms | Max |\n|---|---|---|");
+    measure_polls(&stores).await;
     println!("\n| A sweep of retention | Seconds | Statements to ClickHouse |\n|---|---|---|");
     measure_sweeps(&stores).await;
 }
@@ -71,7 +71,7 @@ async fn insert_records(stores: &IsolatedStores) {
     }
 }
 
-async fn measure_looks(stores: &IsolatedStores) {
+async fn measure_polls(stores: &IsolatedStores) {
     let due = |organizations: i64| {
         format!(
             "update scrape_targets set next_attempt_at = now() - random() * interval '1 hour', lease_until = null
@@ -83,9 +83,9 @@ async fn measure_looks(stores: &IsolatedStores) {
     wakeups::add_missing(stores.pg()).await.unwrap();
     let milliseconds = start.elapsed().as_secs_f64() * 1e3;
     println!("| start of a tracker after the upgrade: wakeups are added | {milliseconds:.1} | |");
-    measure_look(stores, "nothing is due").await;
+    measure_poll(stores, "nothing is due").await;
     execute(stores, due(DUE)).await;
-    measure_look(stores, "200 organizations are due").await;
+    measure_poll(stores, "200 organizations are due").await;
     execute(
         stores,
         "insert into scrape_targets (id, organization_id, platform, kind, next_attempt_at)
@@ -95,16 +95,16 @@ async fn measure_looks(stores: &IsolatedStores) {
     )
     .await;
     execute(stores, "analyze scrape_targets".to_owned()).await;
-    measure_look(stores, "as before, one of them with 100,000 due targets").await;
+    measure_poll(stores, "as before, one of them with 100,000 due targets").await;
     execute(stores, due(ORGANIZATIONS)).await;
     sqlx::raw_sql("truncate scrape_wakeups").execute(stores.pg()).await.unwrap();
     wakeups::add_missing(stores.pg()).await.unwrap();
     sqlx::raw_sql("analyze scrape_targets; analyze scrape_wakeups").execute(stores.pg()).await.unwrap();
-    measure_look(stores, "all organizations are due").await;
+    measure_poll(stores, "all organizations are due").await;
 }
 
-/// Times looks that lease as many targets as a tracker without running scrapes, and ends the leases.
-async fn measure_look(stores: &IsolatedStores, label: &str) {
+/// Times polls that lease as many targets as a tracker without running scrapes, and ends the leases.
+async fn measure_poll(stores: &IsolatedStores, label: &str) {
     let (pg, now) = (stores.pg(), Utc::now());
     let mut milliseconds = Vec::new();
     let mut after = [Uuid::nil(); 2];

@@ -1,7 +1,7 @@
 //! Limits each organization's history to its retention period.
 //!
 //! First cutoffs advance. What is older is compacted to the snapshots that later days count from, the rest is purged
-//! from ClickHouse's files, and the relay recomputes the rollup. `erasure` decides when. Questions are about many
+//! from ClickHouse's files, and the relay recomputes the rollup. `erasure` decides when. Queries are about many
 //! organizations, so those with nothing to delete cost hardly any statements.
 
 use std::collections::{BTreeMap, HashSet};
@@ -23,8 +23,8 @@ use crate::store::lifecycle::{ErasureLock, organizations};
 use crate::store::outbox::visibility;
 use crate::store::{Error, Write, outbox, retry_on_conflict};
 
-/// Their ids are a field of the HTTP request and part of its URL, which may have 64 KiB.
-const MAX_ORGANIZATIONS_PER_QUESTION: usize = 1_000;
+/// Organizations per query: their ids are a field of the HTTP request and part of its URL, which may have 64 KiB.
+const MAX_QUERIED_ORGANIZATIONS: usize = 1_000;
 const MAX_COMPACTED_SUBJECTS: usize = 500;
 /// Few enough that the relay is not busy with them for long.
 const MAX_RECOMPUTED_SUBJECTS: usize = 50;
@@ -151,7 +151,7 @@ impl Sweep<'_> {
     async fn find_expired(&mut self, since: NaiveDate, cutoffs: &[Cutoff]) -> Vec<Expired> {
         let organizations: Vec<Uuid> = cutoffs.iter().map(|cutoff| cutoff.organization).collect();
         let (mut uncompacted, mut unknown) = (BTreeMap::<Uuid, Vec<_>>::new(), HashSet::<Uuid>::new());
-        let mut chunks = Chunks::new(&organizations, MAX_ORGANIZATIONS_PER_QUESTION);
+        let mut chunks = Chunks::new(&organizations, MAX_QUERIED_ORGANIZATIONS);
         while let Some(chunk) = chunks.pop() {
             let found = retention::find_uncompacted_subjects(&self.client, since, chunk).await;
             let found = found.map(|subjects| {
@@ -171,7 +171,7 @@ impl Sweep<'_> {
         let organizations: Vec<Uuid> =
             cutoffs.iter().filter(has_work).map(|cutoff| cutoff.organization).collect();
         let mut expired = Vec::with_capacity(organizations.len());
-        for chunk in organizations.chunks(MAX_ORGANIZATIONS_PER_QUESTION) {
+        for chunk in organizations.chunks(MAX_QUERIED_ORGANIZATIONS) {
             match retention::count_videos(&self.client, since, chunk).await {
                 Ok(videos) => expired.extend(chunk.iter().map(|organization| Expired {
                     organization: *organization,
