@@ -231,7 +231,7 @@ impl RawRow<'_> {
             RawValue::Time(time) => Some(*time),
             RawValue::Text(text) => match text.trim() {
                 "" => return Ok(None),
-                text => parse_time(text).or_else(|| from_unix(parse_integer(text)?)),
+                text => parse_time(text),
             },
             value => value.to_integer().and_then(from_unix),
         };

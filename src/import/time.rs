@@ -6,8 +6,13 @@ use crate::model::period::parse_day;
 
 /// Parses a date, which means its start, a date with a time, in UTC unless it has a zone, or a Unix time.
 pub fn parse_time(text: &str) -> Option<DateTime<Utc>> {
-    if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return from_unix(text.parse().ok()?);
+    // Programs write `.0` in columns with missing values. With an exponent, spreadsheets have lost digits.
+    let number = match text.split_once('.') {
+        Some((number, zeros)) if !zeros.is_empty() && zeros.bytes().all(|digit| digit == b'0') => number,
+        _ => text,
+    };
+    if number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return from_unix(number.parse().ok()?);
     }
     let (day, rest) = text.split_at_checked("YYYY-MM-DD".len())?;
     let day = parse_day(day)?.and_time(NaiveTime::MIN).and_utc();
@@ -95,6 +100,8 @@ mod tests {
             ("2026-12-31T23:59:60Z", "2027-01-01T00:00:00Z"),
             ("1776696686", "2026-04-20T14:51:26Z"),
             ("1776696686123", "2026-04-20T14:51:26.123Z"),
+            ("1776696680.0", "2026-04-20T14:51:20Z"),
+            ("1776696686123.00", "2026-04-20T14:51:26.123Z"),
         ] {
             assert_eq!(parse_time(text), Some(expected.parse().unwrap()), "{text}");
         }
@@ -140,6 +147,11 @@ mod tests {
             "0776696686",
             "-1776696686",
             "1776696686.5",
+            "1776696686.",
+            ".0",
+            "1.776696686e9",
+            // A spreadsheet's 1776696686123.
+            "1.7767E+12",
             "46132.619",
             "yesterday",
         ] {

@@ -29,14 +29,15 @@ async fn times_of_other_programs_are_accepted() {
              tiktok,ann,1,2026-04-20 14:51:26,2017-09-28T04:05:08+0000,1\n\
              tiktok,ann,2,2026-04-20T14:51:26.123456+07,2026-04-20 14:51,1\n\
              tiktok,ann,3,1776696686,1776696686123,1\n\
-             tiktok,ann,4,1776696686.0,1.776696686e9,1\n\
+             tiktok,ann,4,1776696686.0,1776696686123.0,1\n\
              tiktok,ann,5,31/12/2026,,1\n\
              tiktok,ann,6,20260420,,1\n\
-             tiktok,ann,7,2026-04-20,46132.619,1\n"
+             tiktok,ann,7,2026-04-20,46132.619,1\n\
+             tiktok,ann,8,1.7767E+12,,1\n"
         ),
     );
     let summary = load(&organization, &csv.path).await;
-    assert_eq!((summary.rows_read, summary.snapshots_written), (7, 4));
+    assert_eq!((summary.rows_read, summary.snapshots_written), (8, 4));
     let reason = "must be a date (2026-12-31), a date and time (2026-12-31T14:51:26Z; without a zone it is UTC), or \
         Unix seconds (10 digits) or milliseconds (13 digits)";
     assert_eq!(
@@ -44,7 +45,8 @@ async fn times_of_other_programs_are_accepted() {
         [
             (6, format!("observed_at: {reason}")),
             (7, format!("observed_at: {reason}")),
-            (8, format!("create_time: {reason}"))
+            (8, format!("create_time: {reason}")),
+            (9, format!("observed_at: {reason}"))
         ]
     );
     let json = InputFile::create(
@@ -59,7 +61,7 @@ async fn times_of_other_programs_are_accepted() {
         ("1", "2017-09-28T04:05:08Z"),
         ("2", "2026-04-20T14:51:00Z"),
         ("3", "2026-04-20T14:51:26.123Z"),
-        ("4", "2026-04-20T14:51:26Z"),
+        ("4", "2026-04-20T14:51:26.123Z"),
         ("5", "2026-04-20T14:51:26Z"),
     ];
     assert_eq!(
