@@ -39,10 +39,10 @@ struct MappedColumn {
 
 /// The column that a name means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FoundColumn {
-    pub column: Column,
+struct FoundColumn {
+    column: Column,
     /// Whether `--map` names it: then it replaces the file's column of that name.
-    pub is_mapped: bool,
+    is_mapped: bool,
 }
 
 impl ColumnNames {
@@ -63,7 +63,7 @@ impl ColumnNames {
     }
 
     /// Returns the column that a name means; columns of other names are ignored.
-    pub fn find(&self, name: &str) -> Option<FoundColumn> {
+    fn find(&self, name: &str) -> Option<FoundColumn> {
         match self.0.iter().find(|mapped| mapped.mapping.theirs.eq_ignore_ascii_case(name)) {
             Some(mapped) => {
                 mapped.is_found.set(true);
@@ -71,6 +71,14 @@ impl ColumnNames {
             }
             None => Some(FoundColumn { column: Column::from_name(name)?, is_mapped: false }),
         }
+    }
+
+    /// Returns the column that a field of a row without header means. A column that `--map` names has only its foreign name:
+    /// the row may lack that field because its value is unknown.
+    pub fn find_field(&self, name: &str) -> Option<Column> {
+        let FoundColumn { column, is_mapped } = self.find(name)?;
+        let has_foreign_name = self.0.iter().any(|mapped| mapped.mapping.ours == column);
+        (is_mapped || !has_foreign_name).then_some(column)
     }
 
     /// Returns the columns that the names of a header mean, in any case and with spaces around them.
@@ -134,6 +142,11 @@ mod tests {
         // A file may also have the column's own name.
         let own = find_all(&["platform", "username", "description"]).unwrap();
         assert_eq!(own, [Some("platform"), Some("username"), Some("description")]);
+        let fields = ["Post ID", "external_id", "username", "description", "name", "Name"];
+        assert_eq!(
+            fields.map(|name| names.find_field(name).map(Column::name)),
+            [Some("external_id"), Some("description"), None, None, Some("name"), None]
+        );
         assert!(matches!(find_all(&["platform", "name", "name"]), Err(Error::DuplicateColumn(_, "name"))));
         assert!(matches!(find_all(&["username"]), Err(Error::Header(_))));
     }

@@ -8,7 +8,7 @@ use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::column::{COLUMN_COUNT, Column};
-use super::column_names::{ColumnNames, FoundColumn};
+use super::column_names::ColumnNames;
 use super::error::Error;
 
 /// A row of a file with its line number, or why the line is not a row.
@@ -169,17 +169,16 @@ impl<'de> Visitor<'de> for RowSeed<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
-        let (mut row, mut mapped) = (RawRow::default(), Vec::new());
+        let mut row = RawRow::default();
         while let Some(FieldName(name)) = fields.next_key()? {
-            match self.0.find(&name) {
-                Some(FoundColumn { column, is_mapped }) if is_mapped || !mapped.contains(&column) => {
+            match self.0.find_field(&name) {
+                Some(column) => {
                     let value = fields
                         .next_value()
                         .map_err(|error| de::Error::custom(format!("{}: {error}", column.name())))?;
                     row.set(column, value);
-                    mapped.extend(is_mapped.then_some(column));
                 }
-                _ => _ = fields.next_value::<IgnoredAny>()?,
+                None => _ = fields.next_value::<IgnoredAny>()?,
             }
         }
         Ok(row)

@@ -84,7 +84,8 @@ async fn mapped_columns_are_read_in_every_format() {
         ),
         (
             "history.jsonl",
-            "{\"Network\":\"tiktok\",\"handle\":\"ann\",\"Post ID\":1,\"day\":\"2026-01-10\",\"views\":12,\"view_count\":99}\n",
+            "{\"Network\":\"tiktok\",\"handle\":\"ann\",\"Post ID\":1,\"day\":\"2026-01-10\",\"views\":12,\"view_count\":99}\n\
+             {\"Network\":\"tiktok\",\"handle\":\"ann\",\"Post ID\":1,\"day\":\"2026-01-11\",\"view_count\":98}\n",
         ),
     ] {
         let organization = stack.organization().await;
