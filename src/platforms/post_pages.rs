@@ -8,7 +8,7 @@ use crate::model::cost::PageCounts;
 /// With pages of ten posts, enough for the deepest read.
 const MAX_PAGES: usize = 500;
 /// More posts than an account can pin: pinned posts come first, however old.
-const MIN_OLDER_POSTS: usize = 10;
+pub(super) const MIN_OLDER_POSTS: usize = 10;
 
 /// The pages of one read.
 pub(super) struct PostPages {

@@ -142,6 +142,20 @@ fn post_violations() -> Vec<(&'static str, Change)> {
             }),
         ),
         (
+            "not-before",
+            Box::new(|request, mut valid| {
+                // A page of older posts comes first.
+                let is_limited = request.get("not_before") != Some("2010-01-01");
+                if request.is_account() && valid.is_ok() && is_limited && request.get("cursor").is_none() {
+                    let time = |day: i32| format!("2025-01-{day}T10:00:00Z");
+                    let older = (10..20).map(|day| json!({"id": day, "create_time": time(day)}));
+                    valid.body["posts"] = older.collect();
+                    valid.body["next"] = json!("0");
+                }
+                valid
+            }),
+        ),
+        (
             "unknown-post",
             Box::new(|request, valid| {
                 let is_unknown = request.get("id").is_some() && !request.is_account() && valid.status == 404;

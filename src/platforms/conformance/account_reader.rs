@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::validating_client::{ContractResponse, ValidatingClient};
 use crate::platforms::coerce;
+use crate::platforms::post_pages::MIN_OLDER_POSTS;
 
 /// An account and a post that the collector has, as far as they are known.
 #[derive(Debug, Clone, Default)]
@@ -31,6 +32,10 @@ pub(super) struct AccountPages {
     /// Posts from before the requested day, and pages that have only such posts.
     pub(super) older_posts: usize,
     pub(super) older_pages: usize,
+    /// Posts on the last pages, as long as these had only older posts.
+    last_older_posts: usize,
+    /// Whether other posts follow so many older ones that the tracker stops before them.
+    pub(super) has_unread_posts: bool,
     /// Ids of posts that appear more than once.
     pub(super) duplicate_ids: BTreeSet<String>,
     /// Whether the pages have profiles with different ids.
@@ -101,7 +106,13 @@ impl AccountPages {
             self.posts.push(post.clone());
         }
         let added = self.posts.len() - posts;
-        self.older_pages += usize::from(added > 0 && self.older_posts - older_posts == added);
+        if added > 0 && self.older_posts - older_posts == added {
+            self.older_pages += 1;
+            self.last_older_posts += added;
+        } else if added > 0 {
+            self.has_unread_posts |= self.last_older_posts >= MIN_OLDER_POSTS;
+            self.last_older_posts = 0;
+        }
     }
 
     /// Returns the platform's id of the account.

@@ -213,6 +213,11 @@ async fn check_not_before(
     {
         return Err(format!("with not_before={day}, the post {id} of {time} is missing"));
     }
+    if account.has_unread_posts {
+        return Err(format!(
+            "with not_before={day}, newer posts follow pages of older ones, where the tracker stops reading"
+        ));
+    }
     let AccountPages { posts, page_count, older_posts, older_pages, .. } = account;
     if older_posts == 0 {
         return Ok(Verdict::Pass);
