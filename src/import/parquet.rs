@@ -18,7 +18,7 @@ use parquet::schema::types::ColumnDescriptor;
 use super::column::Column;
 use super::column_names::ColumnNames;
 use super::error::Error;
-use super::raw_row::{InputRow, RawRow, RawValue, RowSink};
+use super::raw_row::{InputRow, MAX_ROW_BYTES, RawRow, RawValue, RowSink};
 
 /// Rows that are decoded at a time.
 const CHUNK_ROWS: usize = 4_096;
@@ -76,7 +76,11 @@ pub fn read_rows(
                 for (column, decoder) in &decoders {
                     raw.set(*column, decoder.value(row));
                 }
-                consume(InputRow { line, row: Ok(raw) })?;
+                let checked = match raw.text_bytes() {
+                    ..=MAX_ROW_BYTES => Ok(raw),
+                    _ => Err(format!("has more than {MAX_ROW_BYTES} bytes of text: shorten it")),
+                };
+                consume(InputRow { line, row: checked })?;
             }
             done += chunk_rows;
             bar.inc(size * chunk_rows as u64 / rows as u64);

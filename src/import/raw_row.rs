@@ -17,6 +17,8 @@ pub struct InputRow<'a> {
     pub row: Result<RawRow<'a>, String>,
 }
 
+/// Bytes of a row: more than any valid row has, yet little memory if a quote is left open.
+pub const MAX_ROW_BYTES: usize = 128 << 10;
 /// Floats up to this are exact integers.
 pub const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 
@@ -93,6 +95,12 @@ impl<'a> RawRow<'a> {
 
     pub fn set(&mut self, column: Column, value: RawValue<'a>) {
         self.0[column.index()] = value;
+    }
+
+    /// Returns the bytes of all texts.
+    pub fn text_bytes(&self) -> usize {
+        let bytes = |value: &RawValue<'_>| if let RawValue::Text(text) = value { text.len() } else { 0 };
+        self.0.iter().map(bytes).sum()
     }
 
     pub const fn get(&self, column: Column) -> &RawValue<'a> {

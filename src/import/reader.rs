@@ -12,10 +12,8 @@ use super::column_names::ColumnNames;
 use super::error::Error;
 use super::input_file::{self, InputFile, TextFormat};
 use super::parquet;
-use super::raw_row::{InputRow, RawRow, RawValue, RowSink};
+use super::raw_row::{InputRow, MAX_ROW_BYTES, RawRow, RawValue, RowSink};
 
-/// Bytes of a row: more than any valid row has, yet little memory if a quote is left open.
-const MAX_ROW_BYTES: usize = 128 << 10;
 /// Separators of CSV fields; spreadsheets of some countries write semicolons.
 const SEPARATORS: [u8; 3] = [b'\t', b';', b','];
 /// How ClickHouse and MySQL write an unknown value in CSV.

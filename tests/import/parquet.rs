@@ -221,6 +221,27 @@ async fn refused_rows_are_numbered_across_row_groups() {
 }
 
 #[tokio::test]
+async fn row_with_too_much_text_is_refused() {
+    let organization = Stack::shared().organization().await;
+    let file = InputFile::create("history.parquet", "");
+    let repeated = |text: &'static str| Values::Text(vec![Some(text); 2]);
+    write(
+        &file.path,
+        &[
+            ("binary platform (STRING)", repeated("tiktok")),
+            ("binary username (STRING)", repeated("ann")),
+            ("binary description (STRING)", Values::Bytes(vec![Some(vec![b'x'; 129 << 10]), None])),
+        ],
+        2,
+        Compression::ZSTD(ZstdLevel::default()),
+    );
+    let summary = load(&organization, &file.path).await;
+    assert_eq!(summary.rows_read, 2);
+    let refused = refused_rows(&summary);
+    assert_eq!(refused, [(1, "has more than 131072 bytes of text: shorten it".to_owned())]);
+}
+
+#[tokio::test]
 async fn unreadable_file_is_an_error() {
     let organization = Stack::shared().organization().await;
     let file = InputFile::create("history.parquet", "");
