@@ -75,10 +75,11 @@ impl PostPages {
     /// Takes the cursor of the next page, and returns it if that page has to be read. Paging that cannot end is an error,
     /// because the posts so far are not all.
     pub(super) fn follow(&mut self, next: Option<String>) -> Result<Option<String>, SourceError> {
-        let Some(cursor) = next else { return Ok(None) };
+        // The last posts asked for may be fewer than a page has otherwise.
+        let Some(cursor) = next.filter(|_| self.missing_posts() > 0) else { return Ok(None) };
         self.counts.full_pages += 1;
         self.counts.full_page_posts += self.page_posts as i64;
-        if self.missing_posts() == 0 || self.are_past_depth() {
+        if self.are_past_depth() {
             return Ok(None);
         }
         if !self.seen_cursors.insert(cursor.clone()) && self.new_posts == 0 {
@@ -103,6 +104,25 @@ mod tests {
     use chrono::NaiveDate;
 
     use super::*;
+    use crate::model::counters::Counters;
+    use crate::model::observed::VideoFields;
+
+    fn page(ids: std::ops::Range<u32>) -> Vec<Post> {
+        let (fields, counters) = (VideoFields::default(), Counters::default());
+        ids.map(|id| Post { external_id: id.to_string(), shortcode: None, fields: fields.clone(), counters })
+            .collect()
+    }
+
+    #[test]
+    fn page_cut_by_the_depth_does_not_count_as_full() {
+        let mut pages = PostPages::new(Depth { max_posts: 12, not_before: NaiveDate::default() });
+        pages.add(page(0..10));
+        assert_eq!(pages.follow(Some("a".to_owned())), Ok(Some("a".to_owned())));
+        pages.add(page(10..12));
+        assert_eq!(pages.follow(Some("b".to_owned())), Ok(None));
+        let counts = PageCounts { reads: 1, full_pages: 1, full_page_posts: 10, surplus_pages: 0 };
+        assert_eq!(pages.finish().1, counts);
+    }
 
     #[test]
     fn more_pages_than_the_limit_are_an_error() {
