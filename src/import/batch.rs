@@ -26,6 +26,7 @@ pub struct RowBatch {
     pub creators: HashMap<AccountName, LatestValue<String>>,
     pub categories: HashMap<AccountName, LatestValue<String>>,
     rows: usize,
+    text_bytes: usize,
 }
 
 #[derive(Debug, Default)]
@@ -46,12 +47,18 @@ impl RowBatch {
         self.rows
     }
 
+    /// Returns the bytes of the rows' texts.
+    pub const fn text_bytes(&self) -> usize {
+        self.text_bytes
+    }
+
     pub const fn is_empty(&self) -> bool {
         self.rows == 0
     }
 
     pub fn add(&mut self, row: Row) {
         self.rows += 1;
+        self.text_bytes += row.text_bytes();
         match row {
             Row::Account(row) => self.add_account(row),
             Row::Video(row) => self.add_video(row),

@@ -8,7 +8,7 @@ use super::column::Column;
 use super::raw_row::{MAX_EXACT_INTEGER, RawRow, RawValue};
 use super::time::{from_unix, parse_time};
 use crate::model::counters::{Counters, ProfileCounters};
-use crate::model::field::FieldReader;
+use crate::model::field::{Field, FieldReader, FieldValue};
 use crate::model::identifier::Username;
 use crate::model::limits::{MAX_CATEGORY_CHARS, MAX_NAME_CHARS};
 use crate::model::observed::{AccountFields, VideoFields};
@@ -87,6 +87,18 @@ impl ObservationTimes {
 }
 
 impl Row {
+    /// Returns the bytes of its observed texts: the others are short.
+    pub fn text_bytes(&self) -> usize {
+        let bytes = |(_, value): (&Field, FieldValue<'_>)| match value {
+            FieldValue::Text(text) => text.len(),
+            _ => 0,
+        };
+        match self {
+            Row::Video(row) => row.fields.values().map(bytes).sum(),
+            Row::Account(row) => row.fields.values().map(bytes).sum(),
+        }
+    }
+
     pub fn parse(mut raw: RawRow<'_>, times: ObservationTimes) -> Result<Self, InvalidValue> {
         let platform: Platform = raw
             .required(Column::PLATFORM)?

@@ -8,23 +8,28 @@ use super::row::Row;
 
 /// Rows per transaction: few round trips, yet little memory and short locks.
 const BATCH_ROWS: usize = 20_000;
+/// Bytes of text per transaction: more than captions have in so many rows.
+const BATCH_TEXT_BYTES: usize = 32 << 20;
 
 pub struct RowBuffer {
     /// The expected number of rows, at most.
     expected_rows: u64,
     memory: Vec<Row>,
+    memory_text_bytes: usize,
     spill: Option<PartitionedSpill>,
 }
 
 impl RowBuffer {
     pub const fn new(expected_rows: u64) -> Self {
-        RowBuffer { expected_rows, memory: Vec::new(), spill: None }
+        RowBuffer { expected_rows, memory: Vec::new(), memory_text_bytes: 0, spill: None }
     }
 
     pub fn add(&mut self, row: Row) -> io::Result<()> {
+        let is_full = self.memory.len() >= BATCH_ROWS || self.memory_text_bytes >= BATCH_TEXT_BYTES;
         match &mut self.spill {
             Some(spill) => spill.add(&row),
-            None if self.memory.len() < BATCH_ROWS => {
+            None if !is_full => {
+                self.memory_text_bytes += row.text_bytes();
                 self.memory.push(row);
                 Ok(())
             }
@@ -48,9 +53,9 @@ impl RowBuffer {
             for partition in 0..spill.partition_count() {
                 let mut wants_more = spill.read(partition, |row| {
                     batch.add(row);
-                    batch.len() < 2 * BATCH_ROWS || consume(std::mem::take(&mut batch))
+                    !has_batches(&batch, 2) || consume(std::mem::take(&mut batch))
                 })?;
-                if wants_more && batch.len() >= BATCH_ROWS {
+                if wants_more && has_batches(&batch, 1) {
                     wants_more = consume(std::mem::take(&mut batch));
                 }
                 if !wants_more {
@@ -62,5 +67,45 @@ impl RowBuffer {
             consume(batch);
         }
         Ok(())
+    }
+}
+
+/// Whether there are rows for so many transactions.
+const fn has_batches(rows: &RowBatch, batches: usize) -> bool {
+    rows.len() >= batches * BATCH_ROWS || rows.text_bytes() >= batches * BATCH_TEXT_BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::row::VideoRow;
+    use super::*;
+    use crate::model::counters::Counters;
+    use crate::model::observed::VideoFields;
+    use crate::model::platform::Platform;
+
+    #[test]
+    fn long_texts_fill_memory_and_batches() {
+        const ROWS: usize = 1_000;
+        let mut rows = RowBuffer::new(ROWS as u64);
+        for n in 0..ROWS {
+            let description = Some("x".repeat(100 << 10));
+            rows.add(Row::Video(VideoRow {
+                platform: Platform::Tiktok,
+                username: Some("ann".to_owned()),
+                external_id: n.to_string(),
+                observed_at: None,
+                fields: VideoFields { description, ..VideoFields::default() },
+                counters: Counters::default(),
+            }))
+            .unwrap();
+        }
+        assert!(rows.spill.is_some() && rows.memory.is_empty());
+        let mut batches = Vec::new();
+        let consume = |batch: RowBatch| {
+            batches.push(batch.len());
+            true
+        };
+        rows.drain(consume).unwrap();
+        assert_eq!((batches.len(), batches.iter().sum::<usize>()), (2, ROWS), "{batches:?}");
     }
 }
