@@ -191,7 +191,7 @@ impl RawRow<'_> {
 
     fn has_counters(&self) -> bool {
         let mut counters = Column::COUNTERS.into_iter().chain(Column::PROFILE_COUNTERS);
-        counters.any(|column| *self.get(column) != RawValue::Unknown)
+        counters.any(|column| !matches!(self.count(column), Ok(None)))
     }
 
     fn counts<const N: usize>(&self, columns: [Column; N]) -> Result<[Option<i64>; N], InvalidValue> {
@@ -370,6 +370,8 @@ mod tests {
             assert!(error.starts_with(column), "{column}={text}: {error}");
         }
         assert!(row(&[("platform", "tiktok"), ("observed_at", "2026-03-01")]).is_err());
+        let blank = [("platform", "tiktok"), ("username", "ab"), ("follower_count", " ")];
+        assert!(row(&blank).is_ok(), "a blank counter is unknown and needs no time");
     }
 
     #[test]
