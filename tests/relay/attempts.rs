@@ -14,7 +14,8 @@ use crate::setup::{Tenant, delete_account, scrape_at};
 /// statement is about to write are in the table `late`.
 async fn abandon_attempt(stores: &IsolatedStores) {
     let clickhouse = &stores.databases.clickhouse;
-    let delivery = outbox::begin_delivery(stores.pg(), i64::MAX, &mut BlockedOrganizations::default())
+    let mut connection = stores.pg().acquire().await.unwrap();
+    let delivery = outbox::begin_delivery(&mut connection, i64::MAX, &mut BlockedOrganizations::default())
         .await
         .unwrap()
         .unwrap();

@@ -105,7 +105,7 @@ async fn idle_relay_detects_data_loss_in_clickhouse() {
     relay.stop().await;
 }
 
-/// As by a relay whose lock is lost just before it numbers rows.
+/// As by a relay that has lost the session of its lock to a pooler.
 #[tokio::test(flavor = "multi_thread")]
 async fn idle_relay_delivers_rows_that_another_one_numbered() {
     let stores = IsolatedStores::create().await;
@@ -147,7 +147,8 @@ async fn deleted_account_stays_excluded_during_a_replay() {
 async fn delivery_numbers_continue_above_clickhouse() {
     let stores = IsolatedStores::create().await;
     let tenant = stores.create_tenant(1).await;
-    let unfinished = outbox::begin_delivery(stores.pg(), i64::MAX, &mut BlockedOrganizations::default())
+    let mut connection = stores.pg().acquire().await.unwrap();
+    let unfinished = outbox::begin_delivery(&mut connection, i64::MAX, &mut BlockedOrganizations::default())
         .await
         .unwrap()
         .unwrap();

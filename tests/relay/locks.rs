@@ -42,6 +42,28 @@ async fn released_lock_is_free_at_once() {
     );
 }
 
+/// A relay that has lost its lock numbers nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn deliveries_are_numbered_in_the_session_of_the_lock() {
+    let stores = IsolatedStores::create().await;
+    let trigger = "create table numbering (has_lock boolean);
+                   create function record_numbering() returns trigger language plpgsql as $$ begin
+                       insert into numbering
+                       select exists (select from pg_locks where locktype = 'advisory' and pid = pg_backend_pid());
+                       return null;
+                   end $$;
+                   create trigger record_numbering after update of delivery on outbox
+                       for each row when (new.delivery is not null) execute function record_numbering()";
+    sqlx::raw_sql(trigger).execute(stores.pg()).await.unwrap();
+    let tenant = stores.create_tenant(1).await;
+    let relay = stores.start_relay();
+    stores.wait_applied(tenant.id).await;
+    relay.stop().await;
+    let has_lock: Vec<bool> =
+        sqlx::query_scalar("select has_lock from numbering").fetch_all(stores.pg()).await.unwrap();
+    assert!(!has_lock.is_empty() && has_lock.iter().all(|has_lock| *has_lock), "{has_lock:?}");
+}
+
 /// Asserts that the server's socket of the connection that holds a lock has a keepalive timer of seconds instead of hours.
 async fn assert_keepalive(pg: &PgPool, lock: &str) {
     let statement = "select client_port, inet_server_port() from pg_stat_activity where pid = (

@@ -10,7 +10,7 @@ pub mod visibility;
 
 use std::collections::BTreeMap;
 
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use self::event::{DecodeError, Event};
@@ -119,13 +119,16 @@ pub async fn fetch_backlog(pg: &PgPool) -> Result<Backlog, Error> {
 }
 
 /// Assigns a delivery number to the oldest pending rows, up to `max_bytes` of events, and returns them.
+///
+/// The connection is that of the relay lock: a relay that lost it would number rows that the next one then leaves out, and
+/// delivers after later ones.
 pub async fn begin_delivery(
-    pg: &PgPool,
+    connection: &mut PgConnection,
     max_bytes: i64,
     blocked: &mut BlockedOrganizations,
 ) -> Result<Option<Delivery>, Error> {
     loop {
-        let encoded = assign_number(pg, max_bytes, blocked).await?;
+        let encoded = assign_number(connection, max_bytes, blocked).await?;
         let Some(&EncodedRow { delivery: number, position: first_position, .. }) = encoded.first() else {
             return Ok(None);
         };
@@ -146,7 +149,7 @@ pub async fn begin_delivery(
         if !skipped.is_empty() {
             sqlx::query("update outbox set delivery = null where position = any($1)")
                 .bind(skipped)
-                .execute(pg)
+                .execute(&mut *connection)
                 .await?;
         }
         if !rows.is_empty() {
@@ -156,7 +159,7 @@ pub async fn begin_delivery(
 }
 
 async fn assign_number(
-    pg: &PgPool,
+    connection: &mut PgConnection,
     max_bytes: i64,
     blocked: &BlockedOrganizations,
 ) -> Result<Vec<EncodedRow>, Error> {
@@ -182,7 +185,7 @@ async fn assign_number(
     .bind(max_bytes)
     .bind(organizations)
     .bind(positions)
-    .fetch_all(pg)
+    .fetch_all(connection)
     .await?;
     numbered.sort_unstable_by_key(|row| row.position);
     Ok(numbered)

@@ -86,7 +86,7 @@ async fn relay_with_lock(
     let mut last_prune = None::<Instant>;
     loop {
         timeout::short(relay.lock.ensure_held()).await?;
-        let next = outbox::begin_delivery(pg, MAX_DELIVERY_BYTES, &mut blocked);
+        let next = outbox::begin_delivery(relay.lock.connection(), MAX_DELIVERY_BYTES, &mut blocked);
         if let Some(delivery) = timeout::long(next).await? {
             failpoint::reached("relay-numbered");
             if !relay.deliver(databases, &delivery).await? {
@@ -104,7 +104,7 @@ async fn relay_with_lock(
                 if history_writer::last_delivery(&databases.clickhouse).await?.number != relay.last_delivery {
                     return Ok(());
                 }
-                // A relay that lost the lock may have numbered them after this one resumed.
+                // A relay behind a pooler that shares sessions may have numbered them after this one resumed.
                 if timeout::short(outbox::has_unfinished_rows(pg)).await? {
                     return Ok(());
                 }

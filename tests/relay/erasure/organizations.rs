@@ -177,7 +177,8 @@ async fn erasure_waits_for_rows_that_are_being_delivered() {
     let stores = IsolatedStores::create().await;
     let tenant = stores.create_tenant(1).await;
     scrape(stores.pg(), tenant.id, tenant.accounts[0], 2, 100).await;
-    let delivery = outbox::begin_delivery(stores.pg(), i64::MAX, &mut BlockedOrganizations::default())
+    let mut connection = stores.pg().acquire().await.unwrap();
+    let delivery = outbox::begin_delivery(&mut connection, i64::MAX, &mut BlockedOrganizations::default())
         .await
         .unwrap()
         .unwrap();
