@@ -141,7 +141,7 @@ pub async fn find_subjects(client: &Client, organization: Uuid, today: NaiveDate
 }
 
 /// Deletes a table's snapshots of days after `today`, and returns their number. One mutation serves many organizations,
-/// because ClickHouse rewrites whole parts for it.
+/// because ClickHouse rewrites whole parts for it. Keeps those of a day that has begun before ClickHouse executes it.
 pub async fn delete_snapshots(
     client: &Client,
     table: &str,
@@ -149,7 +149,8 @@ pub async fn delete_snapshots(
     today: NaiveDate,
     deadline: Instant,
 ) -> Result<u64, Error> {
-    let condition = "org_id IN {orgs:Array(UUID)} AND date > {today:Date} AND is_deleted = 0";
+    let condition = "org_id IN {orgs:Array(UUID)} AND date > {today:Date} AND date > toDate(now('UTC'))
+                     AND is_deleted = 0";
     let bind = |query: Query| query.param("orgs", organizations).param("today", today);
     delete_rows(client, table, condition, bind, deadline).await
 }
