@@ -95,7 +95,7 @@ async fn reset_records(
     }
     summary.accounts += accounts.len() as u64;
     summary.videos += videos.len() as u64;
-    summary.targets += future_times::reset_targets(pg, organization, now).await?;
+    summary.targets += retry_on_conflict(|| future_times::reset_targets(pg, organization, now)).await?;
     Ok(())
 }
 
