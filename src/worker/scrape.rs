@@ -321,8 +321,10 @@ impl TargetScrape<'_> {
         };
         let skew = self.start.machine.skew(postgres_now);
         if skew.is_excessive() {
+            // Its connection is free for the report, also if every scrape has one.
+            drop(write);
             self.tracker.report_skew(skew).await;
-            return self.release(write).await;
+            return self.release_lease().await;
         }
         write.commit().await.map(drop)
     }
@@ -330,6 +332,10 @@ impl TargetScrape<'_> {
     /// Rolls back and releases the lease. The target stays due.
     async fn release(&self, write: Write) -> Result<(), Error> {
         drop(write);
+        self.release_lease().await
+    }
+
+    async fn release_lease(&self) -> Result<(), Error> {
         leases::release(&self.tracker.databases.pg, self.tracker.owner, &[self.target.id]).await
     }
 }
