@@ -30,7 +30,7 @@ async fn has_future_times(tracker: &TestTracker, organization: Uuid) -> bool {
     tracker
         .fetch(
             "select exists (select from accounts where organization_id = $1 and (tracked_since > (now() at time zone 'UTC')::date
-                or greatest(observed_at, first_scrape_time, last_scrape_time, added_at, updated_at) > now()))
+                or greatest(observed_at, first_scrape_time, last_scrape_time, added_at, updated_at, category_observed_at) > now()))
              or exists (select from videos where organization_id = $1 and (tracked_since > (now() at time zone 'UTC')::date
                 or greatest(observed_at, first_scrape_time, last_scrape_time, added_at, updated_at) > now()))
              or exists (select from scrape_targets where organization_id = $1
@@ -76,6 +76,12 @@ async fn data_of_a_wrong_clock_is_repaired() {
         assert!(frozen_until > Utc::now() + TimeDelta::days(399));
     }
     stop.cancel();
+    // As an import by a wrong clock.
+    sqlx::query("update accounts set category = 'Food', category_observed_at = observed_at where id = $1")
+        .bind(known)
+        .execute(tracker.pg())
+        .await
+        .unwrap();
     deliver(&stores, organization).await;
     assert_eq!(days(&stores, organization).await, [0, 400]);
     assert!(has_future_times(&tracker, organization).await);
