@@ -1,12 +1,11 @@
 //! Checks at run time that the servers are supported and have this version's schema, without changing it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clickhouse::Client;
 use sqlx::PgPool;
-use tokio::sync::Mutex;
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use super::error::Error;
@@ -21,16 +20,10 @@ use crate::store::postgres::{session, with_timeout};
 const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Passes once Postgres is supported and has this version's schema, and stays passed. Cheap to clone.
+/// Passes once Postgres is supported and has this version's schema, and stays passed. Runs once at a time, because it opens
+/// connections outside of the pool. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct SchemaCheck(Arc<CheckState>);
-
-#[derive(Debug, Default)]
-struct CheckState {
-    has_passed: AtomicBool,
-    /// Requests that arrive before the check passes do not all open its connections.
-    running: Mutex<()>,
-}
+pub struct SchemaCheck(Arc<OnceCell<()>>);
 
 impl SchemaCheck {
     /// Fails if a server is too old, if Postgres lacks migrations or is behind a pooler that shares sessions, or if a store
@@ -48,7 +41,7 @@ impl SchemaCheck {
         match postgres {
             Ok(result) => {
                 result?;
-                check.0.has_passed.store(true, Ordering::Relaxed);
+                _ = check.0.set(());
             }
             Err(error @ store::Error::SharedSession) => return Err(error.into()),
             Err(error) => {
@@ -60,16 +53,9 @@ impl SchemaCheck {
 
     /// Fails while Postgres is not supported, has another schema or is unreachable.
     pub async fn check(&self, pg: &PgPool) -> Result<(), store::Error> {
-        if self.0.has_passed.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        let _running = self.0.running.lock().await;
-        if self.0.has_passed.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        check_postgres(pg).await?.map_err(|error| store::Error::Schema(error.to_string()))?;
-        self.0.has_passed.store(true, Ordering::Relaxed);
-        Ok(())
+        let check =
+            || async { check_postgres(pg).await?.map_err(|error| store::Error::Schema(error.to_string())) };
+        self.0.get_or_try_init(check).await.copied()
     }
 
     /// Waits until the check passes. Returns false if the process is stopped first.
