@@ -43,7 +43,11 @@ pub(super) async fn check(report: &mut Report, args: &PostgresArgs) -> Option<Pg
             report.add(Status::Fail, "postgres-sessions", Error::SharedSession.to_string());
             return None;
         }
-        Err(error) => Err(error),
+        Err(error) => {
+            let (state, action) = describe_connect_error(&address, &options, error);
+            report.fail("postgres", state, action);
+            return None;
+        }
     };
     drop(connection.close().await);
     let state = match is_usable {
