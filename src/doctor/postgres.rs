@@ -139,8 +139,8 @@ fn check_settings(report: &mut Report, server: &PostgresServer) {
 fn check_connections(report: &mut Report, args: &PostgresArgs, server: &PostgresServer) {
     let check = "postgres-connections";
     let free = i64::from(server.max_connections) - server.used_connections;
-    // Besides its pool, an API process uses two for the search indexer, a tracker up to two for its locks.
-    let needed = i64::from(args.database_connections) + 2;
+    // Besides its pool, an API process uses two for the search indexer, a tracker up to three for its locks.
+    let needed = i64::from(args.database_connections) + 3;
     let state = format!("{free} of {} connections are free", server.max_connections);
     if free <= 0 {
         report.fail(check, state, "raise max_connections or run fewer processes");
