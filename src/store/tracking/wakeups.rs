@@ -4,6 +4,7 @@
 
 use chrono::{DateTime, Utc};
 use sqlx::PgPool;
+use uuid::Uuid;
 
 use super::leases::TargetKind;
 use crate::model::platform::Platform;
@@ -27,6 +28,19 @@ pub async fn add_missing(pg: &PgPool) -> Result<(), Error> {
                 and w.wake_at <= t.wake_at
          )",
     )
+    .execute(pg)
+    .await?;
+    Ok(())
+}
+
+/// Replaces an organization's wakeups by the first ones, after a statement that made many targets due.
+pub async fn merge(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
+    sqlx::query(
+        "with merged as (delete from scrape_wakeups where organization_id = $1 returning platform, kind, wake_at)
+         insert into scrape_wakeups (organization_id, platform, kind, wake_at)
+         select $1, platform, kind, min(wake_at) from merged group by 2, 3",
+    )
+    .bind(organization)
     .execute(pg)
     .await?;
     Ok(())
