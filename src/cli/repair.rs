@@ -27,6 +27,9 @@ pub(super) struct RepairArgs {
 
 pub(super) async fn run(args: RepairArgs) -> Result<(), CommandError> {
     let databases = Databases::connect(&args.stores)?;
+    if let Some(organization) = args.org {
+        organizations::require(&databases.pg, organization).await?;
+    }
     let organizations = organizations::list_ids(&databases.pg, args.org).await?;
     let database_url = args.stores.postgres.database_url.reveal();
     let task = repair::repair(&databases, &organizations);

@@ -39,26 +39,47 @@ pub struct RepairSummary {
 
 /// Repairs organizations and waits until the relay has applied it. A relay has to run meanwhile.
 pub async fn repair(databases: &Databases, organizations: &[Uuid]) -> Result<RepairSummary, Error> {
-    let Databases { pg, clickhouse, .. } = databases;
+    let pg = &databases.pg;
     let mut summary = RepairSummary::default();
     future_times::reset_sources(pg, repair_time(databases).await?).await?;
     let mut affected = BTreeMap::new();
     for &organization in organizations {
-        organizations::require(pg, organization).await?;
-        let now = repair_time(databases).await?;
-        reset_records(pg, organization, now, &mut summary).await?;
-        wait_for_relay(databases, organization).await?;
-        let subjects = future_times::find_subjects(clickhouse, organization, now.date_naive()).await?;
+        let subjects = reset_organization(databases, organization, &mut summary).await;
+        let subjects = unless_deleted(subjects)?.unwrap_or_default();
         if !subjects.is_empty() {
             affected.insert(organization, subjects);
         }
     }
     summary.snapshots = delete_snapshots(databases, &affected.keys().copied().collect::<Vec<_>>()).await?;
     for (organization, subjects) in affected {
-        rebuild_subjects(pg, organization, &subjects, &ProgressBar::hidden()).await?;
-        summary.subjects += subjects.len() as u64;
+        let rebuilt = rebuild_subjects(pg, organization, &subjects, &ProgressBar::hidden()).await;
+        if unless_deleted(rebuilt)?.is_some() {
+            summary.subjects += subjects.len() as u64;
+        }
     }
     Ok(summary)
+}
+
+/// Returns `None` if the organization was deleted meanwhile.
+fn unless_deleted<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
+    match result {
+        Err(Error::Store(store::Error::NotFound("organization"))) => Ok(None),
+        result => result.map(Some),
+    }
+}
+
+/// Resets an organization's records and targets. Returns its subjects with history of days to come.
+async fn reset_organization(
+    databases: &Databases,
+    organization: Uuid,
+    summary: &mut RepairSummary,
+) -> Result<Vec<i64>, Error> {
+    let Databases { pg, clickhouse, .. } = databases;
+    organizations::require(pg, organization).await?;
+    let now = repair_time(databases).await?;
+    reset_records(pg, organization, now, summary).await?;
+    wait_for_relay(databases, organization).await?;
+    Ok(future_times::find_subjects(clickhouse, organization, now.date_naive()).await?)
 }
 
 /// Returns Postgres' time, or a sandbox's. The machine's clock has to agree with Postgres': of two wrong clocks the later

@@ -4,7 +4,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 use tidemark::app::Clock;
 use tidemark::model::platform::Platform;
-use tidemark::rollup::verify;
+use tidemark::rollup::repair::RepairSummary;
+use tidemark::rollup::{repair, verify};
 use tidemark::store::outbox::visibility;
 use tidemark::worker::relay;
 use uuid::Uuid;
@@ -50,12 +51,19 @@ async fn assert_verified(stores: &IsolatedStores, organization: Uuid) {
     assert_eq!(report.differences, []);
 }
 
-async fn repair(stores: &IsolatedStores) -> Value {
+async fn run_repair(stores: &IsolatedStores) -> Value {
     let mut command = stores.connection.command();
     command.args(["repair", "--json"]);
     let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn organization_deleted_meanwhile_is_skipped() {
+    let stores = IsolatedStores::create().await;
+    let summary = repair::repair(&stores.databases, &[Uuid::now_v7()]).await.unwrap();
+    assert_eq!(summary, RepairSummary::default());
 }
 
 /// A sandbox's clock is exempt from the comparison with Postgres', so its tracker writes what one with a wrong clock wrote.
@@ -86,7 +94,7 @@ async fn data_of_a_wrong_clock_is_repaired() {
     assert_eq!(days(&stores, organization).await, [0, 400]);
     assert!(has_future_times(&tracker, organization).await);
 
-    let summary = repair(&stores).await;
+    let summary = run_repair(&stores).await;
     assert_eq!((&summary["accounts"], &summary["targets"]), (&Value::from(2), &Value::from(2)));
     assert!(summary["videos"].as_i64() > Some(10) && summary["snapshots"].as_i64() > Some(10), "{summary}");
     assert_eq!(days(&stores, organization).await, [0]);
@@ -95,7 +103,7 @@ async fn data_of_a_wrong_clock_is_repaired() {
         tracker.fetch("select count(*) from scrape_wakeups where organization_id = $1", organization).await;
     assert_eq!(wakeups, 1, "not one for each target");
     assert_verified(&stores, organization).await;
-    assert_eq!(repair(&stores).await["snapshots"], 0, "nothing is left to repair");
+    assert_eq!(run_repair(&stores).await["snapshots"], 0, "nothing is left to repair");
 
     let repaired_at = Utc::now();
     tracker.run_by(1, Clock::system());
