@@ -46,7 +46,7 @@ impl Tracker {
     }
 
     /// Stops scrapes for a while, and reports the reason in the log, in `/health` and to `tidemark doctor`.
-    pub(super) async fn report_skew(&self, skew: ClockSkew) {
+    async fn report_skew(&self, skew: ClockSkew) {
         *self.last_clock_check() = Some(ClockCheck { at: Instant::now(), is_right: false });
         if self.should_log(None, FailureKind::Clock) {
             tracing::error!(clock = %skew, "the clock is wrong, nothing is scraped: synchronize it by NTP");

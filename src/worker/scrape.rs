@@ -319,11 +319,15 @@ impl TargetScrape<'_> {
             tracing::warn!(target = %self.target.id, "lease lost, dropping the scrape");
             return Ok(());
         };
-        let skew = self.start.machine.skew(postgres_now);
-        if skew.is_excessive() {
-            // Its connection is free for the report, also if every scrape has one.
+        if self.start.machine.skew(postgres_now).is_excessive() {
+            // Its connection is free for the next comparison, also if every scrape has one.
             drop(write);
-            self.tracker.report_skew(skew).await;
+            if self.tracker.is_clock_right().await? {
+                tracing::warn!(
+                    target = %self.target.id,
+                    "the clock was wrong or the machine suspended, dropping the scrape"
+                );
+            }
             return self.release_lease().await;
         }
         write.commit().await.map(drop)
