@@ -94,7 +94,8 @@ fn read_csv(
 
 /// Returns the most frequent separator of the header; commas if there is none.
 fn find_separator(header: &[u8]) -> u8 {
-    let count = |separator: &u8| header.iter().filter(|byte| *byte == separator).count();
+    let unquoted = || header.split(|byte| *byte == b'"').step_by(2).flatten();
+    let count = |separator: &u8| unquoted().filter(|byte| *byte == separator).count();
     SEPARATORS.into_iter().max_by_key(count).unwrap_or(b',')
 }
 
@@ -155,6 +156,7 @@ mod tests {
             ("platform", b','),
             ("platform,username", b','),
             ("platform;username;views, total", b';'),
+            ("platform,username,\"a;b;c;d\"", b','),
             ("platform\tusername", b'\t'),
         ] {
             assert_eq!(find_separator(header.as_bytes()), separator, "{header}");
