@@ -118,7 +118,11 @@ pub async fn reset_sources(pg: &PgPool, now: DateTime<Utc>) -> Result<(), Error>
         .bind(now)
         .execute(pg)
         .await?;
-    sqlx::query("delete from source_requests where day > $1").bind(now.date_naive()).execute(pg).await?;
+    for delete in
+        ["delete from source_requests where day > $1", "delete from source_pages where day > $1"]
+    {
+        sqlx::query(delete).bind(now.date_naive()).execute(pg).await?;
+    }
     Ok(())
 }
 
