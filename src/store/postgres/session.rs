@@ -20,8 +20,8 @@ pub async fn ensure_unshared(options: &PgConnectOptions) -> Result<(), Error> {
 
 /// Whether two connections that are used in turn share sessions.
 pub async fn are_shared(options: &PgConnectOptions) -> Result<bool, sqlx::Error> {
-    let mut first = PgConnection::connect_with(options).await?;
-    let mut second = PgConnection::connect_with(options).await?;
+    let connect = || PgConnection::connect_with(options);
+    let (mut first, mut second) = tokio::try_join!(connect(), connect())?;
     let (first_pid, second_pid) = (fetch_pid(&mut first).await?, fetch_pid(&mut second).await?);
     let mut are_shared = first_pid == second_pid;
     for _ in 0..CHECK_ROUNDS {
