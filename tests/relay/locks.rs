@@ -1,8 +1,11 @@
 //! Advisory locks: one holder at a time, and Postgres detects a holder whose machine is gone.
 
 use sqlx::{ConnectOptions, PgPool};
+use tidemark::config::PostgresArgs;
+use tidemark::model::secret::Secret;
 use tidemark::store::lifecycle::ErasureLock;
 use tidemark::store::outbox::RelayLock;
+use tidemark::store::postgres::pool;
 use tidemark::worker::erasure;
 
 use crate::harness::{IsolatedStores, api_database, wait_until};
@@ -13,12 +16,24 @@ async fn lock_connections_use_tcp_keepalive() {
     let database_url = String::from(pg.connect_options().to_url_lossy());
     let mut erasure_lock = ErasureLock::try_acquire(&database_url).await.unwrap().expect("the lock is free");
     assert!(ErasureLock::try_acquire(&database_url).await.unwrap().is_none());
-    assert_keepalive(&pg, "tidemark.erasure").await;
+    assert_lock_keepalive(&pg, "tidemark.erasure").await;
     erasure_lock.ensure_held().await.unwrap();
     let relay_lock = RelayLock::try_acquire(&database_url).await.unwrap().expect("the lock is free");
-    assert_keepalive(&pg, "tidemark.relay").await;
+    assert_lock_keepalive(&pg, "tidemark.relay").await;
     relay_lock.release().await.unwrap();
     erasure_lock.release().await.unwrap();
+}
+
+/// The transaction of a tracker whose machine is gone would hold its locks for hours.
+#[tokio::test]
+async fn pooled_connections_use_tcp_keepalive() {
+    let database_url = String::from(api_database().await.connect_options().to_url_lossy());
+    let args = PostgresArgs { database_url: Secret::new(database_url), database_connections: 1 };
+    let pg = pool::connect(&args).unwrap();
+    let mut transaction = pg.begin().await.unwrap();
+    let ports = sqlx::query_as("select inet_client_port(), inet_server_port()");
+    let ports = ports.fetch_one(&mut *transaction).await.unwrap();
+    assert_keepalive("a pooled connection", ports).await;
 }
 
 #[tokio::test]
@@ -64,15 +79,20 @@ async fn deliveries_are_numbered_in_the_session_of_the_lock() {
     assert!(!has_lock.is_empty() && has_lock.iter().all(|has_lock| *has_lock), "{has_lock:?}");
 }
 
-/// Asserts that the server's socket of the connection that holds a lock has a keepalive timer of seconds instead of hours.
-async fn assert_keepalive(pg: &PgPool, lock: &str) {
+/// Asserts that the connection that holds a lock has a keepalive timer.
+async fn assert_lock_keepalive(pg: &PgPool, lock: &str) {
     let statement = "select client_port, inet_server_port() from pg_stat_activity where pid = (
              select l.pid from pg_locks l join pg_database d on d.oid = l.database
              where d.datname = current_database() and l.locktype = 'advisory' and l.granted
                  and l.objid::bigint = hashtext($1)::bigint & 4294967295)";
-    let (client, server): (i32, i32) = sqlx::query_as(statement).bind(lock).fetch_one(pg).await.unwrap();
+    let ports = sqlx::query_as(statement).bind(lock).fetch_one(pg).await.unwrap();
+    assert_keepalive(lock, ports).await;
+}
+
+/// Asserts that the server's socket of a connection between these ports has a keepalive timer of seconds instead of hours.
+async fn assert_keepalive(connection: &str, (client, server): (i32, i32)) {
     let (client, server) = (format!(":{client:04X}"), format!(":{server:04X}"));
-    wait_until(&format!("{lock} has a keepalive timer"), async || {
+    wait_until(&format!("{connection} has a keepalive timer"), async || {
         let connections = std::fs::read_to_string("/proc/net/tcp").unwrap();
         let sockets = connections.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
         let mut sockets =

@@ -37,10 +37,7 @@ impl<N: LockName> AdvisoryLock<N> {
     /// Connects without acquiring the lock.
     pub async fn connect(database_url: &str) -> Result<Self, sqlx::Error> {
         let mut connection = PgConnection::connect_with(&session::parse_url(database_url)?).await?;
-        // Postgres detects a lock holder whose machine is gone within 30 s.
-        let keepalive =
-            "set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 4";
-        sqlx::raw_sql(keepalive).execute(&mut connection).await?;
+        sqlx::raw_sql(session::KEEPALIVE_SETTINGS).execute(&mut connection).await?;
         Ok(AdvisoryLock { connection, owner: Uuid::now_v7(), name: PhantomData })
     }
 

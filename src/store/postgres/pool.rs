@@ -51,7 +51,7 @@ pub fn connect_for_search_follower(args: &PostgresArgs) -> Result<PgPool, Databa
 /// Builds a pool that closes a returned connection unless it is idle, instead of waiting for what still runs on it.
 fn build(args: &PostgresArgs, connections: u32, settings: &str) -> Result<PgPool, DatabaseUrlError> {
     let options = session::parse_url(args.database_url.reveal()).map_err(DatabaseUrlError)?;
-    let settings: Arc<str> = format!("{COMMON_SETTINGS}; {settings}").into();
+    let settings: Arc<str> = format!("{COMMON_SETTINGS}; {}; {settings}", session::KEEPALIVE_SETTINGS).into();
     let pool = PgPoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(ACQUIRE_TIMEOUT)

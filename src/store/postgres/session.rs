@@ -8,6 +8,10 @@ use crate::store::Error;
 /// The rounds of statements after the first. Chance may hide a pooler of a busy server for one round.
 const CHECK_ROUNDS: usize = 5;
 
+/// Postgres detects within 30 s that a client's machine is gone, and ends its transaction. Its default is hours.
+pub(super) const KEEPALIVE_SETTINGS: &str =
+    "set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 4";
+
 /// Parses a database URL. Leaves out the startup parameter that PgBouncer rejects.
 pub fn parse_url(database_url: &str) -> Result<PgConnectOptions, sqlx::Error> {
     Ok(database_url.parse::<PgConnectOptions>()?.extra_float_digits(None))
