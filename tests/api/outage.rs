@@ -258,6 +258,19 @@ async fn lost_postgres_frees_its_connections() {
 }
 
 #[tokio::test]
+async fn idle_connection_to_a_lost_postgres_is_replaced() {
+    let server = api_database().await.connect_options();
+    let proxy = TcpProxy::start(server.get_host(), server.get_port()).await;
+    for pg in single_connection_pools(&server.as_ref().clone().host("127.0.0.1").port(proxy.port)) {
+        sqlx::query("select 1").execute(&pg).await.unwrap();
+        // A connection that was idle for less is used without a ping.
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        proxy.silence();
+        sqlx::query("select 1").execute(&pg).await.expect("the pool opens another connection");
+    }
+}
+
+#[tokio::test]
 async fn records_work_without_clickhouse() {
     let api = TestApi::start().await;
     let id = api.create("/v2/accounts", json!({"platform": "tiktok", "username": "one"})).await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::postgres::PgPoolOptions;
-use sqlx::{AssertSqlSafe, Connection, PgPool};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
 
 use super::session;
 use super::transaction::RECLAIM_TIMEOUT;
@@ -21,6 +21,8 @@ pub struct DatabaseUrlError(#[source] sqlx::Error);
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(4);
 /// Connections that were idle for less are used without a ping.
 const MAX_IDLE_WITHOUT_PING: Duration = Duration::from_millis(500);
+/// A connection without a response for so long is replaced, as after a failover or in a firewall that forgot it.
+const PING_TIMEOUT: Duration = Duration::from_secs(1);
 /// One builds the index while the other reports its state.
 const SEARCH_FOLLOWER_CONNECTIONS: u32 = 2;
 
@@ -62,17 +64,18 @@ fn build(args: &PostgresArgs, connections: u32, settings: &str) -> Result<PgPool
             Box::pin(async move { settings.execute(connection).await.map(drop) })
         })
         .after_release(|connection, _| {
-            Box::pin(async move {
-                let pinged = tokio::time::timeout(RECLAIM_TIMEOUT, connection.ping()).await;
-                Ok(matches!(pinged, Ok(Ok(()))))
-            })
+            Box::pin(async move { Ok(is_responding(connection, RECLAIM_TIMEOUT).await) })
         })
         // Instead of a ping before every use.
         .test_before_acquire(false)
         .before_acquire(|connection, metadata| {
             Box::pin(async move {
-                Ok(metadata.idle_for < MAX_IDLE_WITHOUT_PING || connection.ping().await.is_ok())
+                Ok(metadata.idle_for < MAX_IDLE_WITHOUT_PING || is_responding(connection, PING_TIMEOUT).await)
             })
         });
     Ok(pool.connect_lazy_with(options))
+}
+
+async fn is_responding(connection: &mut PgConnection, timeout: Duration) -> bool {
+    matches!(tokio::time::timeout(timeout, connection.ping()).await, Ok(Ok(())))
 }
