@@ -14,6 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
 use super::schedule::Schedule;
+use super::timeout;
 use crate::app::{Clock, Databases};
 use crate::failpoint;
 use crate::store::Error;
@@ -101,7 +102,7 @@ impl Indexer {
                     *failures = 0;
                 }
                 if self.last_prune.is_none_or(|at| at.elapsed() >= PRUNE_INTERVAL) {
-                    changes::prune(&self.pg).await?;
+                    timeout::long(changes::prune(&self.pg)).await?;
                     self.last_prune = Some(Instant::now());
                 }
                 tokio::time::sleep(POLL_INTERVAL).await;
@@ -113,7 +114,9 @@ impl Indexer {
     async fn start(&mut self) -> Result<IndexPosition, Error> {
         let current = self.index.current();
         let (mut task, next) = match current.position() {
-            Some(position) if changes::can_resume(&self.pg, &position).await? => return Ok(position),
+            Some(position) if timeout::long(changes::can_resume(&self.pg, &position)).await? => {
+                return Ok(position);
+            }
             // The old index is searched until the new one is built. Results are read from Postgres, so they are current.
             Some(_) => {
                 self.index.reset_progress();
@@ -166,7 +169,8 @@ impl Indexer {
         let is_due = self.last_registered.is_none_or(|at| at.elapsed() >= HEARTBEAT_INTERVAL);
         if has_progress || is_due {
             let (txid, generation) = (position.txid, position.generation);
-            changes::register_follower(&self.pg, self.follower_id, txid, generation).await?;
+            let registered = changes::register_follower(&self.pg, self.follower_id, txid, generation);
+            timeout::short(registered).await?;
             self.last_registered = Some(Instant::now());
         }
         Ok(())
@@ -206,9 +210,9 @@ async fn apply_batch(
     index: &Arc<DiskIndex>,
     position: &IndexPosition,
 ) -> Result<ChangeBatch, Error> {
-    let batch = changes::read_batch(pg, position).await?;
+    let batch = timeout::long(changes::read_batch(pg, position)).await?;
     if !batch.is_empty() {
-        let documents = changes::read_documents(pg, &batch.records).await?;
+        let documents = timeout::long(changes::read_documents(pg, &batch.records)).await?;
         index.replace(batch.records.clone(), documents).await?;
         index.remove_organizations(batch.removed_organizations.clone()).await?;
         index.commit(Some(batch.next.clone())).await?;
@@ -227,13 +231,13 @@ fn build(
     let (pg, index) = (pg.clone(), index.clone());
     AbortOnDropHandle::new(tokio::spawn(async move {
         let started = Instant::now();
-        let position = changes::current_position(&pg).await?;
+        let position = timeout::short(changes::current_position(&pg)).await?;
         index.clear().await?;
         let (mut documents, mut committed) = (0, 0);
         for entity in changes::ENTITIES {
             let mut after = Uuid::nil();
             loop {
-                let page = changes::read_page(&pg, entity, after).await?;
+                let page = timeout::long(changes::read_page(&pg, entity, after)).await?;
                 let Some(last) = page.last() else { break };
                 after = last.id;
                 documents += page.len();

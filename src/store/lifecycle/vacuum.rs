@@ -10,6 +10,7 @@ use crate::store::Error;
 use crate::store::postgres::with_timeout;
 
 const TABLE_TIMEOUT: Duration = Duration::from_secs(3600);
+const COUNTS_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Tables with data that an organization may delete.
 const TABLES: [&str; 14] = [
@@ -67,11 +68,10 @@ pub async fn vacuum_table(pg: &PgPool, table: &'static str) -> Result<(), Error>
 
 /// Returns each table's numbers of deleted rows and of vacuums.
 async fn fetch_counts(pg: &PgPool) -> Result<HashMap<String, (i64, i64)>, Error> {
-    let counts: Vec<(String, i64, i64)> = sqlx::query_as(
+    let counts = sqlx::query_as(
         "select relname::text, n_tup_del + case relname when 'outbox' then n_tup_upd else 0 end, vacuum_count
          from pg_stat_user_tables where schemaname = current_schema()",
-    )
-    .fetch_all(pg)
-    .await?;
+    );
+    let counts: Vec<(String, i64, i64)> = with_timeout(COUNTS_TIMEOUT, counts.fetch_all(pg)).await?;
     Ok(counts.into_iter().map(|(table, rows, vacuums)| (table, (rows, vacuums))).collect())
 }
