@@ -51,3 +51,11 @@ async fn wait_for_relay(databases: &Databases, organization: Uuid) -> Result<(),
         Err(_) => Err(Error::RelayTimeout(RELAY_TIMEOUT.as_secs())),
     }
 }
+
+/// Returns `None` if the organization was deleted meanwhile: a command goes on with the others.
+fn unless_deleted<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
+    match result {
+        Err(Error::Store(store::Error::NotFound("organization"))) => Ok(None),
+        result => result.map(Some),
+    }
+}

@@ -7,7 +7,7 @@ use serde::Serialize;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::{Error, progress_bar};
+use super::{Error, progress_bar, unless_deleted};
 use crate::app::Databases;
 use crate::store::clickhouse::rollup;
 use crate::store::outbox::visibility;
@@ -30,20 +30,32 @@ pub async fn rebuild(
     organizations: &[Uuid],
     progress: bool,
 ) -> Result<RebuildSummary, Error> {
-    let Databases { pg, clickhouse, .. } = databases;
     let mut summary = RebuildSummary::default();
     for &organization in organizations {
-        organizations::require(pg, organization).await?;
-        rollup::advance_delivery_number(pg, clickhouse, organization).await?;
-        let subjects = rollup::list_subjects(pg, clickhouse, organization).await?;
-        let bar = progress_bar(progress, subjects.len());
-        bar.set_message(organization.to_string());
-        rebuild_subjects(pg, organization, &subjects, &bar).await?;
-        bar.finish_and_clear();
-        summary.organizations += 1;
-        summary.subjects += subjects.len() as u64;
+        let rebuilt = rebuild_organization(databases, organization, progress).await;
+        if let Some(subjects) = unless_deleted(rebuilt)? {
+            summary.organizations += 1;
+            summary.subjects += subjects;
+        }
     }
     Ok(summary)
+}
+
+/// Returns the number of subjects.
+async fn rebuild_organization(
+    databases: &Databases,
+    organization: Uuid,
+    progress: bool,
+) -> Result<u64, Error> {
+    let Databases { pg, clickhouse, .. } = databases;
+    organizations::require(pg, organization).await?;
+    rollup::advance_delivery_number(pg, clickhouse, organization).await?;
+    let subjects = rollup::list_subjects(pg, clickhouse, organization).await?;
+    let bar = progress_bar(progress, subjects.len());
+    bar.set_message(organization.to_string());
+    rebuild_subjects(pg, organization, &subjects, &bar).await?;
+    bar.finish_and_clear();
+    Ok(subjects.len() as u64)
 }
 
 /// Rebuilds the rollup of subjects and waits until the relay has applied it.

@@ -13,13 +13,12 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::rebuild::rebuild_subjects;
-use super::{Error, wait_for_relay};
+use super::{Error, unless_deleted, wait_for_relay};
 use crate::app::Databases;
 use crate::store::lifecycle::future_times::{self, SNAPSHOT_TABLES};
 use crate::store::lifecycle::purge::MAX_STATEMENT_ORGANIZATIONS;
 use crate::store::postgres::clock;
 use crate::store::records::organizations;
-use crate::store::tracking::wakeups;
 use crate::store::{self, Write, retry_on_conflict};
 
 /// Records per unit of work.
@@ -44,7 +43,7 @@ pub async fn repair(databases: &Databases, organizations: &[Uuid]) -> Result<Rep
     future_times::reset_sources(pg, repair_time(databases).await?).await?;
     let mut affected = BTreeMap::new();
     for &organization in organizations {
-        let subjects = reset_organization(databases, organization, &mut summary).await;
+        let subjects = repair_records(databases, organization, &mut summary).await;
         let subjects = unless_deleted(subjects)?.unwrap_or_default();
         if !subjects.is_empty() {
             affected.insert(organization, subjects);
@@ -60,16 +59,8 @@ pub async fn repair(databases: &Databases, organizations: &[Uuid]) -> Result<Rep
     Ok(summary)
 }
 
-/// Returns `None` if the organization was deleted meanwhile.
-fn unless_deleted<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
-    match result {
-        Err(Error::Store(store::Error::NotFound("organization"))) => Ok(None),
-        result => result.map(Some),
-    }
-}
-
-/// Resets an organization's records and targets. Returns its subjects with history of days to come.
-async fn reset_organization(
+/// Repairs an organization's records, and returns its subjects with history of days to come.
+async fn repair_records(
     databases: &Databases,
     organization: Uuid,
     summary: &mut RepairSummary,
@@ -117,8 +108,8 @@ async fn reset_records(
     }
     summary.accounts += accounts.len() as u64;
     summary.videos += videos.len() as u64;
-    summary.targets += retry_on_conflict(|| future_times::reset_targets(pg, organization, now)).await?;
-    wakeups::merge(pg, organization).await
+    summary.targets += future_times::reset_targets(pg, organization, now).await?;
+    Ok(())
 }
 
 /// Deletes snapshots of days to come. Reads the time before each deletion: a new day may begin meanwhile.

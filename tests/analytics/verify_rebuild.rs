@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tidemark::rollup::{rebuild, verify};
 use tidemark::store::records::keys::NewKey;
 use tidemark::store::records::organizations::OrganizationChange;
+use uuid::Uuid;
 
 use super::model::{Counts, History};
 use crate::harness::{Organization, Stack, wait_until};
@@ -217,7 +218,9 @@ async fn subject_missing_in_postgres_is_reported_and_removed() {
     let texts: Vec<_> = report.differences.iter().map(|found| found.text.as_str()).collect();
     let name = format!("subject {stray}, which Postgres does not know");
     assert!(texts.iter().all(|text| text.starts_with(&name)) && texts.len() == 6, "{texts:#?}");
-    rebuild::rebuild(stores, &[organization.id], false).await.unwrap();
+    let deleted_meanwhile = Uuid::now_v7();
+    let summary = rebuild::rebuild(stores, &[deleted_meanwhile, organization.id], false).await.unwrap();
+    assert_eq!(summary.organizations, 1);
     assert_eq!(overview(&organization).await, intact);
     let report = verify::verify(stores, organization.id, false).await.unwrap();
     let remaining: Vec<_> = report.differences.iter().map(|found| found.text.as_str()).collect();

@@ -63,10 +63,13 @@ pub async fn list(pg: &PgPool) -> Result<Vec<Organization>, Error> {
         .await?)
 }
 
-/// Returns the given organization, or all.
+/// Returns the given organization, which has to exist, or all.
 pub async fn list_ids(pg: &PgPool, organization: Option<Uuid>) -> Result<Vec<Uuid>, Error> {
     match organization {
-        Some(organization) => Ok(vec![organization]),
+        Some(organization) => {
+            require(pg, organization).await?;
+            Ok(vec![organization])
+        }
         None => Ok(list(pg).await?.iter().map(|organization| organization.id).collect()),
     }
 }
