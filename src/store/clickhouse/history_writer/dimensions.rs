@@ -15,6 +15,7 @@ use uuid::Uuid;
 use super::batch::{STATEMENT_TIMEOUT, Subject, execute_in_batches};
 use crate::store::Error;
 use crate::store::clickhouse::client;
+use crate::store::postgres::with_timeout;
 
 /// Organization and id in the API.
 pub type RecordKey = (Uuid, Uuid);
@@ -157,8 +158,8 @@ where
     let records: Vec<_> = records.iter().copied().collect();
     for batch in records.chunks(MAX_BATCH_ROWS) {
         let (organizations, ids): (Vec<_>, Vec<_>) = batch.iter().copied().unzip();
-        let rows: Vec<T> =
-            sqlx::query_as(select).bind(organizations).bind(ids).bind(delivery).fetch_all(pg).await?;
+        let select = sqlx::query_as(select).bind(organizations).bind(ids).bind(delivery);
+        let rows: Vec<T> = with_timeout(STATEMENT_TIMEOUT, select.fetch_all(pg)).await?;
         client::insert(client, table, &rows, STATEMENT_TIMEOUT).await?;
     }
     Ok(())
