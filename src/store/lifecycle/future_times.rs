@@ -118,9 +118,7 @@ pub async fn reset_sources(pg: &PgPool, now: DateTime<Utc>) -> Result<(), Error>
         .bind(now)
         .execute(pg)
         .await?;
-    for delete in
-        ["delete from source_requests where day > $1", "delete from source_pages where day > $1"]
-    {
+    for delete in ["delete from source_requests where day > $1", "delete from source_pages where day > $1"] {
         sqlx::query(delete).bind(now.date_naive()).execute(pg).await?;
     }
     Ok(())
