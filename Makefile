@@ -41,7 +41,7 @@ bench-relay: ## Time until a scrape is in every total and found by search
 	@scripts/with-stores scripts/bench relay
 
 bench-tenants: ## Time leases and retention with 10,000 organizations
-	@scripts/with-stores scripts/bench tenants dev
+	@scripts/with-stores scripts/bench tenants
 
 loadtest: ## Run the k6 scripts of loadtest/ against the running demo; NAMES="spike soak" selects
 	@scripts/loadtest $(NAMES)
