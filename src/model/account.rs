@@ -135,6 +135,17 @@ pub struct AccountStats {
     pub posts_per_day_7d: [i64; 7],
 }
 
+/// A category and the number of its accounts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, sqlx::FromRow)]
+pub struct AccountCategory {
+    /// Your own label.
+    #[schemars(example = &"surf")]
+    pub category: String,
+    /// Number of accounts with this label.
+    #[schemars(example = 12)]
+    pub accounts: i64,
+}
+
 impl AccountStats {
     /// Returns the days of `posts_per_day_7d`, oldest first.
     pub fn days(today: NaiveDate) -> [NaiveDate; 7] {

@@ -5,6 +5,8 @@ use std::ops::AddAssign;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::change::engagement_rate_ppm;
+
 /// Gains of one or more videos. Platforms correct counters, so a gain may be negative.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Gains {
@@ -37,4 +39,49 @@ impl AddAssign for Gains {
         self.shares += other.shares;
         self.engagement += other.engagement;
     }
+}
+
+/// Gains of accounts: of their videos together, and in followers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct AccountGains {
+    #[serde(flatten)]
+    pub gains: Gains,
+    /// Followers gained.
+    pub followers: i64,
+}
+
+impl AddAssign for AccountGains {
+    fn add_assign(&mut self, other: Self) {
+        self.gains += other.gains;
+        self.followers += other.followers;
+    }
+}
+
+/// Gains with the rate of engagement.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Metrics {
+    #[serde(flatten)]
+    pub gains: Gains,
+    /// `engagement` per view, rounded to six decimals; null without views.
+    #[schemars(example = 0.081_25)]
+    pub engagement_rate: Option<f64>,
+}
+
+impl From<Gains> for Metrics {
+    fn from(gains: Gains) -> Self {
+        let millionths = engagement_rate_ppm(gains.engagement, gains.views);
+        Metrics { gains, engagement_rate: millionths.map(|millionths| millionths as f64 / 1e6) }
+    }
+}
+
+/// A figure of [`Gains`] that videos are ranked by and charts show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum GainMetric {
+    Views,
+    Likes,
+    Comments,
+    Shares,
+    Engagement,
 }

@@ -12,14 +12,29 @@ pub const OFFSET: RangeInclusive<i64> = 0..=i64::MAX;
 pub const SHORT_LIST_SIZE: RangeInclusive<i64> = 1..=25;
 pub const DEFAULT_SHORT_LIST_SIZE: i64 = 10;
 
+/// Entries per page of a ranking.
+pub const RANKING_SIZE: RangeInclusive<i64> = 1..=100;
+pub const DEFAULT_RANKING_SIZE: i64 = 10;
+
+/// Views that an account has to gain for a rate that is ranked.
+pub const DEFAULT_MIN_GAINED_VIEWS: i64 = 1_000;
+
 /// Characters of a search or filter text.
 pub const MAX_QUERY_CHARS: usize = 128;
 pub const MAX_CATEGORY_CHARS: usize = 128;
+/// Entries of a filter by media types, and characters of each.
+pub const MAX_MEDIA_TYPES: usize = 20;
+pub const MEDIA_TYPE_CHARS: RangeInclusive<usize> = 1..=128;
+/// Bounds of a filter by views.
+pub const MIN_VIEWS: RangeInclusive<i64> = 0..=i64::MAX;
 pub const MAX_NAME_CHARS: usize = 255;
 
 pub const MAX_METADATA_KEYS: usize = 20;
 /// Characters of a key, and of a value.
 pub const MAX_METADATA_CHARS: usize = 255;
+
+/// Tags that a list may be filtered by at once.
+pub const MAX_METADATA_FILTERS: usize = 3;
 
 pub const SCRAPE_INTERVAL_HOURS: RangeInclusive<i64> = 6..=720;
 pub const DEFAULT_SCRAPE_INTERVAL_HOURS: i32 = 24;
@@ -28,7 +43,7 @@ pub const POST_LOOKBACK_DAYS: RangeInclusive<i64> = 90..=7300;
 
 /// Ids in the body of a batch request.
 pub const MAX_BATCH_IDS: usize = 1000;
-/// Ids in the query of a batch request.
+/// Ids in the query of a batch request, or in a filter.
 pub const MAX_QUERY_IDS: usize = 100;
 
 /// Look-back windows per request for deltas.

@@ -2,9 +2,11 @@
 
 pub mod account;
 pub mod change;
+pub mod content;
 pub mod cost;
 pub mod counters;
 pub mod creator;
+pub mod date_or_time;
 pub mod field;
 pub mod gains;
 pub mod identifier;

@@ -79,6 +79,17 @@ pub struct Organization {
     pub created_at: DateTime<Utc>,
 }
 
+/// What an organization uses of its quota.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, sqlx::FromRow)]
+pub struct AccountUsage {
+    /// Number of accounts, including paused ones.
+    #[schemars(example = 365)]
+    pub accounts: i64,
+    /// Maximum number of accounts; null if there is none.
+    #[schemars(example = 500)]
+    pub account_cap: Option<i32>,
+}
+
 /// The record of an API key, without the key, as the command line prints it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, sqlx::FromRow)]
 pub struct ApiKeyRecord {

@@ -1,6 +1,6 @@
 //! Windows of UTC days: validation of a request's dates, defaults, and the previous window.
 
-use chrono::{DateTime, Datelike, Days, NaiveDate, Utc};
+use chrono::{DateTime, Datelike, Days, Months, NaiveDate, NaiveTime, Utc, Weekday};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +31,8 @@ pub fn parse_day(text: &str) -> Option<NaiveDate> {
 }
 
 pub const MAX_CUSTOM_DAYS: i64 = 731;
+/// Days of a custom period of sparklines.
+pub const MAX_SPARKLINE_DAYS: i64 = 92;
 
 /// The `period` parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
@@ -85,6 +87,18 @@ pub enum DateRules {
     /// As `Query`, but the default is a week, and one date suffices: a window from `start_date` to today, or the week that
     /// ends with `end_date`.
     Daily,
+    /// As `Query`, for sparklines, whose custom periods are short.
+    Sparkline,
+}
+
+impl DateRules {
+    /// The longest custom period in days, and the message of the violation of a longer one.
+    const fn longest_period(self) -> (i64, &'static str) {
+        match self {
+            DateRules::Sparkline => (MAX_SPARKLINE_DAYS, "a custom period of sparklines has at most 92 days"),
+            _ => (MAX_CUSTOM_DAYS, "a custom period has at most 731 days"),
+        }
+    }
 }
 
 /// A range of UTC days, both ends included.
@@ -93,6 +107,25 @@ pub struct Window {
     pub period: Period,
     pub start: NaiveDate,
     pub end: NaiveDate,
+}
+
+/// The calendar periods into which a series divides its window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Granularity {
+    Day,
+    Week,
+    Month,
+}
+
+impl Granularity {
+    /// Returns the last day of the period that contains a day. Weeks begin on Monday.
+    fn last_day(self, day: NaiveDate) -> NaiveDate {
+        match self {
+            Granularity::Day => day,
+            Granularity::Week => day.week(Weekday::Mon).last_day(),
+            Granularity::Month => day - Days::new(day.day0().into()) + Months::new(1) - Days::new(1),
+        }
+    }
 }
 
 /// An invalid window parameter.
@@ -115,9 +148,9 @@ impl Window {
         let has_dates = request.start_date.is_some() || request.end_date.is_some();
         let period = match (request.period, request.rules) {
             (Some(period), _) => period,
-            (None, DateRules::Query | DateRules::Daily) if has_dates => Period::Custom,
+            (None, DateRules::Query | DateRules::Daily | DateRules::Sparkline) if has_dates => Period::Custom,
             (None, DateRules::Daily) => Period::Week,
-            (None, DateRules::Body | DateRules::Query) => Period::Month,
+            (None, DateRules::Body | DateRules::Query | DateRules::Sparkline) => Period::Month,
         };
         if let Some(days) = period.days() {
             if has_dates {
@@ -134,15 +167,16 @@ impl Window {
             _ => return Err(violations(false, "is required with period=custom")),
         };
         let ends_today = request.end_date.is_none();
+        let (max_days, too_long) = request.rules.longest_period();
         match (end - start).num_days() {
             ..0 if ends_today => {
                 Err(vec![violation("start_date", "must not be after today without end_date")])
             }
             ..0 => Err(vec![violation("start_date", "must not be after end_date")]),
-            MAX_CUSTOM_DAYS.. if ends_today => {
+            days if days >= max_days && ends_today => {
                 Err(vec![violation("start_date", "must be at most 730 days ago without end_date")])
             }
-            MAX_CUSTOM_DAYS.. => Err(vec![violation("end_date", "a custom period has at most 731 days")]),
+            days if days >= max_days => Err(vec![violation("end_date", too_long)]),
             _ => Ok(Window { period, start, end }),
         }
     }
@@ -150,6 +184,11 @@ impl Window {
     /// Returns the number of days.
     pub fn days(&self) -> u64 {
         (self.end - self.start).num_days() as u64 + 1
+    }
+
+    /// Returns the time at which the window begins, and that at which it is over.
+    pub fn times(&self) -> [DateTime<Utc>; 2] {
+        [self.start, self.end + Days::new(1)].map(|day| day.and_time(NaiveTime::MIN).and_utc())
     }
 
     /// Returns the window of equal length that ends on the day before this one.
@@ -167,6 +206,18 @@ impl Window {
     pub fn iter_days(&self) -> impl Iterator<Item = NaiveDate> + use<> {
         let end = self.end;
         self.start.iter_days().take_while(move |day| *day <= end)
+    }
+
+    /// Returns the first and the last day of each calendar period, ascending. The window may cut the first and the last.
+    pub fn buckets(&self, granularity: Granularity) -> Vec<(NaiveDate, NaiveDate)> {
+        let mut buckets = Vec::new();
+        let mut start = self.start;
+        while start <= self.end {
+            let end = granularity.last_day(start).min(self.end);
+            buckets.push((start, end));
+            start = end + Days::new(1);
+        }
+        buckets
     }
 }
 
@@ -262,11 +313,48 @@ mod tests {
     }
 
     #[test]
+    fn sparkline_windows_have_at_most_92_days() {
+        let fields = |end| {
+            let request = request(None, Some("2026-01-01"), Some(end));
+            Window::resolve(WindowRequest { rules: DateRules::Sparkline, ..request }, day("2026-03-03"))
+                .map_err(|violations| violations[0].field)
+        };
+        assert_eq!(fields("2026-04-02").unwrap().days(), 92);
+        assert_eq!(fields("2026-04-03").unwrap_err(), "end_date");
+    }
+
+    #[test]
     fn complete_through_is_the_last_past_day_of_the_window() {
         let now = "2026-03-03T12:00:00Z".parse().unwrap();
         let window = |end| Window { period: Period::Custom, start: day("2026-01-01"), end: day(end) };
         assert_eq!(window("2026-03-03").complete_through(now), day("2026-03-02"));
         assert_eq!(window("2026-02-01").complete_through(now), day("2026-02-01"));
         assert_eq!(window("2027-02-01").complete_through(now), day("2026-03-02"));
+    }
+
+    #[test]
+    fn buckets_are_calendar_periods_cut_by_the_window() {
+        let buckets = |granularity, start, end| {
+            let window = Window { period: Period::Custom, start: day(start), end: day(end) };
+            let text = |(start, end): (NaiveDate, NaiveDate)| format!("{start} {end}");
+            window.buckets(granularity).into_iter().map(text).collect::<Vec<_>>()
+        };
+        let days = buckets(Granularity::Day, "2024-02-28", "2024-03-01");
+        assert_eq!(days, ["2024-02-28 2024-02-28", "2024-02-29 2024-02-29", "2024-03-01 2024-03-01"]);
+        // 2025-12-29 is a Monday.
+        let weeks = buckets(Granularity::Week, "2025-12-28", "2026-01-06");
+        assert_eq!(weeks, ["2025-12-28 2025-12-28", "2025-12-29 2026-01-04", "2026-01-05 2026-01-06"]);
+        assert_eq!(buckets(Granularity::Week, "2026-01-06", "2026-01-07"), ["2026-01-06 2026-01-07"]);
+        let months = buckets(Granularity::Month, "2023-12-31", "2024-03-01");
+        assert_eq!(
+            months,
+            [
+                "2023-12-31 2023-12-31",
+                "2024-01-01 2024-01-31",
+                "2024-02-01 2024-02-29",
+                "2024-03-01 2024-03-01"
+            ]
+        );
+        assert_eq!(buckets(Granularity::Month, "9999-12-30", "9999-12-31"), ["9999-12-30 9999-12-31"]);
     }
 }

@@ -13,6 +13,34 @@ pub struct ReadablePlatforms {
     pub posts_by_shortcode: Vec<Platform>,
 }
 
+/// What a source must be able to look up to read a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::Type)]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
+pub enum FoundBy {
+    /// An account.
+    Username,
+    /// A video by the platform's id.
+    Id,
+    /// A video by its shortcode.
+    Shortcode,
+    /// A video by either.
+    IdOrShortcode,
+}
+
+impl FoundBy {
+    pub fn is_account(self) -> bool {
+        self == FoundBy::Username
+    }
+}
+
+/// A source that the program has, and whether it is configured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownSource {
+    pub platform: Platform,
+    pub name: &'static str,
+    pub is_configured: bool,
+}
+
 impl ReadablePlatforms {
     /// Supports every kind of read on these platforms.
     pub fn new(platforms: impl IntoIterator<Item = Platform>) -> Self {
@@ -27,5 +55,17 @@ impl ReadablePlatforms {
             PlatformVideoId::Shortcode(_) => &self.posts_by_shortcode,
         };
         platforms.contains(&platform)
+    }
+
+    /// Whether a source can read what is found this way.
+    pub fn supports_target(&self, platform: Platform, found_by: FoundBy) -> bool {
+        let by_id = self.posts_by_id.contains(&platform);
+        let by_shortcode = self.posts_by_shortcode.contains(&platform);
+        match found_by {
+            FoundBy::Username => self.accounts.contains(&platform),
+            FoundBy::Id => by_id,
+            FoundBy::Shortcode => by_shortcode,
+            FoundBy::IdOrShortcode => by_id || by_shortcode,
+        }
     }
 }

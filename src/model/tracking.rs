@@ -1,5 +1,7 @@
 //! The tracking status of an account or a video: whether it is being updated, and why not.
 
+use std::fmt;
+
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,8 +9,9 @@ use sqlx::postgres::PgRow;
 use sqlx::{FromRow, Row};
 
 /// The first of these that applies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
 pub enum TrackingStatus {
     /// No configured source can scrape it.
     Unsupported,
@@ -24,6 +27,57 @@ pub enum TrackingStatus {
     Pending,
     /// Scraped at its interval.
     Active,
+}
+
+/// Why the latest attempt failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema, sqlx::Type)]
+#[serde(rename_all = "snake_case")]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
+pub enum FailureReason {
+    /// The platform does not show it, or shows another account under its username.
+    NotFound,
+    /// The platform or the source did not answer, or not in time.
+    Transient,
+    /// The response does not have the documented format.
+    Malformed,
+    /// No source can look it up.
+    Unsupported,
+    /// The service could not record the response.
+    Internal,
+}
+
+/// Number of records by tracking status.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct StatusCounts {
+    /// No configured source can scrape them.
+    pub unsupported: i64,
+    /// The platform no longer shows them.
+    pub unavailable: i64,
+    /// Their own `is_active` is false.
+    pub paused: i64,
+    /// Their creator's `is_active` is false.
+    pub paused_by_creator: i64,
+    /// The latest attempt failed; it is retried.
+    pub failing: i64,
+    /// Not scraped yet.
+    pub pending: i64,
+    /// Scraped at their interval.
+    pub active: i64,
+}
+
+impl StatusCounts {
+    /// Adds records of a status.
+    pub const fn add(&mut self, status: TrackingStatus, records: i64) {
+        *match status {
+            TrackingStatus::Unsupported => &mut self.unsupported,
+            TrackingStatus::Unavailable => &mut self.unavailable,
+            TrackingStatus::Paused => &mut self.paused,
+            TrackingStatus::PausedByCreator => &mut self.paused_by_creator,
+            TrackingStatus::Failing => &mut self.failing,
+            TrackingStatus::Pending => &mut self.pending,
+            TrackingStatus::Active => &mut self.active,
+        } += records;
+    }
 }
 
 /// Whether a record is updated, and why not.
@@ -52,7 +106,26 @@ pub struct TrackingFlags {
     pub scraped: bool,
 }
 
+impl fmt::Display for TrackingStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
 impl TrackingStatus {
+    /// Returns the name that the API uses.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            TrackingStatus::Unsupported => "unsupported",
+            TrackingStatus::Unavailable => "unavailable",
+            TrackingStatus::Paused => "paused",
+            TrackingStatus::PausedByCreator => "paused_by_creator",
+            TrackingStatus::Failing => "failing",
+            TrackingStatus::Pending => "pending",
+            TrackingStatus::Active => "active",
+        }
+    }
+
     /// Returns the first status that applies.
     pub const fn from_flags(flags: TrackingFlags) -> TrackingStatus {
         if !flags.supported {

@@ -18,7 +18,7 @@ record! {
     pub struct Video {
         /// Video id.
         pub id: Uuid,
-        /// `account_video` under `/account-videos`, `video` under `/videos`.
+        /// `account_video` under `/account-videos`, `video` under `/videos`, `content` under `/content`.
         pub r#type: VideoType,
         /// Id for `/account-videos/metrics`, unique over both platforms.
         #[schemars(example = 120_417)]
@@ -57,7 +57,7 @@ record! {
         pub video_url_original: Option<String>,
         /// Time at which it was posted; null until a source reports it.
         pub create_time: Option<DateTime<Utc>>,
-        /// Time at which the video was discovered or added.
+        /// Time at which the video was discovered or added; under `/content` the earlier one if both.
         pub added_at: DateTime<Utc>,
         /// Time of the latest change of the record.
         pub updated_at: DateTime<Utc>,
@@ -110,7 +110,7 @@ record! {
     }
 }
 
-/// How a list shows a video; one that is both has the same id in both lists.
+/// How a list shows a video, which has the same id in all lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
@@ -119,4 +119,6 @@ pub enum VideoType {
     Video,
     /// Discovered on a tracked account.
     AccountVideo,
+    /// Of either kind.
+    Content,
 }
