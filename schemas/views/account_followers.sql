@@ -5,7 +5,7 @@ CREATE OR REPLACE VIEW {public:Identifier}.account_followers
     subject_id         UInt64 COMMENT 'Account, accounts.subject_id',
     date               Date COMMENT 'UTC day of observed_at',
     observed_at        DateTime64(6, 'UTC') COMMENT 'When the profile was last read that day',
-    follower_count     Nullable(Int64) COMMENT 'Followers at the end of the day, the last count reported by then; null = never reported by then',
+    follower_count     Nullable(Int64) COMMENT 'Followers at the end of the day, the last count reported by then; null = unknown',
     follower_gain      Nullable(Int64) COMMENT 'Change of follower_count since the last known count; 0 on the day of the first one, null = never reported by then',
     following_count    Nullable(Int64) COMMENT 'Accounts it follows, as read that day; null = not reported',
     profile_post_count Nullable(Int64) COMMENT 'Posts according to the profile, as read that day; null = not reported'

@@ -3,7 +3,7 @@
 CREATE OR REPLACE VIEW {public:Identifier}.video_snapshots
 (
     org_id        UUID COMMENT 'Organization that owns the row',
-    subject_id    UInt64 COMMENT 'What is tracked: the account (accounts.subject_id) or a video that is only tracked individually (videos.subject_id)',
+    subject_id    UInt64 COMMENT 'The account (accounts.subject_id) or individually tracked video (videos.subject_id)',
     video_id      UInt64 COMMENT 'Video, videos.video_id; internal_id in the API',
     date          Date COMMENT 'UTC day of observed_at',
     observed_at   DateTime64(6, 'UTC') COMMENT 'When the counters were read; of several times on one day, the last',

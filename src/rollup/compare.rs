@@ -7,7 +7,8 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::expected::ExpectedDay;
-use crate::model::counters::{ROLLUP_COUNTERS, base_column, gain_column};
+use super::video_days::VideoDays;
+use crate::model::counters::{ROLLUP_COUNTERS, VIDEO_ROLLUP_COUNTERS, base_column, gain_column};
 use crate::store::clickhouse::rollup::StoredDay;
 use crate::store::records::subjects::{AccountRecord, SubjectRecord, VideoRecord};
 
@@ -37,6 +38,8 @@ pub enum DifferenceKind {
     ExtraDay,
     /// A day of the rollup has other values.
     Day,
+    /// The rollup of videos has other days or values of a video.
+    VideoDays,
     /// Postgres has another tracking start.
     Start,
     /// There are snapshots of a video that does not belong to the subject.
@@ -124,6 +127,36 @@ impl SubjectLabel {
                 Some(self.difference(DifferenceKind::ExtraDay, Some(date), values, &text))
             }
         }
+    }
+
+    /// Compares the days of a video of the subject in the rollup of videos.
+    pub fn compare_video_days(
+        &self,
+        video_id: u64,
+        id: Option<Uuid>,
+        stored: &VideoDays,
+        expected: &VideoDays,
+    ) -> Option<Difference> {
+        if stored == expected {
+            return None;
+        }
+        let label = id.map_or_else(
+            || SubjectLabel { text: format!("{}, video number {video_id}", self.text), ..self.clone() },
+            |id| self.for_video(id),
+        );
+        let mut values = Values::new();
+        add_if_different(&mut values, "days", stored.days, expected.days);
+        for (counter, (is, should_be)) in
+            VIDEO_ROLLUP_COUNTERS.into_iter().zip(stored.gains.into_iter().zip(expected.gains))
+        {
+            add_if_different(&mut values, &gain_column(counter), is, should_be);
+        }
+        if values.is_empty() {
+            let text = "the rollup of videos has its gains on other days, or another platform";
+            return Some(label.difference(DifferenceKind::VideoDays, None, values, text));
+        }
+        let stored_in = "in the rollup of videos";
+        label.diff_values(DifferenceKind::VideoDays, None, values, stored_in, "by the snapshots")
     }
 
     /// Compares the tracking start in Postgres with the first snapshot.

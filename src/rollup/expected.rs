@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
 
-use crate::model::counters::ROLLUP_COUNTERS;
+use super::video_days::VideoGains;
+use crate::model::counters::{ROLLUP_COUNTERS, VIDEO_ROLLUP_COUNTERS};
 use crate::store::clickhouse::rollup::StoredSnapshot;
 
 /// The number of [`ROLLUP_COUNTERS`], of which the last one counts followers.
@@ -34,10 +35,14 @@ impl ExpectedDays {
         ExpectedDays { tracking_start, days: BTreeMap::new(), current: None }
     }
 
-    /// Adds a snapshot of a video.
-    pub fn add_video(&mut self, snapshot: &StoredSnapshot, posted_on: Option<NaiveDate>) {
+    /// Adds a snapshot of a video, and returns its gains.
+    pub fn add_video(&mut self, snapshot: &StoredSnapshot, posted_on: Option<NaiveDate>) -> VideoGains {
         let counts = std::array::from_fn(|n| snapshot.counters.get(n).copied().flatten());
-        self.add(snapshot, counts, posted_on.is_some_and(|day| day >= self.tracking_start));
+        let gains = self.add(snapshot, counts, posted_on.is_some_and(|day| day >= self.tracking_start));
+        VIDEO_ROLLUP_COUNTERS.map(|counter| {
+            let gains = ROLLUP_COUNTERS.iter().zip(gains);
+            gains.filter(|(name, _)| **name == counter).map(|(_, gain)| gain).sum()
+        })
     }
 
     /// Adds a snapshot of the profile.
@@ -47,8 +52,13 @@ impl ExpectedDays {
         self.add(snapshot, counts, false);
     }
 
-    /// Adds a snapshot; with `from_zero`, its counters are gains if it is the first.
-    fn add(&mut self, snapshot: &StoredSnapshot, counts: [Option<i64>; COUNTER_COUNT], from_zero: bool) {
+    /// Adds a snapshot; with `from_zero`, its counters are gains if it is the first. Returns its gains, 0 if unknown.
+    fn add(
+        &mut self,
+        snapshot: &StoredSnapshot,
+        counts: [Option<i64>; COUNTER_COUNT],
+        from_zero: bool,
+    ) -> [i64; COUNTER_COUNT] {
         let is_first = self.current.is_none_or(|(video, _)| video != snapshot.video_id);
         let (_, mut known) =
             self.current.filter(|_| !is_first).unwrap_or((snapshot.video_id, [None; COUNTER_COUNT]));
@@ -58,6 +68,7 @@ impl ExpectedDays {
             observed_at: snapshot.observed_at,
         });
         day.observed_at = day.observed_at.max(snapshot.observed_at);
+        let mut gains = [0; COUNTER_COUNT];
         for n in 0..COUNTER_COUNT {
             let Some(now) = counts[n] else { continue };
             let gain = match known[n] {
@@ -70,8 +81,10 @@ impl ExpectedDays {
             };
             day.gains[n] = Some(day.gains[n].unwrap_or(0) + gain);
             known[n] = Some(now);
+            gains[n] = gain;
         }
         self.current = Some((snapshot.video_id, known));
+        gains
     }
 
     /// Returns the days. A counter is unknown until the first day on which a video reported it.

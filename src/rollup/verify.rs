@@ -1,4 +1,4 @@
-//! Compares the rollup of an organization with its snapshots, and ClickHouse's accounts and videos with Postgres.
+//! Compares the rollups of an organization with its snapshots, and ClickHouse's accounts and videos with Postgres.
 //!
 //! Works through the subjects in batches. Differences are checked again, because data may change meanwhile.
 
@@ -12,9 +12,10 @@ use uuid::Uuid;
 
 use super::compare::{Difference, SubjectLabel};
 use super::expected::ExpectedDays;
+use super::video_days::VideoDays;
 use super::{Error, progress_bar, wait_for_relay};
 use crate::app::Databases;
-use crate::store::clickhouse::rollup::{self, StoredDay, StoredSnapshot, SubjectReader};
+use crate::store::clickhouse::rollup::{self, StoredDay, StoredSnapshot, StoredVideoDay, SubjectReader};
 use crate::store::records::organizations;
 use crate::store::records::subjects::{self, SubjectRecord, VideoRecord};
 
@@ -139,7 +140,8 @@ impl<'a> BatchComparison<'a> {
             .filter(|(subject, _)| records.contains_key(&subject.cast_signed()))
             .map(|(subject, start)| (*subject, ExpectedDays::new(*start)))
             .collect();
-        self.add_snapshots(&mut expected, videos).await?;
+        let expected_videos = self.add_snapshots(&mut expected, videos).await?;
+        self.compare_video_days(expected_videos, videos).await?;
 
         let rows = self.reader.fetch_days().await?.into_iter();
         let stored: BTreeMap<(u64, NaiveDate), StoredDay> =
@@ -165,12 +167,40 @@ impl<'a> BatchComparison<'a> {
         Ok(())
     }
 
-    /// Adds all snapshots to the expected days, and reports those of videos that do not belong to their subject.
+    /// Compares the rollup of videos with the expected days of each video.
+    async fn compare_video_days(
+        &mut self,
+        mut expected: VideosDays,
+        videos: &[VideoRecord],
+    ) -> Result<(), Error> {
+        let ids: HashMap<u64, Uuid> = videos.iter().map(|video| (video.video_id, video.id)).collect();
+        let mut stored = VideosDays::new();
+        let add_day = |day: StoredVideoDay| {
+            let gains = std::array::from_fn(|n| day.gains.get(n).copied().unwrap_or_default());
+            stored.entry((day.subject_id, day.video_id)).or_default().add(day.date, &day.platform, gains);
+        };
+        self.reader.for_each_video_day(add_day).await?;
+        for key in stored.keys() {
+            expected.entry(*key).or_default();
+        }
+        for ((subject, video), expected) in expected {
+            let stored = stored.get(&(subject, video)).cloned().unwrap_or_default();
+            let label = self.labels.get(&subject.cast_signed());
+            let compare = |label: &SubjectLabel| {
+                label.compare_video_days(video, ids.get(&video).copied(), &stored, &expected)
+            };
+            self.differences.extend(label.and_then(compare));
+        }
+        Ok(())
+    }
+
+    /// Adds all snapshots to the expected days, and reports those of videos that do not belong to their subject. Returns the
+    /// days of each subject's videos.
     async fn add_snapshots(
         &mut self,
         expected: &mut HashMap<u64, ExpectedDays>,
         videos: &[VideoRecord],
-    ) -> Result<(), Error> {
+    ) -> Result<VideosDays, Error> {
         let add_profile = |snapshot: StoredSnapshot| {
             self.snapshots += 1;
             if let Some(days) = expected.get_mut(&snapshot.subject_id) {
@@ -181,6 +211,7 @@ impl<'a> BatchComparison<'a> {
         let videos: HashMap<(u64, u64), &VideoRecord> =
             videos.iter().map(|video| ((video.subject_id, video.video_id), video)).collect();
         let mut strays: BTreeMap<(u64, u64), u64> = BTreeMap::new();
+        let mut videos_days = VideosDays::new();
         let add_video = |snapshot: StoredSnapshot| {
             self.snapshots += 1;
             let key = (snapshot.subject_id, snapshot.video_id);
@@ -190,7 +221,9 @@ impl<'a> BatchComparison<'a> {
             }
             if let Some(days) = expected.get_mut(&snapshot.subject_id) {
                 let posted_on = video.and_then(|video| video.posted_at).map(|at| at.date_naive());
-                days.add_video(&snapshot, posted_on);
+                let gains = days.add_video(&snapshot, posted_on);
+                let platform = video.map_or("", |video| video.platform.as_str());
+                videos_days.entry(key).or_default().add(snapshot.date, platform, gains);
             }
         };
         self.reader.for_each_video_snapshot(add_video).await?;
@@ -198,9 +231,12 @@ impl<'a> BatchComparison<'a> {
             let label = self.labels.get(&subject.cast_signed());
             self.differences.extend(label.map(|label| label.report_stray_snapshots(video, snapshots)));
         }
-        Ok(())
+        Ok(videos_days)
     }
 }
+
+/// The days of videos by subject and video.
+type VideosDays = BTreeMap<(u64, u64), VideoDays>;
 
 fn index_by<K: Eq + Hash, T>(rows: Vec<T>, key: impl Fn(&T) -> K) -> HashMap<K, T> {
     rows.into_iter().map(|row| (key(&row), row)).collect()

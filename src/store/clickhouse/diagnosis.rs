@@ -7,13 +7,14 @@ use clickhouse::error::Result;
 use super::client::read;
 
 /// The tables that the relay writes.
-pub const WRITTEN_TABLES: [&str; 7] = [
+pub const WRITTEN_TABLES: [&str; 8] = [
     "accounts",
     "creators",
     "videos",
     "account_snapshots",
     "video_snapshots",
     "account_daily",
+    "video_daily",
     "relay_position",
 ];
 

@@ -1,4 +1,4 @@
-//! Statements of `tidemark rebuild` and `tidemark verify` over the rollup, its snapshots and the dimensions.
+//! Statements of `tidemark rebuild` and `tidemark verify` over the rollups, their snapshots and the dimensions.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use sqlx::{AssertSqlSafe, PgPool};
 use uuid::Uuid;
 
-use crate::model::counters::{Counters, ROLLUP_COUNTERS, base_column, gain_column};
+use crate::model::counters::{Counters, ROLLUP_COUNTERS, VIDEO_ROLLUP_COUNTERS, base_column, gain_column};
 use crate::store::Error;
 use crate::store::clickhouse::{client, cluster};
 use crate::store::records::subjects::{self, AccountRecord, VideoRecord};
@@ -36,6 +36,18 @@ pub struct StoredDay {
     pub observed_at: DateTime<Utc>,
 }
 
+/// One day of one video in the rollup.
+#[derive(Debug, Clone, Row, Deserialize)]
+pub struct StoredVideoDay {
+    pub subject_id: u64,
+    pub video_id: u64,
+    #[serde(with = "clickhouse::serde::chrono::date")]
+    pub date: NaiveDate,
+    pub platform: String,
+    /// In the order of [`VIDEO_ROLLUP_COUNTERS`].
+    pub gains: Vec<i64>,
+}
+
 /// A snapshot of a video, or of a profile: then `video_id` is 0 and the only counter is followers.
 #[derive(Debug, Clone, Row, Deserialize)]
 pub struct StoredSnapshot {
@@ -56,6 +68,7 @@ pub async fn list_subjects(pg: &PgPool, client: &Client, organization: Uuid) -> 
             SELECT DISTINCT subject_id FROM video_snapshots WHERE org_id = {org:UUID}
             UNION ALL SELECT DISTINCT subject_id FROM account_snapshots WHERE org_id = {org:UUID}
             UNION ALL SELECT DISTINCT subject_id FROM account_daily WHERE org_id = {org:UUID}
+            UNION ALL SELECT DISTINCT subject_id FROM video_daily WHERE org_id = {org:UUID}
             UNION ALL SELECT subject_id FROM accounts FINAL WHERE org_id = {org:UUID}
             UNION ALL SELECT DISTINCT subject_id FROM videos FINAL WHERE org_id = {org:UUID}
         )";
@@ -103,6 +116,19 @@ impl SubjectReader<'_> {
             )
         });
         client::fetch_all(self.client, SELECT.as_str(), TIMEOUT, |query| self.bind(query)).await
+    }
+
+    /// Calls `each` with the days of videos in the rollup.
+    pub async fn for_each_video_day(&self, each: impl FnMut(StoredVideoDay)) -> Result<(), Error> {
+        static SELECT: LazyLock<String> = LazyLock::new(|| {
+            format!(
+                "SELECT subject_id, video_id, date, toString(platform) AS platform, [{}] AS gains
+                FROM video_daily FINAL
+                WHERE org_id = {{org:UUID}} AND subject_id IN {{subjects:Array(UInt64)}}",
+                VIDEO_ROLLUP_COUNTERS.map(gain_column).join(", ")
+            )
+        });
+        client::for_each(self.client, &SELECT, TIMEOUT, |query| self.bind(query), each).await
     }
 
     /// Calls `each` with the profile snapshots, ordered by subject and day.
@@ -157,22 +183,34 @@ impl SubjectReader<'_> {
     }
 }
 
-/// Advances the sequence of delivery numbers past every version in an organization's rollup, including rows that no delivery
+/// Advances the sequence of delivery numbers past every version in an organization's rollups, including rows that no delivery
 /// wrote, so that the next delivery replaces them.
 pub async fn advance_delivery_number(pg: &PgPool, client: &Client, organization: Uuid) -> Result<(), Error> {
-    let sql = "SELECT max(version) FROM account_daily WHERE org_id = {org:UUID}";
-    let fetch_highest = || client::fetch_one(client, sql, TIMEOUT, |query| query.param("org", organization));
-    let mut highest: u64 = fetch_highest().await?;
-    if highest >= FIRST_INVALID_VERSION {
-        // No delivery wrote these rows, and none could replace them.
-        let sql = "ALTER TABLE account_daily DELETE WHERE org_id = {org:UUID} AND version >= {first:UInt64}";
-        let delete = AssertSqlSafe(cluster::adapt_change(client, sql)?);
-        client::execute(client, delete, TIMEOUT, |query| {
-            let query = query.with_setting("mutations_sync", "2");
-            query.param("org", organization).param("first", FIRST_INVALID_VERSION)
-        })
-        .await?;
-        highest = fetch_highest().await?;
+    let mut highest = 0;
+    for (max_version, delete_invalid) in [
+        (
+            "SELECT max(version) FROM account_daily WHERE org_id = {org:UUID}",
+            "ALTER TABLE account_daily DELETE WHERE org_id = {org:UUID} AND version >= {first:UInt64}",
+        ),
+        (
+            "SELECT max(version) FROM video_daily WHERE org_id = {org:UUID}",
+            "ALTER TABLE video_daily DELETE WHERE org_id = {org:UUID} AND version >= {first:UInt64}",
+        ),
+    ] {
+        let fetch_highest =
+            || client::fetch_one(client, max_version, TIMEOUT, |query| query.param("org", organization));
+        let mut highest_in_table: u64 = fetch_highest().await?;
+        if highest_in_table >= FIRST_INVALID_VERSION {
+            // No delivery wrote these rows, and none could replace them.
+            let delete = AssertSqlSafe(cluster::adapt_change(client, delete_invalid)?);
+            client::execute(client, delete, TIMEOUT, |query| {
+                let query = query.with_setting("mutations_sync", "2");
+                query.param("org", organization).param("first", FIRST_INVALID_VERSION)
+            })
+            .await?;
+            highest_in_table = fetch_highest().await?;
+        }
+        highest = highest.max(highest_in_table);
     }
     sqlx::query("select setval('deliveries', $1::bigint + $2) from deliveries where last_value < $1")
         .bind(highest.cast_signed())

@@ -19,8 +19,15 @@ use crate::store::clickhouse::diagnosis;
 use crate::store::{Error, clickhouse_error_code};
 
 /// The tables that the views read.
-pub const VIEW_TABLES: [&str; 6] =
-    ["video_snapshots", "account_snapshots", "account_daily", "accounts", "creators", "videos"];
+pub const VIEW_TABLES: [&str; 7] = [
+    "video_snapshots",
+    "account_snapshots",
+    "account_daily",
+    "video_daily",
+    "accounts",
+    "creators",
+    "videos",
+];
 
 /// The permissive row policy for all users.
 const PERMISSIVE_POLICY: &str = "tidemark_everybody";

@@ -10,6 +10,7 @@ pub mod visibility;
 
 use std::collections::BTreeMap;
 
+use chrono::NaiveDate;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
@@ -20,7 +21,8 @@ use crate::store::postgres::advisory_lock::{AdvisoryLock, LockName};
 
 pub use recovery::{
     MissingHistory, Recovery, detect_missing_history, fetch_missing_history, has_unfinished_rows,
-    last_applied_delivery, last_delivery_number, prune_delivered, raise_id_sequence, resume,
+    invalidate_responses, last_applied_delivery, last_delivery_number, prune_delivered, raise_id_sequence,
+    resume,
 };
 
 /// The name of [`RelayLock`].
@@ -47,6 +49,8 @@ pub struct Delivery {
 #[derive(Debug)]
 pub struct OutboxRow {
     pub organization: Uuid,
+    /// The earliest day whose numbers the events change; `None` if they change none.
+    pub since: Option<NaiveDate>,
     pub events: Vec<Event>,
 }
 
@@ -55,6 +59,7 @@ struct EncodedRow {
     delivery: i64,
     position: i64,
     organization_id: Uuid,
+    since: Option<NaiveDate>,
     events: Vec<u8>,
 }
 
@@ -137,7 +142,9 @@ pub async fn begin_delivery(
         for row in encoded {
             match event::decode(&row.events) {
                 Ok(_) if blocked.contains(&row) => skipped.push(row.position),
-                Ok(events) => rows.push(OutboxRow { organization: row.organization_id, events }),
+                Ok(events) => {
+                    rows.push(OutboxRow { organization: row.organization_id, since: row.since, events });
+                }
                 Err(error) => {
                     if !blocked.contains(&row) {
                         blocked.block(&row, &error);
@@ -180,7 +187,7 @@ async fn assign_number(
             select nextval('deliveries') as delivery where exists (select from chosen)
          )
          update outbox o set delivery = number.delivery from chosen, number where o.position = chosen.position
-         returning o.delivery, o.position, o.organization_id, o.events",
+         returning o.delivery, o.position, o.organization_id, nullif(o.since, 'infinity') as since, o.events",
     )
     .bind(max_bytes)
     .bind(organizations)

@@ -83,10 +83,8 @@ pub async fn resume(pg: &PgPool, recorded: RecordedDelivery) -> Result<Recovery,
         .execute(&mut *transaction)
         .await?;
     if last_applied_delivery(&mut *transaction).await? != recorded.number {
-        // ClickHouse's data was replaced: no cached response is current.
-        sqlx::query("update clickhouse_generation set generation = generation + 1")
-            .execute(&mut *transaction)
-            .await?;
+        // ClickHouse's data was replaced.
+        invalidate_responses(&mut *transaction).await?;
     }
     transaction.commit().await?;
     let reopened = reopen_rows(pg, recorded).await?;
@@ -100,6 +98,12 @@ pub async fn resume(pg: &PgPool, recorded: RecordedDelivery) -> Result<Recovery,
     .fetch_one(pg)
     .await?;
     Ok(Recovery { reopened, abandoned_position, postgres_is_older: recorded.number > last_number })
+}
+
+/// Makes all cached responses outdated.
+pub async fn invalidate_responses(pg: impl PgExecutor<'_>) -> Result<(), Error> {
+    sqlx::query("update clickhouse_generation set generation = generation + 1").execute(pg).await?;
+    Ok(())
 }
 
 /// Whether rows have the number of an attempt that was not finished.

@@ -3,6 +3,7 @@
 //! Each step can be repeated, by this process or another, so a kill between any two loses nothing. Before each step the
 //! process checks that it still holds the relay lock.
 
+use chrono::NaiveDate;
 use clickhouse::Client;
 
 use super::plan::DeliveryPlan;
@@ -49,27 +50,36 @@ pub(super) async fn deliver(
         timeout::long(subjects::partition_by_existence(&databases.pg, plan.rebuilt)).await?;
     history_writer::clear_rollup(client, &removed, number).await?;
     let mode = if rebuilt.is_empty() { mode } else { RecomputeMode::AllDays };
-    let affected = [plan.affected, rebuilt].concat();
-    for batch in plan.subject_moves.batches(affected, MAX_RECOMPUTED_SUBJECTS) {
-        recompute(client, lock, &batch, number, mode).await?;
+    let subjects = plan.affected.keys().copied().chain(rebuilt).collect();
+    for batch in plan.subject_moves.batches(subjects, MAX_RECOMPUTED_SUBJECTS) {
+        let since = batch.iter().filter_map(|subject| plan.affected.get(subject)).min();
+        let since = since.copied().unwrap_or_default();
+        recompute(client, lock, &batch, since, number, mode).await?;
     }
     failpoint::reached("relay-rollup");
     timeout::short(lock.ensure_held()).await?;
     history_writer::record_delivery(client, previous, number).await
 }
 
-/// Recomputes the rollup of subjects, in their order if they are too many for one statement.
+/// Recomputes the rollups of subjects, in their order if they are too many for one statement.
 async fn recompute(
     client: &Client,
     lock: &mut RelayLock,
     subjects: &[Subject],
+    since: NaiveDate,
     delivery: i64,
     mode: RecomputeMode,
 ) -> Result<(), Error> {
     let mut chunks = Chunks::new(subjects, MAX_RECOMPUTED_SUBJECTS);
     while let Some(chunk) = chunks.pop() {
         timeout::short(lock.ensure_held()).await?;
-        let recomputed = history_writer::recompute_rollup(client, chunk, delivery, mode).await;
+        let recomputed = async {
+            history_writer::recompute_rollup(client, chunk, delivery, mode).await?;
+            failpoint::reached("relay-account-rollup");
+            timeout::short(lock.ensure_held()).await?;
+            history_writer::recompute_videos(client, chunk, since, delivery, mode).await
+        };
+        let recomputed = recomputed.await;
         chunks.halve_if_too_large(chunk, recomputed)?;
     }
     Ok(())

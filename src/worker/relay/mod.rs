@@ -7,6 +7,7 @@
 mod batches;
 mod delivery;
 mod plan;
+mod video_fill;
 
 use std::pin::pin;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use self::video_fill::VideoFill;
 use super::telemetry::DeliveryTelemetry;
 use super::timeout;
 use crate::app::Databases;
@@ -86,6 +88,7 @@ async fn relay_with_lock(
     let mut last_prune = None::<Instant>;
     loop {
         timeout::short(relay.lock.ensure_held()).await?;
+        relay.video_fill.advance(databases, relay.last_delivery).await?;
         let next = outbox::begin_delivery(relay.lock.connection(), MAX_DELIVERY_BYTES, &mut blocked);
         if let Some(delivery) = timeout::long(next).await? {
             failpoint::reached("relay-numbered");
@@ -111,7 +114,9 @@ async fn relay_with_lock(
                 timeout::short(blocked.unblock_deleted(pg)).await?;
                 last_check = Instant::now();
             }
-            stop.run_until_cancelled(tokio::time::sleep(POLL_INTERVAL)).await;
+            if relay.video_fill.is_complete() {
+                stop.run_until_cancelled(tokio::time::sleep(POLL_INTERVAL)).await;
+            }
         }
         if std::mem::replace(is_failing, false) {
             tracing::info!("delivery to clickhouse works again");
@@ -127,6 +132,7 @@ struct Relay {
     /// Rows up to this position were in an attempt that was not finished. Its statements may still run in ClickHouse,
     /// on what they read when they began.
     abandoned_position: i64,
+    video_fill: VideoFill,
 }
 
 impl Relay {
@@ -161,7 +167,8 @@ impl Relay {
         for missing in timeout::short(outbox::fetch_missing_history(pg)).await? {
             tracing::error!(reason = %missing, "clickhouse lacks history");
         }
-        Ok(Some(Relay { lock, last_delivery, abandoned_position: resumed.abandoned_position }))
+        let video_fill = VideoFill::find(databases).await?;
+        Ok(Some(Relay { lock, last_delivery, abandoned_position: resumed.abandoned_position, video_fill }))
     }
 
     /// Delivers and marks the rows applied. Returns false if ClickHouse's data was replaced during the delivery.

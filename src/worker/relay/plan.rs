@@ -5,9 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use chrono::NaiveDate;
 use uuid::Uuid;
 
 use super::batches::SubjectMoves;
+use crate::model::period::clamp_day;
 use crate::model::snapshot::{AccountSnapshot, VideoSnapshot};
 use crate::store::clickhouse::history_writer::dimensions::{ChangedRecords, RemovedRecords};
 use crate::store::clickhouse::history_writer::{Subject, VideoMove};
@@ -26,8 +28,8 @@ pub(super) struct DeliveryPlan {
     pub(super) removed: RemovedRecords,
     pub(super) account_snapshots: Vec<(Uuid, AccountSnapshot)>,
     pub(super) video_snapshots: Vec<(Uuid, VideoSnapshot)>,
-    /// Subjects whose rollup is to be recomputed.
-    pub(super) affected: Vec<Subject>,
+    /// Subjects whose rollup is to be recomputed, with the earliest day whose numbers change.
+    pub(super) affected: BTreeMap<Subject, NaiveDate>,
     pub(super) subject_moves: SubjectMoves,
     /// Subjects of which every day is to be recomputed.
     pub(super) rebuilt: BTreeSet<Subject>,
@@ -37,10 +39,10 @@ impl DeliveryPlan {
     pub(super) fn from_rows(rows: &[OutboxRow]) -> Self {
         let mut plan = DeliveryPlan::default();
         let mut routes = Routes::default();
-        let mut affected = BTreeSet::new();
-        for OutboxRow { organization, events } in rows {
+        for OutboxRow { organization, since, events } in rows {
+            let since = since.map(clamp_day).unwrap_or_default();
             for event in events {
-                plan.add(*organization, event, &mut routes, &mut affected);
+                plan.add(*organization, since, event, &mut routes);
             }
         }
         plan.video_snapshots.retain_mut(|(organization, snapshot)| {
@@ -62,47 +64,43 @@ impl DeliveryPlan {
             plan.subject_moves.add((organization, subject_id), (organization, to.subject_id));
         }
         plan.removed_subjects = routes.removed.into_iter().collect();
-        plan.affected = affected.difference(&plan.rebuilt).copied().collect();
+        plan.affected.retain(|subject, _| !plan.rebuilt.contains(subject));
         plan
     }
 
-    fn add(
-        &mut self,
-        organization: Uuid,
-        event: &Event,
-        routes: &mut Routes,
-        affected: &mut BTreeSet<Subject>,
-    ) {
+    fn add(&mut self, organization: Uuid, since: NaiveDate, event: &Event, routes: &mut Routes) {
+        let mut affect = |subject: i64| {
+            let earliest = self.affected.entry((organization, subject)).or_insert(since);
+            *earliest = since.min(*earliest);
+        };
         let records = |ids: &[Uuid]| -> Vec<_> { ids.iter().map(|id| (organization, *id)).collect() };
         match event {
             Event::AccountsChanged(ids) => self.changed.accounts.extend(records(ids)),
             Event::CreatorsChanged(ids) => self.changed.creators.extend(records(ids)),
             Event::VideosChanged(ids) => self.changed.videos.extend(records(ids)),
-            Event::SubjectsChanged(subjects) => {
-                affected.extend(subjects.iter().map(|subject| (organization, *subject)));
-            }
+            Event::SubjectsChanged(subjects) => subjects.iter().copied().for_each(affect),
             Event::AccountSnapshots(snapshots) => {
                 for snapshot in snapshots {
-                    affected.insert((organization, snapshot.subject_id));
+                    affect(snapshot.subject_id);
                     self.account_snapshots.push((organization, *snapshot));
                 }
             }
             Event::VideoSnapshots(snapshots) => {
                 for snapshot in snapshots {
-                    affected.insert((organization, snapshot.subject_id));
+                    affect(snapshot.subject_id);
                     self.video_snapshots.push((organization, *snapshot));
                 }
             }
             Event::VideoMoved { from, to } => {
                 routes.next.insert((organization, from.subject_id, from.video_id), *to);
-                affected.extend([(organization, from.subject_id), (organization, to.subject_id)]);
+                [from.subject_id, to.subject_id].into_iter().for_each(affect);
                 if from.video_id != to.video_id {
                     self.removed.videos.push((organization, from.video_id));
                 }
             }
             Event::SubjectRemoved { subject_id, account, videos } => {
                 routes.removed.insert((organization, *subject_id));
-                affected.insert((organization, *subject_id));
+                affect(*subject_id);
                 if account.is_some() {
                     self.removed.accounts.push((organization, *subject_id));
                 }
@@ -165,9 +163,13 @@ mod tests {
     fn plan(events: Vec<Event>) -> DeliveryPlan {
         let rows: Vec<_> = events
             .into_iter()
-            .map(|event| OutboxRow { organization: ORGANIZATION, events: vec![event] })
+            .map(|event| OutboxRow { organization: ORGANIZATION, since: None, events: vec![event] })
             .collect();
         DeliveryPlan::from_rows(&rows)
+    }
+
+    fn affected(plan: &DeliveryPlan) -> Vec<i64> {
+        plan.affected.keys().map(|(_, subject)| *subject).collect()
     }
 
     fn destinations(plan: &DeliveryPlan) -> Vec<SubjectVideo> {
@@ -199,7 +201,7 @@ mod tests {
         assert_eq!(plan.removed_subjects, [(ORGANIZATION, 10)]);
         assert_eq!(plan.removed.accounts, [(ORGANIZATION, 10)]);
         assert_eq!(plan.removed.videos, [(ORGANIZATION, 6)]);
-        assert_eq!(plan.affected, [5, 10, 11, 20].map(|subject| (ORGANIZATION, subject)));
+        assert_eq!(affected(&plan), [5, 10, 11, 20]);
     }
 
     #[test]
@@ -222,7 +224,28 @@ mod tests {
     fn rebuilt_subject_is_recomputed_once() {
         let plan = plan(vec![observed(pair(5, 5)), Event::SubjectsRebuilt(vec![5, 6]), observed(pair(7, 7))]);
         assert_eq!(plan.rebuilt, [5, 6].map(|subject| (ORGANIZATION, subject)).into());
-        assert_eq!(plan.affected, [(ORGANIZATION, 7)]);
+        assert_eq!(affected(&plan), [7]);
+    }
+
+    #[test]
+    fn subjects_are_recomputed_since_the_earliest_day_of_their_rows() {
+        let day = |text: &str| text.parse::<NaiveDate>().unwrap();
+        let row = |since: Option<&str>, subject: i64| OutboxRow {
+            organization: ORGANIZATION,
+            since: since.map(day),
+            events: vec![Event::SubjectsChanged(vec![subject])],
+        };
+        let rows = [
+            row(Some("2026-03-02"), 5),
+            row(Some("2026-02-01"), 5),
+            row(Some("2026-03-01"), 5),
+            row(Some("2026-03-04"), 6),
+            row(None, 7),
+            row(Some("0001-01-01"), 8),
+        ];
+        let plan = DeliveryPlan::from_rows(&rows);
+        let days = plan.affected.into_values().map(|day| day.to_string()).collect::<Vec<_>>();
+        assert_eq!(days, ["2026-02-01", "2026-03-04", "1970-01-01", "1974-12-31"]);
     }
 
     #[test]

@@ -41,3 +41,16 @@ pub async fn record_delivery(client: &Client, before: i64, delivery: i64) -> Res
     .await?;
     Ok(last_delivery(client).await?.number == delivery)
 }
+
+/// Whether every delivery computed the rollup of videos. After an upgrade from a version without it, it is not complete.
+pub async fn is_video_rollup_complete(client: &Client) -> Result<bool, Error> {
+    let sql = "select maxIf(delivery, relay = 'video_daily') = maxIf(delivery, relay = 'outbox') from relay_position";
+    client::fetch_one(client, sql, TIMEOUT, |query| query).await
+}
+
+/// Records that the rollup of videos is complete up to the last delivery.
+pub async fn record_complete_video_rollup(client: &Client) -> Result<(), Error> {
+    let sql = "insert into relay_position (relay, delivery)
+               select 'video_daily', max(delivery) from relay_position where relay = 'outbox'";
+    client::execute(client, sql, TIMEOUT, |query| query).await
+}

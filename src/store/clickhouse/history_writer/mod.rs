@@ -1,4 +1,4 @@
-//! Writes history to ClickHouse for the relay: dimensions, snapshots, the rollup computed from them, removals and moves.
+//! Writes history to ClickHouse for the relay: dimensions, snapshots, the rollups computed from them, removals and moves.
 //!
 //! Every statement may be repeated: a snapshot is replaced by the one observed later, any other row by the one with the
 //! higher delivery number.
@@ -11,9 +11,11 @@ mod running_inserts;
 mod snapshots;
 
 pub use batch::Subject;
-pub use delivery::{RecordedDelivery, last_delivery, record_delivery};
+pub use delivery::{
+    RecordedDelivery, is_video_rollup_complete, last_delivery, record_complete_video_rollup, record_delivery,
+};
 pub use dimensions::highest_id;
-pub use rollup::{RecomputeMode, clear_rollup, recompute_rollup};
+pub use rollup::{RecomputeMode, clear_rollup, list_video_subjects, recompute_rollup, recompute_videos};
 pub use running_inserts::{RunningInsert, SLOW_INSERT, longest_insert, wait_for_inserts};
 pub use snapshots::{
     VideoMove, copy_moved_snapshots, insert_account_snapshots, insert_video_snapshots,

@@ -1,13 +1,16 @@
-//! The rollup `account_daily`, computed from the snapshots.
+//! The rollups `account_daily` and `video_daily`, computed from the snapshots.
 
-use clickhouse::Client;
+use chrono::NaiveDate;
+use clickhouse::{Client, Row};
+use serde::Deserialize;
 use sqlx::AssertSqlSafe;
+use uuid::Uuid;
 
 use super::batch::{STATEMENT_TIMEOUT, Subject, execute_in_batches};
 use crate::store::Error;
 use crate::store::clickhouse::{client, cluster};
 
-/// Which days of the rollup a recompute writes.
+/// Which days of a rollup a recompute writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecomputeMode {
     /// Days whose numbers changed.
@@ -34,7 +37,50 @@ pub async fn recompute_rollup(
     .await
 }
 
-/// Removes the rollup of subjects, even if they have snapshots.
+/// Computes the daily gains of the videos of subjects since a day, after [`recompute_rollup`]. No gain of an earlier day
+/// may have changed.
+pub async fn recompute_videos(
+    client: &Client,
+    subjects: &[Subject],
+    since: NaiveDate,
+    delivery: i64,
+    mode: RecomputeMode,
+) -> Result<(), Error> {
+    let sql = cluster::adapt_insert_select(client, include_str!("recompute_videos.sql"))?;
+    let all_days = mode == RecomputeMode::AllDays;
+    client::execute(client, AssertSqlSafe(sql), STATEMENT_TIMEOUT, |query| {
+        query
+            .param("subjects", subjects)
+            .param("since", if all_days { NaiveDate::default() } else { since })
+            .param("version", delivery)
+            .param("all_days", all_days)
+    })
+    .await
+}
+
+/// Returns all subjects that have snapshots of videos, or days in the rollup of videos.
+pub async fn list_video_subjects(client: &Client) -> Result<Vec<Subject>, Error> {
+    #[derive(Row, Deserialize)]
+    struct Key {
+        #[serde(with = "clickhouse::serde::uuid")]
+        org_id: Uuid,
+        subject_id: u64,
+    }
+    let sql = "SELECT DISTINCT org_id, subject_id FROM
+               (
+                   SELECT DISTINCT org_id, subject_id FROM video_snapshots
+                   UNION ALL
+                   SELECT DISTINCT org_id, subject_id FROM video_daily
+               )
+               ORDER BY org_id, subject_id";
+    let keys: Vec<Key> = client::fetch_all(client, sql, STATEMENT_TIMEOUT, |query| query).await?;
+    Ok(keys.into_iter().map(|key| (key.org_id, key.subject_id.cast_signed())).collect())
+}
+
+/// Removes the rollups of subjects, even if they have snapshots.
 pub async fn clear_rollup(client: &Client, subjects: &[Subject], delivery: i64) -> Result<(), Error> {
-    execute_in_batches(client, include_str!("clear_rollup.sql"), "subjects", subjects, Some(delivery)).await
+    for sql in [include_str!("clear_rollup.sql"), include_str!("clear_videos.sql")] {
+        execute_in_batches(client, sql, "subjects", subjects, Some(delivery)).await?;
+    }
+    Ok(())
 }

@@ -1,0 +1,93 @@
+-- Recomputes the rollup of the videos of subjects, after recompute.sql for the same subjects: tracking starts on the first day
+-- in account_daily. Writes the days since `since` that changed; a day without any gain has no row, or a tombstone.
+--
+-- subjects  (organization, subject) whose snapshots, or whose videos' posted_at, changed
+-- since     no gain of an earlier day has changed
+-- version   delivery number
+-- all_days  true = also writes days that look unchanged or have no gain, so that they replace every row with a lower version,
+--           written before or later
+INSERT INTO video_daily
+(
+    org_id, date, subject_id, video_id, platform, view_gain, play_gain, like_gain, comment_gain, share_gain,
+    version, is_deleted
+)
+WITH
+    starts AS
+    (
+        SELECT org_id, subject_id, min(date) AS started_on
+        FROM account_daily FINAL
+        WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))}
+        GROUP BY org_id, subject_id
+    ),
+
+    -- Each snapshot of the videos observed since, with the counters last known before it.
+    steps AS
+    (
+        SELECT
+            org_id, subject_id, video_id, date,
+            [view_count, play_count, like_count, comment_count, share_count] AS counts,
+            arrayResize(anyLastForEach(counts) OVER earlier, 5, NULL) AS known,
+            count() OVER earlier = 0 AS is_first
+        FROM video_snapshots FINAL
+        WHERE (org_id, subject_id, video_id) IN
+        (
+            SELECT org_id, subject_id, video_id FROM video_snapshots
+            WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))} AND date >= {since:Date}
+        )
+        WINDOW earlier AS
+            (PARTITION BY org_id, subject_id, video_id ORDER BY date ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+    ),
+
+    computed AS
+    (
+        -- As in recompute.sql: only the first snapshot of a video posted on or after the start of tracking counts from zero.
+        SELECT
+            org_id, date, subject_id, video_id, video.platform AS platform,
+            is_first AND video.posted_on >= started_on AS from_zero,
+            arrayMap((now, before) -> ifNull(now - coalesce(before, if(from_zero, 0, now)), 0), counts, known) AS gains
+        FROM steps
+        INNER JOIN starts USING (org_id, subject_id)
+        LEFT JOIN
+        (
+            SELECT org_id, video_id, platform, ifNull(toDate(posted_at), toDate(0)) AS posted_on
+            FROM videos FINAL
+            WHERE (org_id, video_id) IN
+            (
+                SELECT org_id, video_id FROM video_snapshots
+                WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))} AND date >= {since:Date}
+            )
+        ) AS video USING (org_id, video_id)
+        WHERE date >= {since:Date}
+
+        UNION ALL
+
+        SELECT DISTINCT
+            org_id, date, subject_id, video_id, '' AS platform, false AS from_zero, CAST([], 'Array(Int64)') AS gains
+        FROM video_snapshots
+        WHERE {all_days:Bool} AND (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))} AND is_deleted = 1
+    ),
+
+    -- Days already in the rollup.
+    stored AS
+    (
+        SELECT
+            org_id, date, subject_id, video_id,
+            [view_gain, play_gain, like_gain, comment_gain, share_gain] AS stored_gains
+        FROM video_daily FINAL
+        WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))} AND date >= {since:Date}
+    ),
+
+    -- A day that either side lacks has no gain there.
+    days AS
+    (
+        SELECT
+            org_id, date, subject_id, video_id, platform,
+            arrayResize(gains, 5) AS gains, arrayResize(stored_gains, 5) AS stored_gains
+        FROM computed FULL JOIN stored USING (org_id, date, subject_id, video_id)
+    )
+
+SELECT
+    org_id, date, subject_id, video_id, platform, gains[1], gains[2], gains[3], gains[4], gains[5],
+    {version:UInt64}, gains = [0, 0, 0, 0, 0]
+FROM days
+WHERE {all_days:Bool} OR gains != stored_gains
