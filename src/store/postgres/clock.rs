@@ -24,11 +24,15 @@ impl ClockReading {
         ClockReading { time, read_at: Instant::now() }
     }
 
+    /// Returns the time since it was made. If the machine was suspended, that time is missing.
+    pub fn elapsed(&self) -> TimeDelta {
+        TimeDelta::from_std(self.read_at.elapsed()).unwrap_or_default()
+    }
+
     /// Returns how far the clock was ahead when it was read, however long that is ago and even if it was set since. If the
     /// machine was suspended since, that time is missing.
     pub fn skew(&self, postgres_now: DateTime<Utc>) -> ClockSkew {
-        let elapsed = TimeDelta::from_std(self.read_at.elapsed()).unwrap_or_default();
-        ClockSkew(self.time.signed_duration_since(postgres_now) + elapsed)
+        ClockSkew(self.time.signed_duration_since(postgres_now) + self.elapsed())
     }
 }
 

@@ -63,7 +63,9 @@ pub struct NewCreator {
     pub metadata: Metadata,
 }
 
-const SELECT: &str = "select c.id, c.name, c.is_active, c.metadata, c.added_at, c.updated_at,
+/// Selects the creators of `page`, which has their ids.
+pub(in crate::store) const SELECT: &str =
+    "select c.id, c.name, c.is_active, c.metadata, c.added_at, c.updated_at,
     summary.total as summary_total, summary.instagram as summary_instagram, summary.tiktok as summary_tiktok,
     summary.followers as summary_total_followers
     from page
@@ -103,7 +105,15 @@ fn build_list(organization: Uuid, filter: &CreatorFilter) -> List<impl Fn(&mut Q
     };
     let text =
         filter.q.as_deref().map(|q| TextFilter { column: "c.name_key", text: fold_case(q), blocks: None });
-    List { table: "creators c", id: "c.id", conditions, parents: None, text }
+    List {
+        table: "creators c",
+        id: "c.id",
+        conditions,
+        parents: None,
+        sorted: None,
+        text,
+        custom_plan: false,
+    }
 }
 
 /// Reads one creator.
@@ -123,6 +133,18 @@ pub async fn require(pg: impl PgExecutor<'_>, organization: Uuid, id: Uuid) -> R
         .await?
         .map(drop)
         .ok_or(Error::NotFound("creator"))
+}
+
+/// Fails if the organization lacks one of the creators, which are distinct.
+pub async fn require_all(pg: impl PgExecutor<'_>, organization: Uuid, ids: &[Uuid]) -> Result<(), Error> {
+    let found: i64 =
+        sqlx::query_scalar("select count(*) from creators where organization_id = $1 and id = any($2)")
+            .bind(organization)
+            .bind(ids)
+            .fetch_one(pg)
+            .await?;
+    let is_complete = usize::try_from(found).is_ok_and(|found| found == ids.len());
+    if is_complete { Ok(()) } else { Err(Error::NotFound("creator")) }
 }
 
 /// Creates a creator and returns its id.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::model::organization::{Organization, Subscription};
+use crate::model::organization::{AccountUsage, Organization, Subscription};
 use crate::store::postgres::Transaction;
 use crate::store::{Error, Write};
 
@@ -123,6 +123,27 @@ pub async fn fetch_history_since(pg: &PgPool, organization: Uuid) -> Result<Opti
         .fetch_optional(pg)
         .await?
         .ok_or(Error::NotFound("organization"))
+}
+
+/// Reads the name of an organization and what it uses of its quota; `None` if it is deleted.
+pub async fn fetch_account_usage(
+    pg: &PgPool,
+    organization: Uuid,
+) -> Result<Option<(String, AccountUsage)>, Error> {
+    #[derive(sqlx::FromRow)]
+    struct Named {
+        name: String,
+        #[sqlx(flatten)]
+        usage: AccountUsage,
+    }
+    let named: Option<Named> = sqlx::query_as(
+        "select name, account_cap, (select count(*) from accounts where organization_id = o.id) as accounts
+         from organizations o where id = $1 and deleted_at is null",
+    )
+    .bind(organization)
+    .fetch_optional(pg)
+    .await?;
+    Ok(named.map(|named| (named.name, named.usage)))
 }
 
 /// Counts the records of an organization, even if it is deleted.

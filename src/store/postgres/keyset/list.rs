@@ -10,7 +10,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{Encode, FromRow, PgPool, Postgres, QueryBuilder, Type};
 use uuid::Uuid;
 
-use super::{KeysetPosition, ListPage, Nulls, PageRequest, Sort, SortDirection, SortKey};
+use super::{KeysetPosition, ListPage, Nulls, PageRequest, Sort, SortColumn, SortDirection, SortKey};
 use crate::store::Error;
 
 /// A filtered list of a table.
@@ -22,15 +22,34 @@ pub(in crate::store) struct List<F> {
     pub conditions: F,
     /// Limits the list to the children of some parents, each read as an index range of its own.
     pub parents: Option<ParentFilter>,
+    /// The rows that have a sort value; all, if there is no such filter.
+    pub sorted: Option<SortedRows>,
     pub text: Option<TextFilter>,
+    /// Whether to plan the statement for its values. A generic plan does not know how many rows a comparison with a bound
+    /// leaves.
+    pub custom_plan: bool,
 }
 
-/// Parent rows: those of `table` in the organization with the given column values. `reference` is the foreign key.
+/// Parent rows: those of `table` in the organization with one of the given values in each column. `reference` is the
+/// foreign key.
 pub(in crate::store) struct ParentFilter {
     pub table: &'static str,
     pub organization: Uuid,
-    pub values: Vec<(&'static str, Uuid)>,
+    pub values: Vec<(&'static str, ParentValue)>,
     pub reference: &'static str,
+}
+
+/// What a parent's column has to be.
+pub(in crate::store) enum ParentValue {
+    AnyOf(Vec<Uuid>),
+    Text(String),
+}
+
+/// Only rows with one of `values` in `column` have a sort value. The others are listed with the rows whose sort column is
+/// null. Not for a sort that is combined with text blocks.
+pub(in crate::store) struct SortedRows {
+    pub column: &'static str,
+    pub values: Vec<&'static str>,
 }
 
 /// A folded text that a folded column has to contain.
@@ -66,8 +85,8 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
     ) -> QueryBuilder<Postgres> {
         let mut query = QueryBuilder::new("with ");
         match &self.text {
-            Some(text @ TextFilter { blocks: Some(blocks), .. }) => {
-                self.push_block_search(&mut query, page, text, blocks);
+            Some(text @ TextFilter { blocks: Some(_), .. }) => {
+                self.push_block_search(&mut query, page, text);
             }
             _ => self.push_range(&mut query, page, "page", page.rows_to_read()),
         }
@@ -90,7 +109,8 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
     where
         S::Record: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
-        let mut items: Vec<S::Record> = query.build_query_as().fetch_all(pg).await?;
+        let mut items: Vec<S::Record> =
+            query.build_query_as().persistent(!self.custom_plan).fetch_all(pg).await?;
         let total = if page.include_total { Some(self.count(pg).await?) } else { None };
         let limit = usize::try_from(page.limit).unwrap_or_default();
         let has_next = items.len() > limit;
@@ -102,14 +122,27 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
     async fn count(&self, pg: &PgPool) -> Result<i64, Error> {
         let mut query = QueryBuilder::new("select count(*) from ");
         query.push(self.table).push(" where ");
-        (self.conditions)(&mut query);
+        self.push_conditions(&mut query);
+        Ok(query.build_query_scalar().persistent(!self.custom_plan).fetch_one(pg).await?)
+    }
+
+    /// Pushes all conditions on a row of the list, for statements that find rows in another way.
+    pub fn push_conditions(&self, query: &mut QueryBuilder<Postgres>) {
+        (self.conditions)(query);
         if let Some(parents) = &self.parents {
-            parents.push_child_condition(&mut query);
+            parents.push_child_condition(query);
         }
         if let Some(text) = &self.text {
-            text.push(&mut query);
+            text.push(query);
         }
-        Ok(query.build_query_scalar().fetch_one(pg).await?)
+    }
+
+    /// Pushes all conditions on a row of the list, for statements that find rows in any order: a text through its blocks.
+    pub fn push_search_conditions(&self, query: &mut QueryBuilder<Postgres>) {
+        self.push_conditions(query);
+        if let Some(TextFilter { text, blocks: Some(blocks), .. }) = &self.text {
+            blocks.push_condition(query, text);
+        }
     }
 
     /// Defines `name` as the first `count` rows after the page's position. Rows without a sort value are read only if
@@ -148,11 +181,17 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         count: impl Display,
     ) {
         let (column, id) = (page.sort.column(), self.id);
-        let (name, comparison) = (column.name, page.comparison());
         if let Some(ParentFilter { table, .. }) = &self.parents {
             query.push(format_args!("select child.* from {table} parent cross join lateral ("));
         }
-        query.push(format_args!("select {id} as id, {name} as sort_key"));
+        match (part, &self.sorted) {
+            // A null of the column's type.
+            (RangePart::Null(_), Some(_)) => query.push(format_args!(
+                "select {id} as id, case when false then {} end as sort_key",
+                column.name
+            )),
+            _ => query.push(format_args!("select {id} as id, {} as sort_key", column.name)),
+        };
         if let Some(TextFilter { column, blocks: Some(_), .. }) = &self.text {
             query.push(format_args!(", {column} as text"));
         }
@@ -161,10 +200,40 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         if let Some(ParentFilter { reference, .. }) = &self.parents {
             query.push(format_args!(" and {reference} = parent.id"));
         }
+        self.push_part_condition(query, column, page.comparison(), part);
+        if let Some(text @ TextFilter { blocks: None, .. }) = &self.text {
+            text.push(query);
+        }
+        // Even where all sort values are null: the planner knows this order of the index, but not that of ids alone.
+        let order = match (part, &self.sorted) {
+            (RangePart::Null(_), Some(_)) => format!("{id} {}", page.direction.as_str()),
+            _ => page.order(column.name, id),
+        };
+        query.push(format_args!(" order by {order} limit {count}"));
+        if let Some(parents) = &self.parents {
+            query.push(") child where ");
+            parents.push_condition(query);
+            let order = page.order("child.sort_key", "child.id");
+            query.push(format_args!(" order by {order} limit {count}"));
+        }
+    }
+
+    /// Pushes the conditions of one part of the range.
+    fn push_part_condition(
+        &self,
+        query: &mut QueryBuilder<Postgres>,
+        column: SortColumn,
+        comparison: char,
+        part: RangePart<'_>,
+    ) {
+        let (name, id) = (column.name, self.id);
         match part {
             RangePart::Valued(after) => {
                 if column.nulls != Nulls::None {
                     query.push(format_args!(" and {name} is not null"));
+                }
+                if let Some(SortedRows { column, values }) = &self.sorted {
+                    query.push(format_args!(" and {column} = any(")).push_bind(values.clone()).push(")");
                 }
                 if let Some(position) = after {
                     query.push(format_args!(" and ({name}, {id}) {comparison} "));
@@ -172,22 +241,15 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
                 }
             }
             RangePart::Null(after) => {
-                query.push(format_args!(" and {name} is null"));
+                query.push(format_args!(" and ({name} is null"));
+                if let Some(SortedRows { column, values }) = &self.sorted {
+                    query.push(format_args!(" or {column} <> all(")).push_bind(values.clone()).push(")");
+                }
+                query.push(")");
                 if let Some(last) = after {
                     query.push(format_args!(" and {id} {comparison} ")).push_bind(last);
                 }
             }
-        }
-        if let Some(text @ TextFilter { blocks: None, .. }) = &self.text {
-            text.push(query);
-        }
-        // Even where all sort values are null: the planner knows this order of the index, but not that of ids alone.
-        query.push(format_args!(" order by {} limit {count}", page.order(name, id)));
-        if let Some(parents) = &self.parents {
-            query.push(") child where ");
-            parents.push_condition(query);
-            let order = page.order("child.sort_key", "child.id");
-            query.push(format_args!(" order by {order} limit {count}"));
         }
     }
 
@@ -198,7 +260,6 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         query: &mut QueryBuilder<Postgres>,
         page: &PageRequest<S>,
         text: &TextFilter,
-        blocks: &TextBlocks,
     ) {
         let (name, id, wanted) = (page.sort.column().name, self.id, page.rows_to_read());
         let (scanned, direction) = (max_scanned_rows(page.limit), page.direction.as_str());
@@ -214,12 +275,7 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
             "select {id}, {name} from {} where (select short from short) and ",
             self.table
         ));
-        (self.conditions)(query);
-        if let Some(parents) = &self.parents {
-            parents.push_child_condition(query);
-        }
-        text.push(query);
-        blocks.push_condition(query, &text.text);
+        self.push_search_conditions(query);
         if let Some(position) = &page.after {
             let comparison = page.comparison();
             if position.key == SortKey::Null {
@@ -252,7 +308,14 @@ impl ParentFilter {
     fn push_condition(&self, query: &mut QueryBuilder<Postgres>) {
         query.push("parent.organization_id = ").push_bind(self.organization);
         for (column, value) in &self.values {
-            query.push(format_args!(" and parent.{column} = ")).push_bind(*value);
+            query.push(format_args!(" and parent.{column}"));
+            match value {
+                ParentValue::AnyOf(ids) => match ids[..] {
+                    [id] => query.push(" = ").push_bind(id),
+                    _ => query.push(" = any(").push_bind(ids.clone()).push(")"),
+                },
+                ParentValue::Text(text) => query.push(" = ").push_bind(text),
+            };
         }
     }
 

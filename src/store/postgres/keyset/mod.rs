@@ -9,7 +9,9 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-pub(in crate::store) use list::{List, ParentFilter, TextBlocks, TextFilter, push_equal};
+pub(in crate::store) use list::{
+    List, ParentFilter, ParentValue, SortedRows, TextBlocks, TextFilter, push_equal,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]

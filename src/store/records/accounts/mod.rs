@@ -1,75 +1,23 @@
 //! Reads accounts. [`change`] writes them.
 
 pub mod change;
+mod list;
 
 use std::sync::LazyLock;
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
-use serde::Serialize;
 use sqlx::{PgExecutor, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use crate::model::account::{Account, AccountStats};
+use crate::model::account::{Account, AccountCategory, AccountStats};
 use crate::model::counters::Counters;
 use crate::model::platform::{Platform, names};
 use crate::model::readable::ReadablePlatforms;
 use crate::model::text::fold_case;
+use crate::model::tracking::TrackingStatus;
 use crate::store::Error;
-use crate::store::postgres::keyset::{
-    KeysetPosition, List, ListPage, PageRequest, Sort, SortColumn, SortKey, TextFilter, push_equal,
-};
-use crate::store::records::creators;
 
-/// The filter of a list of accounts.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct AccountFilter {
-    pub platform: Option<Platform>,
-    pub is_active: Option<bool>,
-    /// A substring of the username.
-    pub q: Option<String>,
-    pub category: Option<String>,
-    pub creator_id: Option<Uuid>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AccountSort {
-    AddedAt,
-    Username,
-    LastScrapeTime,
-    FollowerCount,
-    ViewCount,
-    LikeCount,
-    PlayCount,
-}
-
-impl Sort for AccountSort {
-    type Record = Account;
-
-    fn column(self) -> SortColumn {
-        match self {
-            AccountSort::AddedAt => SortColumn::required("a.added_at"),
-            AccountSort::Username => SortColumn::required("a.username"),
-            AccountSort::LastScrapeTime => SortColumn::nullable("a.last_scrape_time"),
-            AccountSort::FollowerCount => SortColumn::required("a.follower_count"),
-            AccountSort::ViewCount => SortColumn::required("a.view_count"),
-            AccountSort::LikeCount => SortColumn::required("a.like_count"),
-            AccountSort::PlayCount => SortColumn::required("a.play_count"),
-        }
-    }
-
-    fn position(self, account: &Account) -> KeysetPosition {
-        let key = match self {
-            AccountSort::AddedAt => SortKey::Time(account.added_at),
-            AccountSort::Username => SortKey::Text(account.username.clone()),
-            AccountSort::LastScrapeTime => account.last_scrape_time.map_or(SortKey::Null, SortKey::Time),
-            AccountSort::FollowerCount => SortKey::Int(account.follower_count),
-            AccountSort::ViewCount => SortKey::Int(account.counters.view_count),
-            AccountSort::LikeCount => SortKey::Int(account.counters.like_count),
-            AccountSort::PlayCount => SortKey::Int(account.counters.play_count),
-        };
-        KeysetPosition { key, id: account.id }
-    }
-}
+pub use list::{AccountFilter, AccountSort, list, list_query};
 
 /// How a request identifies an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +40,7 @@ static COLUMNS: LazyLock<String> = LazyLock::new(|| {
         "effective_post_lookback_days" => {
             format!("coalesce(a.post_lookback_days, o.default_post_lookback_days) as {field}")
         }
-        "tracking" => TRACKING.to_owned(),
+        "tracking" => format!("{TRACKING} {NEXT_ATTEMPT} as tracking_next_attempt_at, a.platform = any("),
         field => format!("a.{field}"),
     };
     let fields = Account::FIELDS.iter().filter(|field| **field != "r#type");
@@ -103,8 +51,10 @@ const TRACKING: &str = "
     a.is_unavailable as tracking_unavailable, a.is_active as tracking_active,
     coalesce(c.is_active, true) as tracking_creator_active, coalesce(t.failures > 0, false) as tracking_failing,
     a.last_scrape_time is not null as tracking_scraped, t.last_attempt_at as tracking_last_attempt_at,
-    t.next_attempt_at as tracking_next_attempt_at, t.last_error as tracking_last_error,
-    a.platform = any(";
+    t.last_error as tracking_last_error, ";
+
+/// The time of the next attempt of `scrape_targets t`, null while none is planned. It is indexed.
+const NEXT_ATTEMPT: &str = "(case when t.enabled then t.next_attempt_at end)";
 
 const JOINS: &str = ") as tracking_supported
     from page
@@ -113,46 +63,23 @@ const JOINS: &str = ") as tracking_supported
     left join creators c on c.id = a.creator_id
     left join scrape_targets t on t.id = a.id";
 
-/// Lists accounts. Fails if the creator to filter by does not exist.
-pub async fn list(
-    pg: &PgPool,
-    organization: Uuid,
-    readable: &ReadablePlatforms,
-    filter: &AccountFilter,
-    page: &PageRequest<AccountSort>,
-) -> Result<ListPage<Account>, Error> {
-    if let Some(creator) = filter.creator_id {
-        creators::require(pg, organization, creator).await?;
-    }
-    let query = list_query(organization, readable, filter, page);
-    build_list(organization, filter).fetch_page(pg, page, query).await
-}
-
-/// Builds the query that reads a page.
-pub fn list_query(
-    organization: Uuid,
-    readable: &ReadablePlatforms,
-    filter: &AccountFilter,
-    page: &PageRequest<AccountSort>,
-) -> QueryBuilder<Postgres> {
-    build_list(organization, filter).select_page(page, |query| push_select(query, readable))
-}
-
-fn build_list(organization: Uuid, filter: &AccountFilter) -> List<impl Fn(&mut QueryBuilder<Postgres>)> {
-    let conditions = move |query: &mut QueryBuilder<Postgres>| {
-        query.push("a.organization_id = ").push_bind(organization);
-        push_equal(query, "a.platform", filter.platform);
-        push_equal(query, "a.is_active", filter.is_active);
-        push_equal(query, "a.category", filter.category.as_ref());
-        push_equal(query, "a.creator_id", filter.creator_id);
-    };
-    let text =
-        filter.q.as_deref().map(|q| TextFilter { column: "a.username", text: fold_case(q), blocks: None });
-    List { table: "accounts a", id: "a.id", conditions, parents: None, text }
-}
-
 fn push_select(query: &mut QueryBuilder<Postgres>, readable: &ReadablePlatforms) {
     query.push("select ").push(COLUMNS.as_str()).push_bind(names(&readable.accounts)).push(JOINS);
+}
+
+/// Pushes the condition that `accounts a` has one of these tracking statuses. The stored status of its target does not know
+/// which platforms have a source.
+///
+/// coalesce: the planner has no statistics of this, and would rather sort all rows than expect many.
+pub(in crate::store) fn push_status_condition(
+    query: &mut QueryBuilder<Postgres>,
+    readable: &ReadablePlatforms,
+    statuses: &[TrackingStatus],
+) {
+    let statuses: Vec<_> = statuses.iter().map(|status| status.as_str()).collect();
+    query.push(" and coalesce(case when a.platform <> all(").push_bind(names(&readable.accounts));
+    query.push(") then 'unsupported' else (select status from scrape_targets where id = a.id) end = any(");
+    query.push_bind(statuses).push("), false)");
 }
 
 /// Reads one account.
@@ -242,4 +169,17 @@ pub async fn fetch_stats(
         }
     }
     Ok(stats)
+}
+
+/// Counts the accounts of each category, by the lower-case form of its name, as names are sorted.
+pub async fn fetch_categories(pg: &PgPool, organization: Uuid) -> Result<Vec<AccountCategory>, Error> {
+    let mut categories: Vec<AccountCategory> = sqlx::query_as(
+        "select category, count(*) as accounts from accounts
+         where organization_id = $1 and category is not null group by category",
+    )
+    .bind(organization)
+    .fetch_all(pg)
+    .await?;
+    categories.sort_by_cached_key(|entry| (fold_case(&entry.category), entry.category.clone()));
+    Ok(categories)
 }

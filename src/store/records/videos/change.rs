@@ -150,6 +150,9 @@ pub async fn update(write: &mut Write, id: Uuid, change: &VideoChange) -> Result
     if let Some(hours) = change.scrape_interval_hours {
         targets::set_interval(write, id, hours).await?;
     }
+    if change.is_active.is_some() {
+        write.record_video_change(id);
+    }
     targets::refresh_enabled(write, &[id]).await
 }
 

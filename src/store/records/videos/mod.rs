@@ -16,8 +16,8 @@ use crate::model::text::fold_case;
 use crate::model::video::{Video, VideoType};
 use crate::store::Error;
 use crate::store::postgres::keyset::{
-    KeysetPosition, List, ListPage, PageRequest, ParentFilter, Sort, SortColumn, SortKey, TextBlocks,
-    TextFilter, push_equal,
+    KeysetPosition, List, ListPage, PageRequest, ParentFilter, ParentValue, Sort, SortColumn, SortKey,
+    TextBlocks, TextFilter, push_equal,
 };
 use crate::store::records::accounts;
 use crate::store::records::creators;
@@ -91,12 +91,17 @@ impl Sort for TrackedVideoSort {
     }
 }
 
-/// The columns of a video, except its type and `tracking_supported`, which depend on parameters.
-static COLUMNS: LazyLock<String> = LazyLock::new(|| {
+/// The fields that depend on the view.
+const DEPENDENT_FIELDS: [&str; 2] = ["r#type", "added_at"];
+
+/// The columns of a video, except those that depend on the view, and `tracking_supported`, which depends on sources.
+static COLUMNS: LazyLock<String> = LazyLock::new(|| columns(Video::FIELDS));
+
+/// The columns of fields that do not depend on the view.
+pub(super) fn columns(fields: &[&str]) -> String {
     let column = |field: &&str| match *field {
         "url" => URL.to_owned(),
         "cover_image_url" | "video_url" => format!("coalesce(v.{field}, v.{field}_original) as {field}"),
-        "added_at" => format!("coalesce(v.tracked_at, v.added_at) as {field}"),
         "account_username" => format!("a.username as {field}"),
         "account_name" => format!("a.name as {field}"),
         "platform_account_id" => format!("coalesce(v.{field}, a.platform_id) as {field}"),
@@ -106,9 +111,9 @@ static COLUMNS: LazyLock<String> = LazyLock::new(|| {
         "tracking" => TRACKING.to_owned(),
         field => format!("v.{field}"),
     };
-    let fields = Video::FIELDS.iter().filter(|field| **field != "r#type");
+    let fields = fields.iter().filter(|field| !DEPENDENT_FIELDS.contains(field));
     fields.map(column).collect::<Vec<_>>().join(", ")
-});
+}
 
 const URL: &str = "
     coalesce(v.url, case v.platform
@@ -136,12 +141,23 @@ const fn view_condition(view: VideoType) -> &'static str {
     match view {
         VideoType::Video => "v.is_tracked",
         VideoType::AccountVideo => "v.account_id is not null",
+        VideoType::Content => "true",
     }
 }
 
-fn push_select(query: &mut QueryBuilder<Postgres>, view: VideoType, readable: &ReadablePlatforms) {
+/// The column that a view shows as `added_at`.
+const fn added_at(view: VideoType) -> &'static str {
+    match view {
+        VideoType::Video | VideoType::AccountVideo => "coalesce(v.tracked_at, v.added_at)",
+        // The row's own, when the first of both kinds was added.
+        VideoType::Content => "v.added_at",
+    }
+}
+
+/// Pushes the select of a page's videos.
+pub(super) fn push_select(query: &mut QueryBuilder<Postgres>, view: VideoType, readable: &ReadablePlatforms) {
     query.push("select ").push_bind(view).push("::text as \"type\", ");
-    query.push(COLUMNS.as_str());
+    query.push(added_at(view)).push(" as added_at, ").push(COLUMNS.as_str());
     query.push("case when v.is_tracked then v.external_id is not null and v.platform = any(");
     query.push_bind(names(&readable.posts_by_id));
     query.push(") or v.shortcode is not null and v.platform = any(");
@@ -159,12 +175,7 @@ pub async fn list<S: Sort<Record = Video>>(
     filter: &VideoFilter,
     page: &PageRequest<S>,
 ) -> Result<ListPage<Video>, Error> {
-    if let Some(account) = filter.account_id {
-        accounts::require(pg, organization, account).await?;
-    }
-    if let Some(creator) = filter.creator_id {
-        creators::require(pg, organization, creator).await?;
-    }
+    require_parents(pg, organization, filter.account_id, filter.creator_id).await?;
     let query = list_query(organization, view, readable, filter, page);
     build_list(organization, view, filter).fetch_page(pg, page, query).await
 }
@@ -180,20 +191,41 @@ pub fn list_query<S: Sort>(
     build_list(organization, view, filter).select_page(page, |query| push_select(query, view, readable))
 }
 
-/// Builds the filtered list. Videos of an account or a creator are read account by account.
-fn build_list(
+/// Fails if the account or creator to filter by does not exist.
+pub(super) async fn require_parents(
+    pg: &PgPool,
     organization: Uuid,
-    view: VideoType,
-    filter: &VideoFilter,
-) -> List<impl Fn(&mut QueryBuilder<Postgres>)> {
-    let values = [("id", filter.account_id), ("creator_id", filter.creator_id)];
+    account: Option<Uuid>,
+    creator: Option<Uuid>,
+) -> Result<(), Error> {
+    if let Some(account) = account {
+        accounts::require(pg, organization, account).await?;
+    }
+    if let Some(creator) = creator {
+        creators::require(pg, organization, creator).await?;
+    }
+    Ok(())
+}
+
+/// Limits a list to videos of an account, or of the accounts of a creator or a category, which are read account by account.
+pub(super) fn account_filter(
+    organization: Uuid,
+    account: Option<Uuid>,
+    creator: Option<Uuid>,
+    category: Option<&str>,
+) -> Option<ParentFilter> {
+    let values = [
+        ("id", account.map(|id| ParentValue::AnyOf(vec![id]))),
+        ("creator_id", creator.map(|id| ParentValue::AnyOf(vec![id]))),
+        ("category", category.map(|category| ParentValue::Text(category.to_owned()))),
+    ];
     let values: Vec<_> = values.into_iter().filter_map(|(column, value)| Some((column, value?))).collect();
-    let parents = (!values.is_empty()).then_some(ParentFilter {
-        table: "accounts",
-        organization,
-        values,
-        reference: "v.account_id",
-    });
+    let reference = "v.account_id";
+    (!values.is_empty()).then_some(ParentFilter { table: "accounts", organization, values, reference })
+}
+
+/// Limits a list to videos whose caption contains a text.
+pub(super) fn caption_filter(organization: Uuid, q: &str) -> TextFilter {
     let blocks = TextBlocks {
         table: "caption_blocks",
         texts: "captions",
@@ -201,11 +233,17 @@ fn build_list(
         number: "v.internal_id",
         organization,
     };
-    let text = filter.q.as_deref().map(|q| TextFilter {
-        column: "v.description_key",
-        text: fold_case(q),
-        blocks: Some(blocks),
-    });
+    TextFilter { column: "v.description_key", text: fold_case(q), blocks: Some(blocks) }
+}
+
+/// Builds the filtered list.
+fn build_list(
+    organization: Uuid,
+    view: VideoType,
+    filter: &VideoFilter,
+) -> List<impl Fn(&mut QueryBuilder<Postgres>)> {
+    let parents = account_filter(organization, filter.account_id, filter.creator_id, None);
+    let text = filter.q.as_deref().map(|q| caption_filter(organization, q));
     // The condition on the parents includes the organization.
     let organization_filter = parents.is_none().then_some(organization);
     let conditions = move |query: &mut QueryBuilder<Postgres>| {
@@ -214,7 +252,7 @@ fn build_list(
         push_equal(query, "v.is_active", filter.is_active);
         push_equal(query, "v.organization_id", organization_filter);
     };
-    List { table: "videos v", id: "v.id", conditions, parents, text }
+    List { table: "videos v", id: "v.id", conditions, parents, sorted: None, text, custom_plan: false }
 }
 
 /// Reads one video of a view.

@@ -1,0 +1,199 @@
+//! The list of accounts: its filters and sorts.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use sqlx::{PgPool, Postgres, QueryBuilder};
+use uuid::Uuid;
+
+use super::{NEXT_ATTEMPT, push_select, push_status_condition};
+use crate::model::account::{Account, Metadata};
+use crate::model::platform::{Platform, names};
+use crate::model::readable::ReadablePlatforms;
+use crate::model::text::fold_case;
+use crate::model::tracking::TrackingStatus;
+use crate::store::Error;
+use crate::store::postgres::keyset::{
+    KeysetPosition, List, ListPage, PageRequest, ParentFilter, ParentValue, Sort, SortColumn, SortKey,
+    SortedRows, TextFilter, push_equal,
+};
+use crate::store::records::creators;
+
+/// The filter of a list of accounts. It is serialized as a request spells it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct AccountFilter {
+    pub platform: Option<Platform>,
+    pub is_active: Option<bool>,
+    /// A substring of the username.
+    pub q: Option<String>,
+    pub category: Option<String>,
+    /// Accounts of one of these creators, which are distinct.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "serialize_list")]
+    pub creator_id: Option<Vec<Uuid>>,
+    /// Whether the account has a creator.
+    pub linked: Option<bool>,
+    /// Accounts with one of these statuses.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "serialize_list")]
+    pub status: Option<Vec<TrackingStatus>>,
+    /// Tags that the account has to have.
+    #[serde(flatten, serialize_with = "serialize_metadata")]
+    pub metadata: Metadata,
+}
+
+/// Serializes values with commas between them.
+fn serialize_list<S: Serializer, T: Display>(
+    values: &Option<Vec<T>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let values = values.iter().flatten().map(T::to_string);
+    serializer.serialize_str(&values.collect::<Vec<_>>().join(","))
+}
+
+/// Serializes tags as `metadata.KEY`.
+fn serialize_metadata<S: Serializer>(
+    tags: &BTreeMap<String, String>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(tags.len()))?;
+    for (key, value) in tags {
+        map.serialize_entry(&format!("metadata.{key}"), value)?;
+    }
+    map.end()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccountSort {
+    AddedAt,
+    Username,
+    LastScrapeTime,
+    NextAttemptAt,
+    FollowerCount,
+    TotalPostCount,
+    ViewCount,
+    LikeCount,
+    PlayCount,
+}
+
+impl Sort for AccountSort {
+    type Record = Account;
+
+    fn column(self) -> SortColumn {
+        match self {
+            AccountSort::AddedAt => SortColumn::required("a.added_at"),
+            AccountSort::Username => SortColumn::required("a.username"),
+            AccountSort::LastScrapeTime => SortColumn::nullable("a.last_scrape_time"),
+            AccountSort::NextAttemptAt => SortColumn::nullable(NEXT_ATTEMPT),
+            AccountSort::FollowerCount => SortColumn::required("a.follower_count"),
+            AccountSort::TotalPostCount => SortColumn::required("a.total_post_count"),
+            AccountSort::ViewCount => SortColumn::required("a.view_count"),
+            AccountSort::LikeCount => SortColumn::required("a.like_count"),
+            AccountSort::PlayCount => SortColumn::required("a.play_count"),
+        }
+    }
+
+    fn position(self, account: &Account) -> KeysetPosition {
+        let key = match self {
+            AccountSort::AddedAt => SortKey::Time(account.added_at),
+            AccountSort::Username => SortKey::Text(account.username.clone()),
+            AccountSort::LastScrapeTime => account.last_scrape_time.map_or(SortKey::Null, SortKey::Time),
+            AccountSort::NextAttemptAt => {
+                account.tracking.next_attempt_at.map_or(SortKey::Null, SortKey::Time)
+            }
+            AccountSort::FollowerCount => SortKey::Int(account.follower_count),
+            AccountSort::TotalPostCount => SortKey::Int(account.total_post_count),
+            AccountSort::ViewCount => SortKey::Int(account.counters.view_count),
+            AccountSort::LikeCount => SortKey::Int(account.counters.like_count),
+            AccountSort::PlayCount => SortKey::Int(account.counters.play_count),
+        };
+        KeysetPosition { key, id: account.id }
+    }
+}
+
+/// Lists accounts. Fails if a creator to filter by does not exist.
+pub async fn list(
+    pg: &PgPool,
+    organization: Uuid,
+    readable: &ReadablePlatforms,
+    filter: &AccountFilter,
+    page: &PageRequest<AccountSort>,
+) -> Result<ListPage<Account>, Error> {
+    if let Some(creators) = &filter.creator_id {
+        creators::require_all(pg, organization, creators).await?;
+    }
+    let query = list_query(organization, readable, filter, page);
+    build_list(organization, readable, filter, page.sort).fetch_page(pg, page, query).await
+}
+
+/// Builds the query that reads a page.
+pub fn list_query(
+    organization: Uuid,
+    readable: &ReadablePlatforms,
+    filter: &AccountFilter,
+    page: &PageRequest<AccountSort>,
+) -> QueryBuilder<Postgres> {
+    let list = build_list(organization, readable, filter, page.sort);
+    list.select_page(page, |query| push_select(query, readable))
+}
+
+/// Builds the filtered list. Accounts of creators are read creator by creator.
+fn build_list(
+    organization: Uuid,
+    readable: &ReadablePlatforms,
+    filter: &AccountFilter,
+    sort: AccountSort,
+) -> List<impl Fn(&mut QueryBuilder<Postgres>)> {
+    // The time of the next attempt is a column of the target, which every account has.
+    let by_target = sort == AccountSort::NextAttemptAt;
+    // With both organizations the planner expects few of many targets, and rather sorts than reads the index in order. Only
+    // indexes of these filters need the account's.
+    let by_account_index = filter.creator_id.is_some() || filter.category.is_some() || filter.q.is_some();
+    let conditions = move |query: &mut QueryBuilder<Postgres>| {
+        query.push("true");
+        if by_target {
+            query.push(" and t.kind = 'account' and t.organization_id = ").push_bind(organization);
+        }
+        if !by_target || by_account_index {
+            query.push(" and a.organization_id = ").push_bind(organization);
+        }
+        push_equal(query, "a.platform", filter.platform);
+        push_equal(query, "a.is_active", filter.is_active);
+        push_equal(query, "a.category", filter.category.as_ref());
+        push_equal(query, "(a.creator_id is not null)", filter.linked);
+        // coalesce: the planner has no statistics of these, and would rather sort all rows than expect many.
+        for (key, value) in &filter.metadata {
+            query.push(" and coalesce(a.metadata ->> ").push_bind(key);
+            query.push(" = ").push_bind(value).push(", false)");
+        }
+        if let Some(statuses) = &filter.status {
+            push_status_condition(query, readable, statuses);
+        }
+    };
+    let parents = filter.creator_id.as_ref().map(|creators| ParentFilter {
+        table: "creators",
+        organization,
+        values: vec![("id", ParentValue::AnyOf(creators.clone()))],
+        reference: "a.creator_id",
+    });
+    let text =
+        filter.q.as_deref().map(|q| TextFilter { column: "a.username", text: fold_case(q), blocks: None });
+    if !by_target {
+        return List {
+            table: "accounts a",
+            id: "a.id",
+            conditions,
+            parents,
+            sorted: None,
+            text,
+            custom_plan: false,
+        };
+    }
+    // No attempt is planned on platforms without a source, although their targets have a time.
+    let sorted = Platform::ALL
+        .iter()
+        .any(|platform| !readable.accounts.contains(platform))
+        .then(|| SortedRows { column: "t.platform", values: names(&readable.accounts) });
+    let table = "scrape_targets t join accounts a on a.id = t.id";
+    List { table, id: "t.id", conditions, parents, sorted, text, custom_plan: false }
+}

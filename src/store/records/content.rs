@@ -1,0 +1,346 @@
+//! Reads videos of either kind, once each: discovered on an account, tracked individually, or both.
+
+use std::sync::LazyLock;
+
+use serde::Serialize;
+use sqlx::{PgExecutor, PgPool, Postgres, QueryBuilder};
+use uuid::Uuid;
+
+use super::videos::{self, VideoSort, account_filter, caption_filter};
+use crate::model::content::{Content, ContentIdentity, ContentKind};
+use crate::model::date_or_time::DateOrTime;
+use crate::model::platform::Platform;
+use crate::model::readable::ReadablePlatforms;
+use crate::model::video::VideoType;
+use crate::store::Error;
+use crate::store::postgres::keyset::{
+    KeysetPosition, List, ListPage, PageRequest, Sort, SortColumn, SortKey, push_equal,
+};
+
+/// The filter of videos of either kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ContentFilter {
+    pub platform: Option<Platform>,
+    pub account_id: Option<Uuid>,
+    pub creator_id: Option<Uuid>,
+    /// Of the account.
+    pub category: Option<String>,
+    pub kind: Option<ContentKind>,
+    pub is_active: Option<bool>,
+    pub is_unavailable: Option<bool>,
+    pub media_type: Option<Vec<String>>,
+    pub posted_after: Option<DateOrTime>,
+    pub posted_before: Option<DateOrTime>,
+    pub min_views: Option<i64>,
+    /// A substring of the description.
+    pub q: Option<String>,
+}
+
+impl ContentFilter {
+    /// Fails if the account or creator to filter by does not exist.
+    pub async fn require_parents(&self, pg: &PgPool, organization: Uuid) -> Result<(), Error> {
+        videos::require_parents(pg, organization, self.account_id, self.creator_id).await
+    }
+
+    /// Whether more than the existence of videos on a platform is checked.
+    pub fn is_selective(&self) -> bool {
+        *self != ContentFilter { platform: self.platform, ..ContentFilter::default() }
+    }
+
+    /// Whether values are compared with bounds.
+    const fn has_ranges(&self) -> bool {
+        self.posted_after.is_some() || self.posted_before.is_some() || self.min_views.is_some()
+    }
+
+    /// Pushes the conditions on a video `v`, except on its account, its organization and its caption.
+    fn push(&self, query: &mut QueryBuilder<Postgres>) {
+        query.push(match self.kind {
+            None => "true",
+            Some(ContentKind::Discovered) => "v.account_id is not null",
+            Some(ContentKind::Tracked) => "v.is_tracked",
+        });
+        push_equal(query, "v.platform", self.platform);
+        push_equal(query, "v.is_active", self.is_active);
+        push_equal(query, "v.is_unavailable", self.is_unavailable);
+        if let Some(media_types) = &self.media_type {
+            query.push(" and v.media_type = any(").push_bind(media_types.as_slice()).push(")");
+        }
+        if let Some(after) = self.posted_after {
+            query.push(" and v.create_time >= ").push_bind(after.first());
+        }
+        if let Some(before) = self.posted_before {
+            query.push(" and v.create_time <= ").push_bind(before.last());
+        }
+        if let Some(views) = self.min_views {
+            query.push(" and v.view_count >= ").push_bind(views);
+        }
+    }
+}
+
+/// The sorts of the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ContentSort {
+    AddedAt,
+    As(VideoSort),
+}
+
+impl Sort for ContentSort {
+    type Record = Content;
+
+    fn column(self) -> SortColumn {
+        match self {
+            ContentSort::AddedAt => SortColumn::required("v.added_at"),
+            ContentSort::As(sort) => sort.column(),
+        }
+    }
+
+    fn position(self, content: &Content) -> KeysetPosition {
+        let video = &content.video;
+        match self {
+            ContentSort::AddedAt => KeysetPosition { key: SortKey::Time(video.added_at), id: video.id },
+            ContentSort::As(sort) => sort.position(video),
+        }
+    }
+}
+
+/// Lists videos. Fails if the account or creator to filter by does not exist.
+pub async fn list(
+    pg: &PgPool,
+    organization: Uuid,
+    readable: &ReadablePlatforms,
+    filter: &ContentFilter,
+    page: &PageRequest<ContentSort>,
+) -> Result<ListPage<Content>, Error> {
+    filter.require_parents(pg, organization).await?;
+    let scope = CategoryScope::choose(pg, organization, filter).await?;
+    let query = list_query(organization, readable, filter, scope, page);
+    build_list(organization, filter, scope).fetch_page(pg, page, query).await
+}
+
+/// Builds the query that reads a page.
+pub fn list_query(
+    organization: Uuid,
+    readable: &ReadablePlatforms,
+    filter: &ContentFilter,
+    scope: CategoryScope,
+    page: &PageRequest<ContentSort>,
+) -> QueryBuilder<Postgres> {
+    let push_select = |query: &mut QueryBuilder<_>| videos::push_select(query, VideoType::Content, readable);
+    build_list(organization, filter, scope).select_page(page, push_select)
+}
+
+/// How the videos of a category are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CategoryScope {
+    /// As the organization's range, of which some rows match.
+    Organization,
+    /// As the merged ranges of its accounts.
+    Accounts,
+}
+
+/// The largest category whose accounts are merged: each of them contributes up to a page of rows.
+const MAX_MERGED_ACCOUNTS: i64 = 100;
+
+impl CategoryScope {
+    /// Chooses the scope that reads fewer rows. The planner cannot: it knows how frequent a category is in the database, but
+    /// not in the organization.
+    async fn choose(pg: &PgPool, organization: Uuid, filter: &ContentFilter) -> Result<Self, Error> {
+        let Some(category) = &filter.category else { return Ok(CategoryScope::Organization) };
+        // The accounts are merged anyway.
+        if filter.account_id.is_some() || filter.creator_id.is_some() {
+            return Ok(CategoryScope::Accounts);
+        }
+        let accounts: i64 = sqlx::query_scalar(
+            "select count(*) from (
+                 select from accounts where organization_id = $1 and category = $2 limit $3) some_accounts",
+        )
+        .bind(organization)
+        .bind(category)
+        .bind(MAX_MERGED_ACCOUNTS + 1)
+        .fetch_one(pg)
+        .await?;
+        Ok(if accounts > MAX_MERGED_ACCOUNTS { CategoryScope::Organization } else { CategoryScope::Accounts })
+    }
+}
+
+fn build_list(
+    organization: Uuid,
+    filter: &ContentFilter,
+    scope: CategoryScope,
+) -> List<impl Fn(&mut QueryBuilder<Postgres>)> {
+    let category = filter.category.as_deref();
+    let (merged, checked) = match scope {
+        CategoryScope::Accounts => (category, None),
+        CategoryScope::Organization => (None, category),
+    };
+    let parents = account_filter(organization, filter.account_id, filter.creator_id, merged);
+    // The condition on the parents includes the organization.
+    let organization_filter = parents.is_none().then_some(organization);
+    let conditions = move |query: &mut QueryBuilder<Postgres>| {
+        filter.push(query);
+        push_category(query, organization, checked);
+        push_equal(query, "v.organization_id", organization_filter);
+    };
+    let text = filter.q.as_deref().map(|q| caption_filter(organization, q));
+    List {
+        table: "videos v",
+        id: "v.id",
+        conditions,
+        parents,
+        sorted: None,
+        text,
+        custom_plan: filter.has_ranges(),
+    }
+}
+
+/// Compares with all accounts of the category, read once. `is true` keeps the planner from joining them, which would need a
+/// sort of all their videos.
+fn push_category(query: &mut QueryBuilder<Postgres>, organization: Uuid, category: Option<&str>) {
+    if let Some(category) = category {
+        query.push(" and (v.account_id in (select id from accounts where organization_id = ");
+        query.push_bind(organization).push(" and category = ").push_bind(category).push(")) is true");
+    }
+}
+
+/// Reads one video.
+pub async fn get(
+    pg: impl PgExecutor<'_>,
+    organization: Uuid,
+    readable: &ReadablePlatforms,
+    id: Uuid,
+) -> Result<Content, Error> {
+    Ok(videos::get(pg, organization, VideoType::Content, readable, id).await?.into())
+}
+
+/// The columns of [`ContentIdentity`].
+static IDENTITY: LazyLock<String> =
+    LazyLock::new(|| format!("'content' as \"type\", {}", videos::columns(ContentIdentity::FIELDS)));
+
+const IDENTITY_JOINS: &str = "
+    from videos v
+    left join accounts a on a.id = v.account_id
+    left join creators c on c.id = a.creator_id";
+
+/// The ids of a video.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::FromRow)]
+pub struct VideoKey {
+    pub id: Uuid,
+    pub internal_id: i64,
+    pub subject_id: i64,
+}
+
+/// A video that may be part of a ranking, by what it gained.
+#[derive(Debug, Clone, Copy)]
+pub struct Candidate {
+    pub internal_id: i64,
+    pub subject_id: i64,
+    pub gain: i64,
+}
+
+impl Candidate {
+    pub const fn new(video: VideoKey, gain: i64) -> Self {
+        Candidate { internal_id: video.internal_id, subject_id: video.subject_id, gain }
+    }
+}
+
+/// A video of a ranking.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct RankedContent {
+    #[sqlx(flatten)]
+    pub identity: ContentIdentity,
+    pub gain: i64,
+}
+
+/// Lists up to `limit` videos that match a filter, in no particular order.
+pub async fn list_matching(
+    pg: &PgPool,
+    organization: Uuid,
+    filter: &ContentFilter,
+    limit: i64,
+) -> Result<Vec<VideoKey>, Error> {
+    let mut query = QueryBuilder::new(
+        "select v.id, v.internal_id, v.subject_id from videos v where v.organization_id = ",
+    );
+    query.push_bind(organization).push(" and ");
+    build_list(organization, filter, CategoryScope::Organization).push_search_conditions(&mut query);
+    query.push(format_args!(" limit {limit}"));
+    Ok(query.build_query_as().persistent(!filter.has_ranges()).fetch_all(pg).await?)
+}
+
+/// Lists up to `limit` videos that match a filter, by id, after an id.
+pub async fn list_by_id(
+    pg: &PgPool,
+    organization: Uuid,
+    filter: &ContentFilter,
+    after: Option<Uuid>,
+    limit: i64,
+) -> Result<Vec<VideoKey>, Error> {
+    let mut query = list_by_id_query(organization, filter, after, limit);
+    Ok(query.build_query_as().persistent(!filter.has_ranges()).fetch_all(pg).await?)
+}
+
+/// Builds the query of [`list_by_id`].
+pub fn list_by_id_query(
+    organization: Uuid,
+    filter: &ContentFilter,
+    after: Option<Uuid>,
+    limit: i64,
+) -> QueryBuilder<Postgres> {
+    let mut query = QueryBuilder::new(
+        "select v.id, v.internal_id, v.subject_id from videos v where v.organization_id = ",
+    );
+    query.push_bind(organization).push(" and ");
+    build_list(organization, filter, CategoryScope::Organization).push_conditions(&mut query);
+    if let Some(after) = after {
+        query.push(" and v.id > ").push_bind(after);
+    }
+    query.push(format_args!(" order by v.id limit {limit}"));
+    query
+}
+
+/// Selects up to `limit` of the candidates that exist and match a filter, by gain and then id, after a gain and an id.
+pub async fn select_candidates(
+    pg: &PgPool,
+    organization: Uuid,
+    filter: &ContentFilter,
+    candidates: &[Candidate],
+    after: Option<(i64, Uuid)>,
+    limit: i64,
+) -> Result<Vec<RankedContent>, Error> {
+    let mut query = candidates_query(organization, filter, candidates, after, limit);
+    Ok(query.build_query_as().persistent(!filter.has_ranges()).fetch_all(pg).await?)
+}
+
+/// Builds the query of [`select_candidates`].
+pub fn candidates_query(
+    organization: Uuid,
+    filter: &ContentFilter,
+    candidates: &[Candidate],
+    after: Option<(i64, Uuid)>,
+    limit: i64,
+) -> QueryBuilder<Postgres> {
+    let column = |value: fn(&Candidate) -> i64| candidates.iter().map(value).collect::<Vec<_>>();
+    let mut query = QueryBuilder::new("with page as materialized (select v.id as page_id, gain from unnest(");
+    query.push_bind(column(|candidate| candidate.internal_id)).push("::bigint[], ");
+    query.push_bind(column(|candidate| candidate.subject_id)).push("::bigint[], ");
+    query.push_bind(column(|candidate| candidate.gain));
+    // `offset 0` keeps the planner from reading all videos of the filter's accounts first.
+    query.push(
+        "::bigint[]) as candidate (internal_id, subject_id, gain)
+         cross join lateral (
+             select v.id from videos v
+             where v.internal_id = candidate.internal_id and v.subject_id = candidate.subject_id
+                and v.organization_id = ",
+    );
+    query.push_bind(organization).push(" and ");
+    build_list(organization, filter, CategoryScope::Organization).push_conditions(&mut query);
+    query.push(" offset 0) v");
+    if let Some((gain, id)) = after {
+        query.push(" where gain < ").push_bind(gain).push(" or gain = ").push_bind(gain);
+        query.push(" and v.id > ").push_bind(id);
+    }
+    query.push(format_args!(" order by gain desc, v.id limit {limit}) select gain, "));
+    query.push(IDENTITY.as_str()).push(IDENTITY_JOINS);
+    query.push(" join page on page_id = v.id order by gain desc, v.id");
+    query
+}
