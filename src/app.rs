@@ -10,7 +10,7 @@ use sqlx::PgPool;
 use url::Url;
 
 use crate::config::StoreArgs;
-use crate::model::readable::ReadablePlatforms;
+use crate::model::readable::{KnownSource, ReadablePlatforms};
 use crate::response_cache::ResponseCache;
 use crate::shutdown::InFlightRequests;
 use crate::store::analytics::HistoryReader;
@@ -32,6 +32,8 @@ pub struct App {
     pub search: SearchIndex,
     pub responses: ResponseCache,
     pub readable: ReadablePlatforms,
+    /// The sources that the program has; none in most tests.
+    pub sources: Arc<[KnownSource]>,
     pub settings: Arc<Settings>,
     /// Counts requests in flight; rejects new ones during shutdown.
     pub in_flight: InFlightRequests,
@@ -100,6 +102,7 @@ impl App {
             search,
             responses,
             readable,
+            sources: Arc::default(),
             settings: Arc::new(settings),
             in_flight: InFlightRequests::default(),
         }

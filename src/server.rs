@@ -166,13 +166,13 @@ pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     let indexer_databases =
         Databases { pg: pool::connect_for_search_follower(&args.stores.postgres)?, ..databases.clone() };
     let budget = RequestBudget::Postgres(databases.pg.clone());
-    let readable = Sources::from_args(&args.sources, &budget)?.readable();
+    let sources = Sources::from_args(&args.sources, &budget)?;
     let schema = migrate::SchemaCheck::at_start(&databases.pg, &databases.clickhouse).await?;
     let listener = listen(args.listen)?;
     let limits = args.connection_limits();
     let search = open_search(args.search.search_index.clone()).await?;
-    let app = App::new(databases.clone(), search.clone(), readable, args.settings()?);
-    let app = App { schema: schema.clone(), ..app };
+    let app = App::new(databases.clone(), search.clone(), sources.readable(), args.settings()?);
+    let app = App { schema: schema.clone(), sources: sources.known().into(), ..app };
     let address = listener.local_addr()?;
     let acceptor = TcpAcceptor::try_from(listener)?;
     let server = connections::build_server(acceptor, limits);

@@ -6,10 +6,11 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use opentelemetry::KeyValue;
 
+use super::args::SourceKind;
 use super::pausable_timeout::run_with_timeout;
 use super::source::{AccountKey, Depth, FetchedAccount, Post, PostKey, Source, SourceError, SourceInfo};
 use crate::model::platform::Platform;
-use crate::model::readable::ReadablePlatforms;
+use crate::model::readable::{KnownSource, ReadablePlatforms};
 use crate::telemetry::{labels, metrics};
 
 /// How long one source may take for one account or post, all pages together, waiting for permits excluded.
@@ -61,6 +62,19 @@ impl Sources {
     /// Returns the names of a platform's sources that have a daily limit, and the limits.
     pub fn daily_limits(&self, platform: Platform) -> impl Iterator<Item = (&'static str, u32)> {
         self.infos(platform).filter_map(|source| Some((source.name, source.daily_limit?)))
+    }
+
+    /// Returns the sources of every platform in the order in which they are tried, then those that are not configured.
+    pub fn known(&self) -> Vec<KnownSource> {
+        let mut known = Vec::new();
+        for platform in Platform::ALL {
+            let configured = self.names(platform);
+            let others = SourceKind::for_platform(platform).map(SourceKind::as_str);
+            let others = others.into_iter().filter(|name| !configured.contains(name));
+            known.extend(configured.iter().map(|name| KnownSource { platform, name, is_configured: true }));
+            known.extend(others.map(|name| KnownSource { platform, name, is_configured: false }));
+        }
+        known
     }
 
     /// Returns the names of a platform's sources.

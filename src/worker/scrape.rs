@@ -3,19 +3,20 @@
 use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
 use uuid::Uuid;
 
-use super::scrape_report::ScrapeReport;
+use super::scrape_report::{ScrapeReport, target_failure};
 use super::timeout;
 use super::tracker::{FailureKind, Tracker};
 use crate::model::observed::{AccountLatest, VideoLatest};
 use crate::model::platform::Platform;
-use crate::platforms::source::{AccountKey, Depth, FetchedAccount, Post, PostKey, Profile, SourceError};
+use crate::model::tracking::FailureReason;
+use crate::platforms::source::{AccountKey, Depth, FetchedAccount, Post, PostKey, Profile};
 use crate::store::observations::{
     AccountRef, ObservedAccount, ObservedVideo, VideoOrigin, save_accounts, save_videos,
 };
 use crate::store::postgres::clock::ClockReading;
 use crate::store::tracking::leases::{self, LeasedTarget, TargetKind};
 use crate::store::tracking::scrapes::{self, IdentityCheck, ObservedIdentity, ScrapeAccount};
-use crate::store::tracking::targets::{self, AttemptResult, DeepReads};
+use crate::store::tracking::targets::{self, AttemptFailure, AttemptResult, DeepReads};
 use crate::store::{Error, Write, retry_on_conflict};
 
 /// After so many attempts in a row that did not find it, a target is unavailable.
@@ -48,6 +49,11 @@ impl ScrapeStart {
     async fn now(tracker: &Tracker) -> Self {
         let clock = &tracker.databases.clock;
         ScrapeStart { now: clock.now().await, machine: clock.read_machine() }
+    }
+
+    /// The service clock's time now, without asking it.
+    fn elapsed_now(self) -> DateTime<Utc> {
+        self.now + self.machine.elapsed()
     }
 }
 
@@ -85,11 +91,11 @@ async fn scrape_account(
     for (scrape, account) in &scrapes {
         match &fetched.result {
             Ok(response) => scrape.record_with_retry(|| scrape.record_account(account, response)).await?,
-            Err(error) if is_target_failure(error) => {
+            Err(error) => {
+                let Some(failure) = target_failure(error) else { break };
                 let username = Some(account.username.as_str());
-                scrape.record_with_retry(|| scrape.record_failure(error, username)).await?;
+                scrape.record_with_retry(|| scrape.record_failure(&failure, username)).await?;
             }
-            Err(_) => break,
         }
     }
     Ok(report)
@@ -113,21 +119,13 @@ async fn scrape_video(
     let fetched = tracker.sources.fetch_post(target.platform, &key, start.now, skip).await;
     match &fetched.result {
         Ok(post) => scrape.record_with_retry(|| scrape.record_video(&key, post)).await?,
-        Err(error) if is_target_failure(error) => {
-            scrape.record_with_retry(|| scrape.record_failure(error, None)).await?;
+        Err(error) => {
+            if let Some(failure) = target_failure(error) {
+                scrape.record_with_retry(|| scrape.record_failure(&failure, None)).await?;
+            }
         }
-        Err(_) => {}
     }
     Ok(ScrapeReport::new(target.platform, &fetched, start.now))
-}
-
-/// Whether an error is recorded as the target's failure. Otherwise its lease is released, or expires if requests
-/// cannot be counted.
-fn is_target_failure(error: &SourceError) -> bool {
-    !matches!(
-        error,
-        SourceError::RateLimited { .. } | SourceError::Credentials(_) | SourceError::BudgetUnavailable(_)
-    )
 }
 
 /// Records that a scrape of these targets panicked.
@@ -211,7 +209,10 @@ impl TargetScrape<'_> {
                 save_videos(&mut write, self.start.now, posts.collect()).await?;
                 self.successful_attempt(account.deep_reads)
             }
-            IdentityCheck::OtherAccount(reason) => self.failed_attempt(reason, self.target.not_found_runs),
+            IdentityCheck::OtherAccount(error) => {
+                let failure = AttemptFailure { reason: FailureReason::NotFound, error };
+                self.failed_attempt(failure, self.target.not_found_runs)
+            }
             IdentityCheck::Renamed => return self.release(write).await,
             IdentityCheck::Deleted => return Ok(()),
         };
@@ -238,14 +239,14 @@ impl TargetScrape<'_> {
     }
 
     /// Records a failed attempt, unless the account was renamed since it was requested as `username`.
-    async fn record_failure(&self, error: &SourceError, username: Option<&str>) -> Result<(), Error> {
+    async fn record_failure(&self, failure: &AttemptFailure, username: Option<&str>) -> Result<(), Error> {
         let mut write = self.begin().await?;
         if let Some(username) = username
             && !scrapes::lock_and_compare_username(&mut write, self.target.id, username).await?
         {
             return self.release(write).await;
         }
-        let is_not_found = matches!(error, SourceError::NotFound(_));
+        let is_not_found = failure.reason == FailureReason::NotFound;
         let not_found_runs = self.target.not_found_runs + i32::from(is_not_found);
         let id = self.target.id;
         if is_not_found && not_found_runs >= NOT_FOUND_LIMIT {
@@ -254,7 +255,7 @@ impl TargetScrape<'_> {
                 TargetKind::Video => _ = scrapes::set_video_unavailable(&mut write, id, true).await?,
             }
         }
-        self.finish(write, id, self.failed_attempt(error.to_string(), not_found_runs)).await
+        self.finish(write, id, self.failed_attempt(failure.clone(), not_found_runs)).await
     }
 
     /// Records a result, and retries conflicts. If that fails, records a failed attempt, because the next attempt would
@@ -280,28 +281,31 @@ impl TargetScrape<'_> {
         self.fail("the response could not be recorded: see the tracker's log").await
     }
 
-    async fn fail(&self, reason: &str) -> Result<(), Error> {
-        let attempt = self.failed_attempt(reason.to_owned(), self.target.not_found_runs);
+    async fn fail(&self, error: &str) -> Result<(), Error> {
+        let failure = AttemptFailure { reason: FailureReason::Internal, error: error.to_owned() };
+        let attempt = self.failed_attempt(failure, self.target.not_found_runs);
         timeout::short(async { self.finish(self.begin().await?, self.target.id, attempt).await }).await
     }
 
     fn successful_attempt(&self, deep_reads: DeepReads) -> AttemptResult {
         AttemptResult {
             at: self.start.now,
+            ended_at: self.start.elapsed_now(),
             next: self.start.now + with_jitter(self.interval()),
-            error: None,
+            failure: None,
             failures: 0,
             not_found_runs: 0,
             deep_reads,
         }
     }
 
-    fn failed_attempt(&self, error: String, not_found_runs: i32) -> AttemptResult {
+    fn failed_attempt(&self, failure: AttemptFailure, not_found_runs: i32) -> AttemptResult {
         let delay = FIRST_RETRY_DELAY * (1 << self.target.failures.clamp(0, 20));
         AttemptResult {
             at: self.start.now,
+            ended_at: self.start.elapsed_now(),
             next: self.start.now + with_jitter(delay.min(self.interval())),
-            error: Some(error),
+            failure: Some(failure),
             failures: self.target.failures.saturating_add(1),
             not_found_runs,
             deep_reads: DeepReads::default(),

@@ -3,9 +3,11 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::model::platform::Platform;
+use crate::model::tracking::FailureReason;
 use crate::platforms::source::SourceError;
 use crate::platforms::sources::FetchOutcome;
 use crate::store::tracking::source_pauses::{PauseCause, SourcePause};
+use crate::store::tracking::targets::AttemptFailure;
 
 /// How long a source is paused after its credentials were rejected.
 const CREDENTIALS_PAUSE: TimeDelta = TimeDelta::minutes(5);
@@ -65,4 +67,19 @@ fn required_pause(
         | SourceError::BudgetUnavailable(_) => return None,
     };
     Some(SourcePause { platform, source: source.to_owned(), until, cause, reason: error.to_string() })
+}
+
+/// Returns the failure of the target that an error is. None if the error is about the source, or if requests cannot be
+/// counted: then the target's lease is released, or expires.
+pub(super) fn target_failure(error: &SourceError) -> Option<AttemptFailure> {
+    let reason = match error {
+        SourceError::NotFound(_) => FailureReason::NotFound,
+        SourceError::Transient(_) => FailureReason::Transient,
+        SourceError::Malformed(_) => FailureReason::Malformed,
+        SourceError::Unsupported => FailureReason::Unsupported,
+        SourceError::RateLimited { .. } | SourceError::Credentials(_) | SourceError::BudgetUnavailable(_) => {
+            return None;
+        }
+    };
+    Some(AttemptFailure { reason, error: error.to_string() })
 }

@@ -84,7 +84,7 @@ pub async fn run(
     tokio::join!(
         gauges::run_for_tracker(databases.clone(), sources, stop.clone()),
         scrape,
-        housekeeping::run(databases.pg.clone(), stop.clone()),
+        housekeeping::run(databases.clone(), stop.clone()),
         erasure::run(databases.clone(), database_url.clone(), stop.clone()),
         relay::run(databases, database_url, scrapes_finished.clone()),
     );

@@ -53,15 +53,17 @@ impl ConnectionInfo {
     /// The message at the end of the start.
     pub(super) fn ready_message(&self, dir: &Path) -> String {
         let base_url = &self.base_url;
-        let (key, request) = match &self.api_key {
+        let dashboard = base_url.strip_suffix("/v2").unwrap_or(base_url);
+        let (dashboard, key, request) = match &self.api_key {
             Some(key) => (
+                format!("{dashboard}/#key={key}"),
                 format!("  key       {key}\n"),
                 format!("curl -H 'Authorization: Bearer {key}' '{base_url}/overview?period=30d'"),
             ),
-            None => (String::new(), format!("curl '{base_url}/health'")),
+            None => (format!("{dashboard}/"), String::new(), format!("curl '{base_url}/health'")),
         };
         format!(
-            "\nTidemark is ready.\n\n  base URL  {base_url}\n{key}  files     {dir}/{JSON_FILE}, {dir}/{SHELL_FILE}\n\n\
+            "\nTidemark is ready.\n\n  dashboard {dashboard}\n  base URL  {base_url}\n{key}  files     {dir}/{JSON_FILE}, {dir}/{SHELL_FILE}\n\n\
              Try:\n\n  {request}\n\n\
              Ctrl-C stops everything and keeps the data.\n",
             dir = dir.display()

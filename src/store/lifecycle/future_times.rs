@@ -136,6 +136,9 @@ pub async fn find_subjects(client: &Client, organization: Uuid, today: NaiveDate
                    UNION ALL
                    SELECT subject_id FROM account_daily FINAL
                    WHERE org_id = {org:UUID} AND date > {today:Date}
+                   UNION ALL
+                   SELECT subject_id FROM video_daily FINAL
+                   WHERE org_id = {org:UUID} AND date > {today:Date}
                )
                ORDER BY subject_id";
     let bind = |query: Query| query.param("org", organization).param("today", today);

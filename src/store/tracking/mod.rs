@@ -1,5 +1,7 @@
-//! The tracker's state in Postgres: scrape targets, leases, wrong clocks, and pauses, budgets and pages of sources.
+//! The tracker's state in Postgres: scrape targets and their numbers, ended attempts, leases, wrong
+//! clocks, and pauses, budgets and pages of sources.
 
+pub mod ended_attempts;
 pub mod leases;
 pub mod queues;
 pub mod scrapes;
@@ -7,5 +9,6 @@ pub mod skewed_clocks;
 pub mod source_budgets;
 pub mod source_pages;
 pub mod source_pauses;
+pub mod target_counts;
 pub mod targets;
 pub mod wakeups;

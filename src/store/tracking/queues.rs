@@ -1,11 +1,13 @@
 //! Statistics of the tracker's queues: how many targets are due and how late, and the load of tracked accounts.
 
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgPool;
+use uuid::Uuid;
 
 use crate::model::cost::ScrapeLoad;
-use crate::model::platform::Platform;
+use crate::model::platform::{Platform, names};
 use crate::store::Error;
 use crate::store::tracking::source_pauses::PauseCause;
 
@@ -59,6 +61,24 @@ pub async fn count_targets(pg: &PgPool) -> Result<Vec<(Platform, i64)>, Error> {
     Ok(targets)
 }
 
+/// The queues of all platforms together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct QueueTotals {
+    pub due: i64,
+    pub failing: i64,
+    pub lag_seconds: i64,
+}
+
+/// Adds up the queues of all platforms, at `now` of the service clock.
+pub async fn fetch_totals(pg: &PgPool, now: DateTime<Utc>) -> Result<QueueTotals, Error> {
+    let queues = fetch_all(pg, now).await?;
+    Ok(queues.iter().fold(QueueTotals::default(), |total, queue| QueueTotals {
+        due: total.due + queue.due,
+        failing: total.failing + queue.failing,
+        lag_seconds: total.lag_seconds.max(queue.lag_seconds),
+    }))
+}
+
 /// Returns the queue of every platform, at `now` of the service clock. Scans due and failing targets; leased targets are
 /// due until their attempt ends.
 pub async fn fetch_all(pg: &PgPool, now: DateTime<Utc>) -> Result<Vec<Queue>, Error> {
@@ -89,6 +109,56 @@ pub async fn fetch_all(pg: &PgPool, now: DateTime<Utc>) -> Result<Vec<Queue>, Er
     .fetch_all(pg)
     .await?;
     Ok(queues)
+}
+
+/// An organization's part of the queues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, sqlx::FromRow)]
+pub struct OrganizationQueue {
+    /// Accounts and individually tracked videos whose next attempt is due and has not begun.
+    #[schemars(example = 4)]
+    pub due: i64,
+    /// Attempts in progress.
+    #[schemars(example = 2)]
+    pub in_flight: i64,
+    /// How long the oldest due attempt has waited; 0 if none is due.
+    #[schemars(example = 12)]
+    pub lag_seconds: i64,
+}
+
+/// Reads an organization's part of the queues. Leased targets are due until their attempt ends. Row comparisons give the
+/// planner only the index of an organization's due targets, as in [`wakeups`](super::wakeups). Public for tests of its plan.
+pub const ORGANIZATION_QUEUE: &str = "select passed - leased as due, leased as in_flight,
+        coalesce(extract(epoch from $2 - oldest.due_since), 0)::bigint as lag_seconds
+     from (
+        select count(*) as passed, count(*) filter (where lease_until >= now()) as leased
+        from scrape_targets
+        where organization_id = $1 and platform = any($3) and next_attempt_at <= $2 and enabled
+     ) t cross join (
+        select min(next_attempt_at) as due_since
+        from unnest($3::text[]) as p(platform)
+        cross join lateral (
+            select next_attempt_at from scrape_targets
+            where (platform, organization_id, next_attempt_at) >= (p.platform, $1, '-infinity')
+                and (platform, organization_id, next_attempt_at) <= (p.platform, $1, $2) and enabled
+                and (lease_until is null or lease_until < now())
+            order by platform, organization_id, next_attempt_at limit 1
+        ) first
+     ) oldest";
+
+/// Returns an organization's part of the queues of some platforms, at `now` of the service clock.
+pub async fn fetch_organization(
+    pg: &PgPool,
+    organization: Uuid,
+    platforms: &[Platform],
+    now: DateTime<Utc>,
+) -> Result<OrganizationQueue, Error> {
+    let queue = sqlx::query_as(ORGANIZATION_QUEUE)
+        .bind(organization)
+        .bind(now)
+        .bind(names(platforms))
+        .fetch_one(pg)
+        .await?;
+    Ok(queue)
 }
 
 /// Returns the load of each tracked account of a platform. An account of several organizations counts once, with the

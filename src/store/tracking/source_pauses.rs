@@ -1,6 +1,7 @@
 //! Pauses of sources: until when no tracker process may send requests, and why.
 
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgPool;
 
@@ -8,11 +9,13 @@ use crate::model::platform::Platform;
 use crate::store::Error;
 
 /// Why a source is paused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
 pub enum PauseCause {
+    /// The platform's limit, or the budget of the day, is used up.
     RateLimit,
+    /// The platform refuses the credentials.
     Credentials,
 }
 

@@ -7,6 +7,8 @@ use chrono::{DateTime, Utc};
 use sqlx::PgPool;
 use uuid::Uuid;
 
+use super::ended_attempts;
+use crate::model::tracking::FailureReason;
 use crate::store::{Error, Write};
 
 /// Adds targets of accounts, due at `now`, unless they exist.
@@ -123,12 +125,23 @@ pub async fn remove(write: &mut Write, ids: &[Uuid]) -> Result<(), Error> {
     Ok(())
 }
 
+/// Why an attempt failed.
+#[derive(Debug, Clone)]
+pub struct AttemptFailure {
+    pub reason: FailureReason,
+    /// For people.
+    pub error: String,
+}
+
 /// The result of an attempt.
 #[derive(Debug, Clone)]
 pub struct AttemptResult {
+    /// When it began.
     pub at: DateTime<Utc>,
+    pub ended_at: DateTime<Utc>,
     pub next: DateTime<Utc>,
-    pub error: Option<String>,
+    pub failure: Option<AttemptFailure>,
+    /// Attempts that failed since the last success.
     pub failures: i32,
     pub not_found_runs: i32,
     pub deep_reads: DeepReads,
@@ -149,12 +162,18 @@ pub async fn finish_attempt(
     target: Uuid,
     attempt: AttemptResult,
 ) -> Result<Option<DateTime<Utc>>, Error> {
+    let (reason, error) = attempt.failure.map(|failure| (failure.reason, failure.error)).unzip();
     let finished_at = sqlx::query_scalar(
-        "update scrape_targets set last_attempt_at = $4, next_attempt_at = $5, last_error = $6, failures = $7,
-            not_found_runs = $8, lease_owner = null, lease_until = null,
-            weekly_read_at = case when $9 then $4 else weekly_read_at end,
-            monthly_read_at = case when $10 then $4 else monthly_read_at end
-         where organization_id = $1 and id = $2 and lease_owner = $3
+        "with finished as (
+            update scrape_targets set last_attempt_at = $4, next_attempt_at = $5, last_error = $6, failures = $7,
+                not_found_runs = $8, lease_owner = null, lease_until = null,
+                weekly_read_at = case when $9 then $4 else weekly_read_at end,
+                monthly_read_at = case when $10 then $4 else monthly_read_at end, last_failure = $11
+            where organization_id = $1 and id = $2 and lease_owner = $3
+            returning organization_id, last_failure is null as succeeded
+         )
+         insert into ended_attempts (organization_id, minute, succeeded, failed, is_sum)
+         select organization_id, $12, succeeded::integer, (not succeeded)::integer, false from finished
          returning clock_timestamp()",
     )
     .bind(write.organization())
@@ -162,11 +181,13 @@ pub async fn finish_attempt(
     .bind(owner)
     .bind(attempt.at)
     .bind(attempt.next)
-    .bind(attempt.error)
+    .bind(error)
     .bind(attempt.failures)
     .bind(attempt.not_found_runs)
     .bind(attempt.deep_reads.weekly)
     .bind(attempt.deep_reads.monthly)
+    .bind(reason)
+    .bind(ended_attempts::minute(attempt.ended_at))
     .fetch_optional(write.connection())
     .await?;
     Ok(finished_at)

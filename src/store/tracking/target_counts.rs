@@ -1,0 +1,87 @@
+//! The table `target_counts`, an organization's targets by status: triggers on records and targets append changes
+//! (`migrations/0011_tracking_health.sql`), which this merges into one row per status.
+
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use crate::model::platform::Platform;
+use crate::model::readable::{FoundBy, ReadablePlatforms};
+use crate::model::tracking::{FailureReason, TrackingStatus};
+use crate::store::Error;
+
+/// A number of targets with the same status.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+pub struct TargetCount {
+    pub platform: Platform,
+    pub found_by: FoundBy,
+    status: TrackingStatus,
+    /// Why the last attempt of failing targets failed.
+    pub failure: Option<FailureReason>,
+    pub targets: i64,
+}
+
+impl TargetCount {
+    /// The status of these targets, which depends on the configured sources.
+    pub fn status(&self, readable: &ReadablePlatforms) -> TrackingStatus {
+        if readable.supports_target(self.platform, self.found_by) {
+            self.status
+        } else {
+            TrackingStatus::Unsupported
+        }
+    }
+}
+
+/// Counts an organization's targets.
+pub async fn fetch(pg: &PgPool, organization: Uuid) -> Result<Vec<TargetCount>, Error> {
+    let counts = sqlx::query_as(
+        "select platform, found_by, status, nullif(failure, '') as failure, sum(targets)::bigint as targets
+         from target_counts where organization_id = $1 group by 1, 2, 3, 4",
+    )
+    .bind(organization)
+    .fetch_all(pg)
+    .await?;
+    Ok(counts)
+}
+
+/// Counts up to `limit` targets that are older than the triggers, and returns how many. Their last error tells the reason of
+/// their failure. Scans all targets.
+pub async fn add_missing(pg: &PgPool, limit: i64) -> Result<u64, Error> {
+    let added = sqlx::query(
+        "update scrape_targets set status = status, last_failure = case
+            when failures = 0 then null
+            when last_error like 'not found%' or last_error like 'the username %'
+                or last_error like 'the platform''s account %' then 'not_found'
+            when last_error like 'temporary failure%' then 'transient'
+            when last_error like 'malformed response%' then 'malformed'
+            when last_error like 'this source does not support%' then 'unsupported'
+            else 'internal' end
+         where ctid = any(array(
+            select ctid from scrape_targets where status is null limit $1 for update skip locked))",
+    )
+    .bind(limit)
+    .execute(pg)
+    .await?;
+    Ok(added.rows_affected())
+}
+
+/// Merges up to `limit` rows into the sum of their status and returns how many. Processes may run it concurrently.
+pub async fn compact(pg: &PgPool, limit: i64) -> Result<u64, Error> {
+    let merged: i64 = sqlx::query_scalar(
+        "with taken as (
+             delete from target_counts where ctid = any(array(
+                 select ctid from target_counts where not is_sum limit $1 for update skip locked))
+             returning organization_id, platform, found_by, status, failure, targets
+         ), merged as (
+             insert into target_counts (organization_id, platform, found_by, status, failure, targets, is_sum)
+             select organization_id, platform, found_by, status, failure, sum(targets), true
+             from taken group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5
+             on conflict (organization_id, platform, found_by, status, failure) where is_sum
+             do update set targets = target_counts.targets + excluded.targets
+         )
+         select count(*) from taken",
+    )
+    .bind(limit)
+    .fetch_one(pg)
+    .await?;
+    Ok(merged.unsigned_abs())
+}
