@@ -1,10 +1,18 @@
 //! The accounts of a query, with the subject ids of their history.
 
-use sqlx::PgPool;
+use std::collections::HashMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use sqlx::{FromRow, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
+use crate::model::period::Window;
 use crate::model::platform::Platform;
+use crate::model::readable::ReadablePlatforms;
+use crate::model::tracking::TrackingStatus;
 use crate::store::Error;
+use crate::store::postgres::keyset::push_equal;
 use crate::store::records::{accounts, creators};
 
 /// An account, and the subject of its history.
@@ -12,6 +20,47 @@ use crate::store::records::{accounts, creators};
 pub struct AccountSubject {
     pub id: Uuid,
     pub internal_id: i64,
+}
+
+/// The accounts of a ranking.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct RankingFilter {
+    pub accounts: AccountFilter,
+    /// Accounts with one of these statuses.
+    pub status: Option<Vec<TrackingStatus>>,
+}
+
+/// What a ranking shows of an account besides figures of the window.
+#[derive(Debug, Clone, Serialize, JsonSchema, FromRow)]
+pub struct AccountIdentity {
+    /// Account id.
+    pub id: Uuid,
+    /// Platform of the account.
+    pub platform: Platform,
+    /// Username on the platform, in lower case, without `@`.
+    #[schemars(example = &"salt.and.tide")]
+    pub username: String,
+    /// Display name; null before the first scrape, or if there is none.
+    #[schemars(example = &"Salt & Tide")]
+    pub name: Option<String>,
+    /// Profile picture: a stable copy if there is one, otherwise the platform's URL.
+    #[schemars(example = &"https://cdn.example/pictures/salt.and.tide.jpg")]
+    pub profile_pic_url: Option<String>,
+    /// Followers at the latest scrape.
+    #[schemars(example = 48_210)]
+    pub follower_count: i64,
+    /// Creator of the account; null if it has none.
+    pub creator_id: Option<Uuid>,
+    /// Name of the creator.
+    #[schemars(example = &"Marta Soares")]
+    pub creator_name: Option<String>,
+}
+
+/// Discovered videos that were posted in a window and in the previous one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PostCounts {
+    pub current: i64,
+    pub previous: i64,
 }
 
 /// Finds the accounts of the organization among ids.
@@ -25,32 +74,138 @@ pub async fn find(pg: &PgPool, organization: Uuid, ids: &[Uuid]) -> Result<Vec<A
     Ok(accounts)
 }
 
-/// The internal ids of the accounts that match every filter. Fails if the organization lacks the account or the creator.
+/// Selects accounts by all of its values.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct AccountFilter {
+    pub account: Option<Uuid>,
+    /// The creator to which they are linked.
+    pub creator: Option<Uuid>,
+    pub category: Option<String>,
+    pub platform: Option<Platform>,
+}
+
+impl AccountFilter {
+    pub fn account(id: Uuid) -> Self {
+        AccountFilter { account: Some(id), ..AccountFilter::default() }
+    }
+
+    pub fn creator(id: Uuid) -> Self {
+        AccountFilter { creator: Some(id), ..AccountFilter::default() }
+    }
+
+    /// Whether it excludes videos without an account: they have no value but a platform.
+    pub const fn is_limited_to_accounts(&self) -> bool {
+        self.account.is_some() || self.creator.is_some() || self.category.is_some()
+    }
+
+    /// Adds its conditions on accounts, as `a`, to those of a query.
+    pub(super) fn push_to(&self, query: &mut QueryBuilder<Postgres>) {
+        push_equal(query, "a.id", self.account);
+        push_equal(query, "a.creator_id", self.creator);
+        push_equal(query, "a.category", self.category.as_ref());
+        push_equal(query, "a.platform", self.platform);
+    }
+}
+
+/// The internal ids of the accounts that match. Fails if the organization lacks the account or the creator.
 pub async fn fetch_subject_ids(
     pg: &PgPool,
     organization: Uuid,
-    account: Option<Uuid>,
-    creator: Option<Uuid>,
-    platform: Option<Platform>,
+    filter: &AccountFilter,
 ) -> Result<Vec<i64>, Error> {
-    let subjects: Vec<_> = sqlx::query_scalar(
-        "select internal_id from accounts
-         where organization_id = $1 and ($2::uuid is null or id = $2) and ($3::uuid is null or creator_id = $3)
-             and ($4::text is null or platform = $4)",
-    )
-    .bind(organization)
-    .bind(account)
-    .bind(creator)
-    .bind(platform)
-    .fetch_all(pg)
-    .await?;
+    let mut query = QueryBuilder::new("select a.internal_id from accounts a where a.organization_id = ");
+    query.push_bind(organization);
+    filter.push_to(&mut query);
+    let subjects: Vec<_> = query.build_query_scalar().fetch_all(pg).await?;
     if subjects.is_empty() {
-        if let Some(account) = account {
+        if let Some(account) = filter.account {
             accounts::require(pg, organization, account).await?;
         }
-        if let Some(creator) = creator {
+        if let Some(creator) = filter.creator {
             creators::require(pg, organization, creator).await?;
         }
     }
     Ok(subjects)
+}
+
+/// The accounts to rank. Fails if the organization lacks the creator.
+pub async fn list_for_ranking(
+    pg: &PgPool,
+    organization: Uuid,
+    readable: &ReadablePlatforms,
+    filter: &RankingFilter,
+) -> Result<Vec<AccountSubject>, Error> {
+    let accounts: Vec<_> =
+        ranking_query(organization, readable, filter).build_query_as().fetch_all(pg).await?;
+    if let Some(creator) = filter.accounts.creator.filter(|_| accounts.is_empty()) {
+        creators::require(pg, organization, creator).await?;
+    }
+    Ok(accounts)
+}
+
+/// Builds the query of the accounts to rank.
+pub fn ranking_query(
+    organization: Uuid,
+    readable: &ReadablePlatforms,
+    filter: &RankingFilter,
+) -> QueryBuilder<Postgres> {
+    let mut query =
+        QueryBuilder::new("select a.id, a.internal_id from accounts a where a.organization_id = ");
+    query.push_bind(organization);
+    filter.accounts.push_to(&mut query);
+    if let Some(statuses) = &filter.status {
+        accounts::push_status_condition(&mut query, readable, statuses);
+    }
+    query
+}
+
+pub const IDENTITIES: &str = "
+    select a.id, a.platform, a.username, a.name,
+        coalesce(a.profile_pic_url, a.profile_pic_url_original) as profile_pic_url, a.follower_count, a.creator_id,
+        c.name as creator_name
+    from accounts a left join creators c on c.id = a.creator_id
+    where a.organization_id = $1 and a.id = any($2)";
+
+/// What a ranking shows of accounts, by id.
+pub async fn fetch_identities(
+    pg: &PgPool,
+    organization: Uuid,
+    ids: &[Uuid],
+) -> Result<HashMap<Uuid, AccountIdentity>, Error> {
+    let found: Vec<AccountIdentity> =
+        sqlx::query_as(IDENTITIES).bind(organization).bind(ids).fetch_all(pg).await?;
+    Ok(found.into_iter().map(|account| (account.id, account)).collect())
+}
+
+/// Each account is a range of one index, and no row of a video is read where its page was vacuumed since its last change.
+pub const COUNT_POSTS: &str = "
+    select a.internal_id, posted.current, posted.previous
+    from accounts a
+    cross join lateral (
+        select count(*) filter (where create_time >= $4) as current,
+               count(*) filter (where create_time < $4) as previous
+        from videos
+        where account_id = a.id and create_time >= $3 and create_time < $5
+    ) posted
+    where a.organization_id = $1 and a.internal_id = any($2)";
+
+/// Counts the posts of accounts in a window and in the previous one, by internal id.
+pub async fn count_posts(
+    pg: &PgPool,
+    organization: Uuid,
+    subjects: &[i64],
+    window: Window,
+) -> Result<HashMap<i64, PostCounts>, Error> {
+    let ([previous, _], [start, end]) = (window.previous().times(), window.times());
+    let rows: Vec<(i64, i64, i64)> = sqlx::query_as(COUNT_POSTS)
+        .bind(organization)
+        .bind(subjects)
+        .bind(previous)
+        .bind(start)
+        .bind(end)
+        .fetch_all(pg)
+        .await?;
+    let counts =
+        rows.into_iter().map(|(subject, current, previous)| (subject, PostCounts { current, previous }));
+    Ok(counts.collect())
 }

@@ -27,6 +27,8 @@ pub struct HistoryDay {
     pub counts: Counters,
     /// Unknown before the first observation, and for a video.
     pub followers: Option<i64>,
+    /// Number of subjects observed on the day; of a video, 1 or 0.
+    pub observed: u64,
 }
 
 /// Every day of a window, ascending, and the latest observation by its end.
@@ -38,7 +40,13 @@ pub struct DailyHistory {
 
 impl HistoryDay {
     fn empty(date: NaiveDate) -> Self {
-        HistoryDay { date, gains: [0; COUNTER_COUNT], counts: Counters::default(), followers: None }
+        HistoryDay {
+            date,
+            gains: [0; COUNTER_COUNT],
+            counts: Counters::default(),
+            followers: None,
+            observed: 0,
+        }
     }
 }
 
@@ -80,6 +88,7 @@ fn video_days(video: VideoSnapshots<'_>, window: Window) -> Vec<HistoryDay> {
         let mut day = HistoryDay::empty(date);
         while let Some((index, snapshot)) = snapshots.next_if(|(_, next)| next.date <= clamp_day(date)) {
             let starts_from_zero = index == 0 && video.from_zero;
+            day.observed += u64::from(snapshot.date == date);
             for (n, value) in snapshot.counters.iter().take(counts.len()).enumerate() {
                 let Some(value) = *value else { continue };
                 let before = counts[n].unwrap_or(if starts_from_zero { 0 } else { value });
@@ -102,6 +111,7 @@ struct SubjectDayRow {
     /// Followers, then the order of [`Counters::NAMES`]. A newer schema may have more, an older one fewer.
     gains: Vec<i64>,
     counts: Vec<Option<i64>>,
+    observed: u64,
     #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
     as_of: DateTime<Utc>,
 }
@@ -130,6 +140,7 @@ fn sum_days(rows: Vec<SubjectDayRow>, window: Window) -> Vec<HistoryDay> {
         day.gains = std::array::from_fn(|n| day.gains[n] + gain(n).unwrap_or_default());
         day.counts = Counters::from_array(std::array::from_fn(|n| sum_known(counts[n], count(n + 1))));
         day.followers = sum_known(day.followers, count(0));
+        day.observed += row.observed;
     }
     let days = window.iter_days().map(|date| match sums.get(&clamp_day(date)) {
         Some(day) => HistoryDay { date, ..*day },

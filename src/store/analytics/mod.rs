@@ -4,15 +4,21 @@
 //! follow the current links, which are in Postgres.
 
 pub mod accounts;
+pub mod coverage;
 pub mod creators;
 pub mod days;
 mod fair_limiter;
+mod new_posts;
 pub mod overview;
 mod reader;
 pub mod scope;
 mod snapshots;
+pub mod sparklines;
 pub mod subjects;
+pub mod timeseries;
+pub mod top_content;
 pub mod videos;
 
+pub use accounts::AccountFilter;
 pub use reader::HistoryReader;
-pub use scope::{OrganizationScope, SubjectScope};
+pub use scope::SubjectScope;

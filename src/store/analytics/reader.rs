@@ -109,12 +109,21 @@ impl HistoryReader {
         window: Window,
     ) -> Result<Vec<T>, Error> {
         let mut rows = Vec::new();
-        let Some(window) = self.clip(window) else { return Ok(rows) };
         for part in parts {
-            let _permit = self.limiter.acquire(organization).await?;
-            let bind = |query: Query| part.bind(query.param("org", organization), window);
-            rows.extend(client::fetch_all(&self.client, part.sql, TIMEOUT, bind).await?);
+            rows.extend(self.fetch_part(organization, &part, window, |query| query).await?);
         }
         Ok(rows)
+    }
+
+    /// Runs one part of a query with parameters of its own.
+    pub(super) async fn fetch_part<T: RowOwned + RowRead>(
+        &self,
+        organization: Uuid,
+        part: &Part<'_>,
+        window: Window,
+        bind: impl FnOnce(Query) -> Query,
+    ) -> Result<Vec<T>, Error> {
+        let Some(window) = self.clip(window) else { return Ok(Vec::new()) };
+        self.fetch_all(organization, part.sql, |query| bind(part.bind(query, window))).await
     }
 }

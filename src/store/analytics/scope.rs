@@ -12,6 +12,7 @@ use clickhouse::query::Query;
 use sqlx::PgPool;
 use uuid::Uuid;
 
+use super::accounts::{self, AccountFilter};
 use crate::model::period::{Window, clamp_day};
 use crate::model::platform::Platform;
 use crate::store::Error;
@@ -93,6 +94,19 @@ impl OrganizationScope {
         Ok(OrganizationScope { organization, platform, removed })
     }
 
+    /// All subjects except these.
+    pub(super) async fn fetch_without(
+        pg: &PgPool,
+        organization: Uuid,
+        excluded: Vec<i64>,
+    ) -> Result<Self, Error> {
+        let mut removed = fetch_removed_subjects(pg, organization).await?;
+        removed.extend(excluded);
+        removed.sort_unstable();
+        removed.dedup();
+        Ok(OrganizationScope { organization, platform: None, removed })
+    }
+
     pub(super) fn parts(&self, sql: &OrganizationSql) -> Vec<Part<'_>> {
         let OrganizationScope { platform, removed, .. } = self;
         let (all, without_removed) = match platform {
@@ -119,12 +133,14 @@ impl OrganizationScope {
 }
 
 impl SubjectScope {
-    pub async fn for_organization(
-        pg: &PgPool,
-        organization: Uuid,
-        platform: Option<Platform>,
-    ) -> Result<Self, Error> {
-        Ok(SubjectScope::Organization(OrganizationScope::fetch(pg, organization, platform).await?))
+    /// The accounts that match, and unless the filter is limited to accounts, individually tracked videos.
+    pub async fn fetch(pg: &PgPool, organization: Uuid, filter: &AccountFilter) -> Result<Self, Error> {
+        if filter.is_limited_to_accounts() {
+            let ids = accounts::fetch_subject_ids(pg, organization, filter).await?;
+            return Ok(SubjectScope::for_subjects(organization, ids));
+        }
+        let scope = OrganizationScope::fetch(pg, organization, filter.platform).await?;
+        Ok(SubjectScope::Organization(scope))
     }
 
     pub fn for_subjects(organization: Uuid, ids: Vec<i64>) -> Self {
@@ -153,6 +169,14 @@ pub(super) fn subject_parts<'a>(sql: &'static str, ids: &'a [i64]) -> Vec<Part<'
 }
 
 impl Part<'_> {
+    /// The number of subjects that it names.
+    pub const fn subject_count(&self) -> usize {
+        match self.filter {
+            Filter::Subjects(ids) => ids.len(),
+            Filter::All | Filter::Without { .. } => 0,
+        }
+    }
+
     /// Binds the parameters of the scope and the window.
     pub fn bind(&self, query: Query, window: Window) -> Query {
         let query = query.param("start", clamp_day(window.start)).param("end", clamp_day(window.end));

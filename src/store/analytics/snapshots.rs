@@ -59,6 +59,17 @@ impl VideoSnapshots<'_> {
         CounterGain { gain: last - base.unwrap_or(last), is_final: before.is_some() }
     }
 
+    /// The gain of a counter in each snapshot that reports it, ascending.
+    pub fn gains(&self, counter: usize) -> impl Iterator<Item = (NaiveDate, i64)> {
+        let mut before = None;
+        self.snapshots.iter().enumerate().filter_map(move |(index, snapshot)| {
+            let value = snapshot.counters.get(counter).copied().flatten()?;
+            let base = before.unwrap_or(if index == 0 && self.from_zero { 0 } else { value });
+            before = Some(value);
+            Some((snapshot.date, value - base))
+        })
+    }
+
     pub fn latest_observation(&self) -> Option<DateTime<Utc>> {
         self.snapshots.iter().map(|snapshot| snapshot.observed_at).max()
     }

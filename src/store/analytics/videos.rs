@@ -100,6 +100,7 @@ pub async fn fetch_totals(
     let query = SnapshotQuery {
         snapshots: include_str!("video_totals.sql"),
         summaries: include_str!("video_totals_summary.sql"),
+        counter: None,
         starts: vec![start],
         end: clamp_day(window.end),
     };
@@ -125,6 +126,7 @@ pub async fn fetch_view_deltas(
     let query = SnapshotQuery {
         snapshots: include_str!("video_deltas.sql"),
         summaries: include_str!("video_deltas_summary.sql"),
+        counter: None,
         starts: starts.clone(),
         end,
     };
@@ -136,13 +138,15 @@ pub async fn fetch_view_deltas(
 }
 
 /// The statements for windows that begin on `starts` and end on `end`.
-struct SnapshotQuery {
+pub(super) struct SnapshotQuery {
     /// Returns every snapshot.
-    snapshots: &'static str,
+    pub snapshots: &'static str,
     /// Returns rows from which the same gains follow, however many snapshots there are.
-    summaries: &'static str,
-    starts: Vec<NaiveDate>,
-    end: NaiveDate,
+    pub summaries: &'static str,
+    /// The column of statements that read any.
+    pub counter: Option<&'static str>,
+    pub starts: Vec<NaiveDate>,
+    pub end: NaiveDate,
 }
 
 impl SnapshotQuery {
@@ -155,7 +159,10 @@ impl SnapshotQuery {
         since: NaiveDate,
     ) -> Result<Vec<Snapshot>, Error> {
         let keys: Vec<_> = videos.iter().map(|video| (video.subject_id, video.internal_id)).collect();
-        let bind = |query: Query| query.param("videos", keys).param("since", since).param("end", self.end);
+        let bind = |query: Query| {
+            let query = query.param("videos", keys).param("since", since).param("end", self.end);
+            self.counter.into_iter().fold(query, |query, counter| query.param("counter", counter))
+        };
         let days = usize::try_from((self.end - since).num_days() + 1).unwrap_or_default();
         if videos.len() * days <= MAX_SNAPSHOTS {
             return Ok(deduplicate(history.fetch_all(organization, self.snapshots, bind).await?));
@@ -169,7 +176,7 @@ impl SnapshotQuery {
 ///
 /// First reads snapshots since shortly before the windows, which costs the same however long the history is; then the
 /// whole history of the videos whose gains these do not decide.
-async fn fetch_gains<T: Default>(
+pub(super) async fn fetch_gains<T: Default>(
     history: &HistoryReader,
     organization: Uuid,
     videos: &[VideoRef],

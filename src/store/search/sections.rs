@@ -3,6 +3,7 @@
 //! Exact matches first, then prefixes, then matches anywhere; equal ones by size, then by id. Values are bound; numbers of
 //! rows are literals, so that Postgres plans for them.
 
+use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::postgres::PgRow;
@@ -10,8 +11,10 @@ use sqlx::{FromRow, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::strategy::{Candidates, Strategy, Tier};
+use crate::model::creator::AccountsSummary;
 use crate::model::platform::Platform;
 use crate::store::Error;
+use crate::store::records::creators;
 use crate::store::write::Entity;
 
 /// An account whose username matches.
@@ -27,6 +30,15 @@ pub struct AccountHit {
     /// Display name.
     #[schemars(example = &"Salt & Tide")]
     pub display_name: Option<String>,
+    /// Profile picture: a stable copy if there is one, otherwise the platform's URL.
+    #[schemars(example = &"https://cdn.example/pictures/salt.and.tide.jpg")]
+    pub profile_pic_url: Option<String>,
+    /// Followers at the latest scrape.
+    #[schemars(example = 48_210)]
+    pub follower_count: i64,
+    /// Name of the creator; null if it has none.
+    #[schemars(example = &"Marta Soares")]
+    pub creator_name: Option<String>,
 }
 
 /// A creator whose name matches.
@@ -37,6 +49,9 @@ pub struct CreatorHit {
     /// Name of the creator.
     #[schemars(example = &"Marta Soares")]
     pub name: String,
+    /// Linked accounts.
+    #[sqlx(flatten)]
+    pub accounts_summary: AccountsSummary,
 }
 
 /// A video whose caption matches.
@@ -54,6 +69,17 @@ pub struct VideoHit {
     /// Username of the account that posted it.
     #[schemars(example = &"salt.and.tide")]
     pub account_username: Option<String>,
+    /// Name of that account's creator.
+    #[schemars(example = &"Marta Soares")]
+    pub creator_name: Option<String>,
+    /// Cover image: a stable copy if there is one, otherwise the platform's URL.
+    #[schemars(example = &"https://cdn.example/covers/7301.jpg")]
+    pub cover_image_url: Option<String>,
+    /// Views at the latest scrape.
+    #[schemars(example = 15_300)]
+    pub view_count: i64,
+    /// Time at which it was posted; null if unknown.
+    pub create_time: Option<DateTime<Utc>>,
 }
 
 /// A hit whose records Postgres has in an index by size.
@@ -74,8 +100,11 @@ impl RankedHit for AccountHit {
     const TEXT_COLUMN: &'static str = "username";
     const SIZE_COLUMN: &'static str = "follower_count";
     const COLUMNS: &'static str =
-        "accounts.id, accounts.platform, accounts.username, accounts.name as display_name";
-    const JOIN: &'static str = "join accounts on accounts.id = best.id";
+        "accounts.id, accounts.platform, accounts.username, accounts.name as display_name,
+        coalesce(accounts.profile_pic_url, accounts.profile_pic_url_original) as profile_pic_url,
+        accounts.follower_count, creators.name as creator_name";
+    const JOIN: &'static str =
+        "join accounts on accounts.id = best.id left join creators on creators.id = accounts.creator_id";
 }
 
 impl RankedHit for VideoHit {
@@ -85,9 +114,12 @@ impl RankedHit for VideoHit {
     const SIZE_COLUMN: &'static str = "view_count";
     const COLUMNS: &'static str =
         "videos.id, videos.platform, videos.description as caption, videos.account_id,
-        accounts.username as account_username";
+        accounts.username as account_username, creators.name as creator_name,
+        coalesce(videos.cover_image_url, videos.cover_image_url_original) as cover_image_url, videos.view_count,
+        videos.create_time";
     const JOIN: &'static str =
-        "join videos on videos.id = best.id left join accounts on accounts.id = videos.account_id";
+        "join videos on videos.id = best.id left join accounts on accounts.id = videos.account_id
+        left join creators on creators.id = accounts.creator_id";
 }
 
 /// The query for the best records that the strategies find, each with its `tier`.
@@ -161,29 +193,37 @@ pub(super) async fn fetch_creators(
     text: &str,
     limit: usize,
 ) -> Result<Vec<CreatorHit>, Error> {
-    let statement = match &candidates {
-        Some(ids) if ids.is_empty() => return Ok(Vec::new()),
-        Some(_) => {
-            "select id, name
-             from creators
-             where organization_id = $1 and id = any($2) and strpos(name_key, $3) > 0
-             order by name_key = $3 desc, starts_with(name_key, $3) desc,
-                 (select coalesce(sum(follower_count), 0) from accounts
-                  where organization_id = $1 and creator_id = creators.id) desc, id
-             limit $4"
-        }
-        None => {
-            "select id, name
-             from creators
-             left join (
-                 select creator_id, sum(follower_count) as followers from accounts
-                 where organization_id = $1 and creator_id is not null group by creator_id
-             ) total on total.creator_id = creators.id
-             where organization_id = $1 and $2::uuid[] is null and strpos(name_key, $3) > 0
-             order by name_key = $3 desc, starts_with(name_key, $3) desc, coalesce(followers, 0) desc, id
-             limit $4"
-        }
+    if candidates.as_ref().is_some_and(Vec::is_empty) {
+        return Ok(Vec::new());
+    }
+    let mut query = QueryBuilder::new("with page as (select id, name_key = ");
+    query
+        .push_bind(text)
+        .push(" as is_exact, starts_with(name_key, ")
+        .push_bind(text)
+        .push(") as is_prefix, ");
+    match candidates {
+        Some(ids) => query
+            .push(
+                "(select coalesce(sum(follower_count), 0) from accounts
+                  where organization_id = creators.organization_id and creator_id = creators.id) as followers
+                 from creators where id = any(",
+            )
+            .push_bind(ids)
+            .push(")"),
+        None => query
+            .push(
+                "coalesce(total.followers, 0) as followers from creators left join (
+                     select creator_id, sum(follower_count) as followers from accounts
+                     where creator_id is not null and organization_id = ",
+            )
+            .push_bind(organization)
+            .push(" group by creator_id) total on total.creator_id = creators.id where true"),
     };
-    let query = sqlx::query_as(statement).bind(organization).bind(candidates).bind(text).bind(limit as i64);
-    Ok(query.fetch_all(pg).await?)
+    query.push(" and organization_id = ").push_bind(organization);
+    query.push(" and strpos(name_key, ").push_bind(text).push(") > 0");
+    query.push(format_args!(" order by is_exact desc, is_prefix desc, followers desc, id limit {limit}) "));
+    query.push(creators::SELECT);
+    query.push(" order by page.is_exact desc, page.is_prefix desc, page.followers desc, page.id");
+    Ok(query.build_query_as().fetch_all(pg).await?)
 }

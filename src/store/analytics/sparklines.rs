@@ -1,0 +1,251 @@
+//! One metric on each day of a window, of many accounts, creators or videos at a time. Reads only the metric's columns.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, NaiveDate, Utc};
+use clickhouse::Row;
+use clickhouse::query::Query;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use super::reader::HistoryReader;
+use super::scope::{SubjectScope, subject_parts};
+use super::snapshots::VideoSnapshots;
+use super::subjects::resolve_as_of;
+use super::videos::{SnapshotQuery, VideoGains, VideoRef, fetch_gains};
+use crate::model::gains::GainMetric;
+use crate::model::period::{Window, clamp_day};
+use crate::store::Error;
+
+/// A metric of accounts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum SparklineMetric {
+    Views,
+    Likes,
+    Comments,
+    Shares,
+    Engagement,
+    Followers,
+    NewPosts,
+}
+
+/// Accounts whose values are added up.
+#[derive(Debug, Clone)]
+pub struct AccountGroup {
+    /// Of the account, or of the creator of all of them.
+    pub id: Uuid,
+    /// Internal ids of the accounts.
+    pub subjects: Vec<i64>,
+}
+
+/// The values of each day of a window by id, and the latest observation by its end.
+#[derive(Debug, Clone, Default)]
+pub struct Sparklines {
+    /// None only for followers before their first observation.
+    pub by_id: BTreeMap<Uuid, Vec<Option<i64>>>,
+    pub as_of: Option<DateTime<Utc>>,
+}
+
+/// Reads a metric of accounts.
+pub async fn fetch(
+    pg: &PgPool,
+    history: &HistoryReader,
+    organization: Uuid,
+    groups: &[AccountGroup],
+    metric: SparklineMetric,
+    window: Window,
+) -> Result<Sparklines, Error> {
+    let gain = match metric {
+        SparklineMetric::NewPosts => return fetch_new_posts(pg, history, organization, groups, window).await,
+        SparklineMetric::Followers => return fetch_followers(history, organization, groups, window).await,
+        SparklineMetric::Engagement => None,
+        SparklineMetric::Views => Some("view_gain"),
+        SparklineMetric::Likes => Some("like_gain"),
+        SparklineMetric::Comments => Some("comment_gain"),
+        SparklineMetric::Shares => Some("share_gain"),
+    };
+    let days = match gain {
+        Some(gain) => {
+            let sql = include_str!("sparklines/gains.sql");
+            fetch_days(history, organization, groups, sql, window, |query| query.param("gain", gain)).await?
+        }
+        None => {
+            let sql = include_str!("sparklines/engagement.sql");
+            fetch_days(history, organization, groups, sql, window, |query| query).await?
+        }
+    };
+    let scope = SubjectScope::for_subjects(organization, subjects(groups).collect());
+    let as_of = resolve_as_of(history, &scope, window, days.as_of).await?;
+    Ok(Sparklines { by_id: days.into_values(groups, window), as_of })
+}
+
+fn subjects(groups: &[AccountGroup]) -> impl Iterator<Item = i64> {
+    groups.iter().flat_map(|group| &group.subjects).copied()
+}
+
+/// The index of the group of each subject.
+fn series(groups: &[AccountGroup]) -> impl Iterator<Item = usize> {
+    groups.iter().enumerate().flat_map(|(number, group)| std::iter::repeat_n(number, group.subjects.len()))
+}
+
+#[derive(Row, Deserialize)]
+struct DayRow {
+    number: u64,
+    #[serde(with = "clickhouse::serde::chrono::date")]
+    day: NaiveDate,
+    value: Option<i64>,
+    #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
+    as_of: DateTime<Utc>,
+}
+
+/// The known values of each series, by its index and the day.
+#[derive(Default)]
+struct SeriesDays {
+    values: BTreeMap<(usize, NaiveDate), i64>,
+    as_of: Option<DateTime<Utc>>,
+}
+
+/// Runs a statement over the accounts; a series is the index of a group.
+async fn fetch_days(
+    history: &HistoryReader,
+    organization: Uuid,
+    groups: &[AccountGroup],
+    sql: &'static str,
+    window: Window,
+    bind: impl Fn(Query) -> Query,
+) -> Result<SeriesDays, Error> {
+    let subjects: Vec<_> = subjects(groups).collect();
+    let series: Vec<_> = series(groups).map(|number| number as u64).collect();
+    let mut days = SeriesDays::default();
+    let mut remaining = &series[..];
+    for part in subject_parts(sql, &subjects) {
+        let (series, rest) = remaining.split_at(part.subject_count());
+        remaining = rest;
+        let bind = |query| bind(query).param("series", series);
+        let rows: Vec<DayRow> = history.fetch_part(organization, &part, window, bind).await?;
+        for DayRow { number, day, value, as_of } in rows {
+            days.as_of = days.as_of.max(Some(as_of));
+            if let Some(value) = value {
+                *days.values.entry((number as usize, day)).or_default() += value;
+            }
+        }
+    }
+    Ok(days)
+}
+
+impl SeriesDays {
+    /// The values of every day, 0 where none is known.
+    fn into_values(self, groups: &[AccountGroup], window: Window) -> BTreeMap<Uuid, Vec<Option<i64>>> {
+        let value = |number, day| self.values.get(&(number, day)).copied().unwrap_or_default();
+        let values = groups.iter().enumerate().map(|(number, group)| {
+            (group.id, window.iter_days().map(|day| Some(value(number, day))).collect())
+        });
+        values.collect()
+    }
+
+    /// The running sums of a series at the end of every day, unknown before its first value.
+    fn levels(&self, number: usize, window: Window) -> impl Iterator<Item = (NaiveDate, Option<i64>)> {
+        let mut changes = self.values.range((number, NaiveDate::MIN)..).peekable();
+        let mut level = None;
+        window.iter_days().map(move |date| {
+            let is_due = |(series, day): &(usize, NaiveDate)| *series == number && *day <= clamp_day(date);
+            while let Some((_, change)) = changes.next_if(|(key, _)| is_due(key)) {
+                level = Some(level.unwrap_or(0) + change);
+            }
+            (date, level)
+        })
+    }
+}
+
+/// Reads the followers at the end of each day.
+async fn fetch_followers(
+    history: &HistoryReader,
+    organization: Uuid,
+    groups: &[AccountGroup],
+    window: Window,
+) -> Result<Sparklines, Error> {
+    let sql = include_str!("sparklines/followers.sql");
+    let days = fetch_days(history, organization, groups, sql, window, |query| query).await?;
+    let levels = |number| {
+        let levels = days.levels(number, window);
+        levels.map(|(date, level)| level.filter(|_| history.retains(date))).collect()
+    };
+    let by_id = groups.iter().enumerate().map(|(number, group)| (group.id, levels(number))).collect();
+    Ok(Sparklines { by_id, as_of: history.clip_observation(days.as_of) })
+}
+
+/// Counts the discovered videos by the day of their creation.
+async fn fetch_new_posts(
+    pg: &PgPool,
+    history: &HistoryReader,
+    organization: Uuid,
+    groups: &[AccountGroup],
+    window: Window,
+) -> Result<Sparklines, Error> {
+    let numbers: Vec<_> = series(groups).map(|number| number as i64).collect();
+    let [start, end] = window.times();
+    // A range of the index `videos_of_account` per account.
+    let rows: Vec<(i64, NaiveDate, i64)> = sqlx::query_as(
+        "select s.number, v.day, sum(v.posts)::bigint
+         from unnest($2::bigint[], $3::bigint[]) as s (number, subject_id)
+         join accounts a on a.internal_id = s.subject_id and a.organization_id = $1
+         cross join lateral (
+             select (create_time at time zone 'UTC')::date as day, count(*) as posts
+             from videos
+             where account_id = a.id and create_time >= $4 and create_time < $5
+             group by 1
+         ) v
+         group by 1, 2",
+    )
+    .bind(organization)
+    .bind(numbers)
+    .bind(subjects(groups).collect::<Vec<_>>())
+    .bind(start)
+    .bind(end)
+    .fetch_all(pg)
+    .await?;
+    let values = rows.into_iter().map(|(number, day, posts)| ((number as usize, day), posts)).collect();
+    let scope = SubjectScope::for_subjects(organization, subjects(groups).collect());
+    let as_of = resolve_as_of(history, &scope, window, None).await?;
+    Ok(Sparklines { by_id: SeriesDays { values, as_of }.into_values(groups, window), as_of })
+}
+
+/// Reads a metric of videos: its gains on each day of the window.
+pub async fn fetch_videos(
+    history: &HistoryReader,
+    organization: Uuid,
+    videos: &[VideoRef],
+    metric: GainMetric,
+    window: Window,
+) -> Result<VideoGains<Vec<i64>>, Error> {
+    let Some(retained) = history.clip(window) else { return Ok(VideoGains::default()) };
+    let start = clamp_day(retained.start);
+    let counter = |name| (1, include_str!("sparklines/video_counter.sql"), Some(name));
+    let (counters, snapshots, counter) = match metric {
+        GainMetric::Views => counter("view_count"),
+        GainMetric::Likes => counter("like_count"),
+        GainMetric::Comments => counter("comment_count"),
+        GainMetric::Shares => counter("share_count"),
+        GainMetric::Engagement => (3, include_str!("sparklines/video_engagement.sql"), None),
+    };
+    let summaries = match metric {
+        GainMetric::Engagement => include_str!("sparklines/video_engagement_summary.sql"),
+        _ => include_str!("sparklines/video_counter_summary.sql"),
+    };
+    let (starts, end) = (retained.iter_days().map(clamp_day).collect(), clamp_day(window.end));
+    let query = SnapshotQuery { snapshots, summaries, counter, starts, end };
+    let compute = |video: VideoSnapshots<'_>| {
+        let mut days = vec![0; window.days() as usize];
+        for (date, gain) in (0..counters).flat_map(|counter| video.gains(counter)) {
+            if date >= start {
+                days[(date - window.start).num_days() as usize] += gain;
+            }
+        }
+        (days, (0..counters).all(|counter| video.gain_since(start, counter).is_final))
+    };
+    fetch_gains(history, organization, videos, query, compute).await
+}

@@ -1,0 +1,262 @@
+//! The ranking of videos by what they gained over a window, computed from the rollup of videos.
+//!
+//! ClickHouse knows the gains, Postgres everything that a filter compares. If few videos match the filter, their gains decide
+//! the whole ranking. Otherwise ClickHouse returns the videos with the largest gains, and Postgres selects from them, until a
+//! page is full. Videos of equal gain, which are in the order of their ids, are always selected from together.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::ops::RangeInclusive;
+
+use chrono::{DateTime, Utc};
+use clickhouse::Row;
+use clickhouse::query::Query;
+use serde::Deserialize;
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use super::accounts::AccountFilter;
+use super::reader::HistoryReader;
+use super::scope::{ScopedSql, SubjectScope, organization_sql};
+use super::subjects;
+use crate::model::gains::GainMetric;
+use crate::model::period::{Window, clamp_day};
+use crate::store::Error;
+use crate::store::records::content::{self, Candidate, ContentFilter, RankedContent, VideoKey};
+
+const SQL: ScopedSql = ScopedSql {
+    organization: organization_sql!("top_content"),
+    subjects: include_str!("top_content/subjects.sql"),
+};
+const VIDEOS_SQL: &str = include_str!("top_content/videos.sql");
+
+/// Up to so many matching videos are ranked by listing all of them. Their ids fit into a parameter of ClickHouse's HTTP
+/// interface.
+const MAX_LISTED: usize = 5_000;
+/// How many candidates the first query returns beyond the page if nothing but their existence is checked.
+const SPARE_CANDIDATES: usize = 20;
+/// How many candidates the first query returns if a filter selects from them.
+const FILTERED_CANDIDATES: usize = 1_000;
+/// The factor by which each further query returns more.
+const CANDIDATE_GROWTH: usize = 16;
+/// The largest result that ClickHouse returns.
+const MAX_CANDIDATES: usize = 1_000_000;
+/// How many videos the first query for those without a gain reads beyond the page.
+const SPARE_UNGAINED: usize = 1_000;
+
+/// What to rank.
+pub struct ContentRanking<'a> {
+    pub organization: Uuid,
+    pub filter: &'a ContentFilter,
+    pub metric: GainMetric,
+    pub window: Window,
+    /// Whether videos without a gain, or with a negative one, are included.
+    pub include_all: bool,
+    /// The gain and the id of the video after which the page starts.
+    pub after: Option<(i64, Uuid)>,
+    pub limit: usize,
+}
+
+/// A page of a ranking, and the latest observation of its subjects by the end of the window.
+pub struct RankedPage {
+    pub videos: Vec<RankedContent>,
+    pub as_of: Option<DateTime<Utc>>,
+}
+
+/// Ranks videos. Fails if the organization lacks the account or the creator to filter by.
+pub async fn rank(
+    pg: &PgPool,
+    history: &HistoryReader,
+    ranking: &ContentRanking<'_>,
+) -> Result<RankedPage, Error> {
+    let ContentRanking { organization, filter, window, .. } = *ranking;
+    let ContentFilter { platform, account_id: account, creator_id: creator, category, .. } = filter;
+    let accounts = AccountFilter {
+        account: *account,
+        creator: *creator,
+        category: category.clone(),
+        platform: *platform,
+    };
+    let scope = SubjectScope::fetch(pg, organization, &accounts).await?;
+    let ranker = Ranker { pg, history, ranking, scope: &scope };
+    let as_of = subjects::fetch_as_of(history, &scope, window);
+    let (videos, as_of) = tokio::try_join!(ranker.rank(), as_of)?;
+    Ok(RankedPage { videos, as_of })
+}
+
+#[derive(Row, Deserialize)]
+struct GainRow {
+    subject_id: u64,
+    video_id: u64,
+    total: i64,
+}
+
+struct Ranker<'a> {
+    pg: &'a PgPool,
+    history: &'a HistoryReader,
+    ranking: &'a ContentRanking<'a>,
+    scope: &'a SubjectScope,
+}
+
+impl Ranker<'_> {
+    async fn rank(&self) -> Result<Vec<RankedContent>, Error> {
+        let ContentRanking { organization, filter, after, include_all, limit, .. } = *self.ranking;
+        if filter.is_selective() {
+            let listed = content::list_matching(self.pg, organization, filter, MAX_LISTED as i64 + 1).await?;
+            if listed.len() <= MAX_LISTED {
+                return self.rank_listed(listed).await;
+            }
+        }
+        let start = after.map_or(i64::MAX, |(gain, _)| gain);
+        let mut videos = Vec::new();
+        if start > 0 {
+            self.add_gained(&mut videos, 1..=start).await?;
+        }
+        if include_all && start >= 0 && videos.len() < limit {
+            self.add_ungained(&mut videos).await?;
+        }
+        if include_all && videos.len() < limit {
+            self.add_gained(&mut videos, i64::MIN..=start.min(-1)).await?;
+        }
+        Ok(videos)
+    }
+
+    /// Ranks all videos that match the filter.
+    async fn rank_listed(&self, listed: Vec<VideoKey>) -> Result<Vec<RankedContent>, Error> {
+        let ContentRanking { include_all, after, limit, .. } = *self.ranking;
+        let gains = self.fetch_gains_of(&listed).await?;
+        let gain = |video: &VideoKey| gains.get(&(video.subject_id, video.internal_id)).copied().unwrap_or(0);
+        let mut ranked: Vec<_> =
+            listed.into_iter().map(|video| (Reverse(gain(&video)), video.id, video)).collect();
+        ranked.retain(|(Reverse(gain), id, _)| {
+            (include_all || *gain > 0)
+                && after.is_none_or(|(start, last)| (Reverse(*gain), *id) > (Reverse(start), last))
+        });
+        ranked.sort_unstable_by_key(|(gain, id, _)| (*gain, *id));
+        ranked.truncate(limit);
+        let candidate = |(Reverse(gain), _, video): &(_, _, VideoKey)| Candidate::new(*video, *gain);
+        self.select(ranked.iter().map(candidate).collect(), limit).await
+    }
+
+    /// Adds videos whose gains are within bounds that exclude 0, until the page is full.
+    async fn add_gained(
+        &self,
+        videos: &mut Vec<RankedContent>,
+        bounds: RangeInclusive<i64>,
+    ) -> Result<(), Error> {
+        let ContentRanking { filter, limit, .. } = *self.ranking;
+        let (least, mut most) = bounds.into_inner();
+        let mut count = if filter.is_selective() { FILTERED_CANDIDATES } else { limit + SPARE_CANDIDATES };
+        loop {
+            let rows = self.fetch_gains(least..=most, count).await?;
+            let is_last = rows.len() < count;
+            let smallest = rows.last().map(|row| row.gain);
+            videos.extend(self.select(rows, limit - videos.len()).await?);
+            match smallest {
+                Some(smallest) if !is_last && videos.len() < limit && smallest > least => most = smallest - 1,
+                _ => return Ok(()),
+            }
+            count = MAX_CANDIDATES.min(count * CANDIDATE_GROWTH);
+        }
+    }
+
+    /// Adds videos with a gain of 0, in the order of their ids, until the page is full.
+    async fn add_ungained(&self, videos: &mut Vec<RankedContent>) -> Result<(), Error> {
+        let ContentRanking { organization, filter, limit, .. } = *self.ranking;
+        let gained = self.fetch_gains(i64::MIN..=i64::MAX, usize::MAX >> 1).await?;
+        let gained: HashSet<_> = gained.iter().map(|row| (row.subject_id, row.internal_id)).collect();
+        let mut after = self.ranking.after.filter(|(gain, _)| *gain == 0).map(|(_, id)| id);
+        let mut count = limit + SPARE_UNGAINED;
+        let mut ungained = Vec::new();
+        loop {
+            let listed = content::list_by_id(self.pg, organization, filter, after, count as i64).await?;
+            let is_last = listed.len() < count;
+            after = listed.last().map(|video| video.id);
+            let has_gained = |video: &VideoKey| gained.contains(&(video.subject_id, video.internal_id));
+            ungained.extend(
+                listed.iter().filter(|video| !has_gained(video)).map(|video| Candidate::new(*video, 0)),
+            );
+            if is_last || ungained.len() >= limit - videos.len() {
+                break;
+            }
+            count = MAX_CANDIDATES.min(count * CANDIDATE_GROWTH);
+        }
+        ungained.truncate(limit - videos.len());
+        videos.extend(self.select(ungained, limit).await?);
+        Ok(())
+    }
+
+    /// Selects the first candidates after the start of the page that match the filter.
+    async fn select(&self, candidates: Vec<Candidate>, limit: usize) -> Result<Vec<RankedContent>, Error> {
+        if candidates.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ContentRanking { organization, filter, after, .. } = *self.ranking;
+        content::select_candidates(self.pg, organization, filter, &candidates, after, limit as i64).await
+    }
+
+    /// Reads up to `count` of the largest gains within bounds, descending, and those that equal the last one.
+    async fn fetch_gains(&self, bounds: RangeInclusive<i64>, count: usize) -> Result<Vec<Candidate>, Error> {
+        let ContentRanking { organization, window, .. } = *self.ranking;
+        let parts = self.scope.parts(&SQL);
+        let is_split = parts.len() > 1;
+        let mut gains = Vec::new();
+        for part in parts {
+            let bind = |query| self.bind(query, bounds.clone(), count);
+            let rows: Vec<GainRow> = self.history.fetch_part(organization, &part, window, bind).await?;
+            gains.extend(rows.into_iter().map(Candidate::from));
+        }
+        if is_split {
+            gains.sort_unstable_by_key(|candidate| Reverse(candidate.gain));
+            if let Some(last) = gains.get(count - 1).map(|candidate| candidate.gain) {
+                gains.truncate(gains.partition_point(|candidate| candidate.gain >= last));
+            }
+        }
+        Ok(gains)
+    }
+
+    /// Reads the gains of up to [`MAX_LISTED`] videos by subject and video; those of 0 are absent.
+    async fn fetch_gains_of(&self, listed: &[VideoKey]) -> Result<HashMap<(i64, i64), i64>, Error> {
+        let ContentRanking { organization, window, .. } = *self.ranking;
+        let subjects = listed.iter().map(|video| video.subject_id);
+        let (Some(first), Some(last), Some(window)) =
+            (subjects.clone().min(), subjects.max(), self.history.clip(window))
+        else {
+            return Ok(HashMap::new());
+        };
+        let videos: Vec<_> = listed.iter().map(|video| video.internal_id).collect();
+        let bind = |query: Query| {
+            let query = query.param("start", clamp_day(window.start)).param("end", clamp_day(window.end));
+            let query = query.param("first", first).param("last", last).param("videos", videos);
+            self.bind(query, i64::MIN..=i64::MAX, MAX_CANDIDATES)
+        };
+        let rows: Vec<GainRow> = self.history.fetch_all(organization, VIDEOS_SQL, bind).await?;
+        let gains = rows.into_iter().map(Candidate::from);
+        Ok(gains.map(|row| ((row.subject_id, row.internal_id), row.gain)).collect())
+    }
+
+    fn bind(&self, query: Query, bounds: RangeInclusive<i64>, count: usize) -> Query {
+        let gain = match self.ranking.metric {
+            GainMetric::Views => "view_gain",
+            GainMetric::Likes => "like_gain",
+            GainMetric::Comments => "comment_gain",
+            GainMetric::Shares => "share_gain",
+            GainMetric::Engagement => "engagement_gain",
+        };
+        query
+            .param("gain", gain)
+            .param("least", bounds.start())
+            .param("most", bounds.end())
+            .param("limit", count)
+    }
+}
+
+impl From<GainRow> for Candidate {
+    fn from(row: GainRow) -> Self {
+        Candidate {
+            internal_id: row.video_id.cast_signed(),
+            subject_id: row.subject_id.cast_signed(),
+            gain: row.total,
+        }
+    }
+}
