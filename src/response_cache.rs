@@ -39,13 +39,34 @@ impl CacheKey {
 pub struct CachedResponse {
     body: Bytes,
     etag: String,
+    /// Of a page that is not the last one.
+    next_cursor: Option<String>,
     encodings: Mutex<Vec<(&'static str, Bytes)>>,
 }
 
 impl CachedResponse {
     pub fn new(body: Vec<u8>) -> Self {
         let etag = etag(&body);
-        CachedResponse { body: body.into(), etag, encodings: Mutex::default() }
+        CachedResponse { body: body.into(), etag, next_cursor: None, encodings: Mutex::default() }
+    }
+
+    /// Sets the cursor of the next page.
+    pub fn with_next_cursor(self, next_cursor: Option<String>) -> Self {
+        CachedResponse { next_cursor, ..self }
+    }
+
+    pub fn next_cursor(&self) -> Option<&str> {
+        self.next_cursor.as_deref()
+    }
+
+    /// A file with its compressed forms.
+    pub fn with_encodings<const N: usize>(
+        body: &'static [u8],
+        encodings: [(&'static str, &'static [u8]); N],
+    ) -> Self {
+        let encodings = encodings.map(|(coding, bytes)| (coding, Bytes::from_static(bytes)));
+        let (etag, encodings) = (etag(body), Mutex::new(encodings.into()));
+        CachedResponse { body: Bytes::from_static(body), etag, next_cursor: None, encodings }
     }
 
     pub fn body(&self) -> &Bytes {

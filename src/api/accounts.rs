@@ -5,30 +5,25 @@ use std::time::Duration;
 
 use salvo::{Router, Writer};
 use salvo_oapi::endpoint;
-use schemars::JsonSchema;
-use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::fields::{PLATFORM_FILTER, TAGS, schemas_by_platform};
-use super::{account_videos, daily, metrics};
+use super::fields::{TAGS, schemas_by_platform};
+use super::{account_list, account_videos, daily, metrics, sparklines, top_accounts};
 use crate::app::App;
-use crate::http::input::{
-    ApiEnum, BodyFields, FromBody, FromPath, FromQuery, ListSort, PathParams, QueryParams, parse_uuid,
-};
+use crate::http::input::{BodyFields, FromBody, FromPath, FromQuery, PathParams, QueryParams, parse_uuid};
 use crate::http::route::{get_or_head, parameter_except};
 use crate::http::{
-    Args, Body, Caller, Collection, Created, Data, IdempotencyKey, ListParams, NoContent, Path, Problem,
-    Query, Result, WithMeta, in_transaction,
+    Args, Body, Caller, Created, Data, IdempotencyKey, NoContent, Path, Problem, Query, Result,
+    in_transaction,
 };
-use crate::model::account::{Account, AccountStats};
+use crate::model::account::Account;
 use crate::model::identifier::Username;
 use crate::model::limits::{MAX_CATEGORY_CHARS, MAX_RECENT_POSTS, POST_LOOKBACK_DAYS, SCRAPE_INTERVAL_HOURS};
 use crate::model::platform::Platform;
 use crate::store::Write;
 use crate::store::outbox::visibility;
-use crate::store::postgres::keyset::SortDirection;
 use crate::store::records::accounts::change::{self, AccountChange, NewAccount};
-use crate::store::records::accounts::{self, AccountFilter, AccountIdentifier, AccountSort};
+use crate::store::records::accounts::{self, AccountIdentifier};
 
 /// How long a deletion waits until totals include the history of videos that remain tracked individually.
 const HISTORY_MOVE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -37,58 +32,25 @@ const USERNAME_LENGTH: RangeInclusive<usize> = 1..=500;
 
 pub(super) fn router() -> Router {
     Router::with_path("accounts")
-        .push(get_or_head(list))
+        .push(get_or_head(account_list::list))
         .post(create)
-        .push(Router::with_path("stats").push(get_or_head(list_stats)))
+        .push(Router::with_path("categories").push(get_or_head(account_list::list_categories)))
+        .push(Router::with_path("stats").push(get_or_head(account_list::list_stats)))
+        .push(Router::with_path("top").push(get_or_head(top_accounts::list)))
         .push(
             Router::with_path("metrics")
                 .push(get_or_head(metrics::get_accounts))
                 .post(metrics::post_accounts),
         )
+        .push(Router::with_path("timeseries").push(get_or_head(sparklines::get_accounts)))
         .push(
-            parameter_except("{account_id}", &["stats", "metrics"])
+            parameter_except("{account_id}", &["categories", "stats", "top", "metrics", "timeseries"])
                 .push(get_or_head(get))
                 .patch(patch)
                 .delete(delete)
                 .push(Router::with_path("videos").push(get_or_head(account_videos::list_by_account)))
                 .push(Router::with_path("analytics").push(get_or_head(daily::get_account))),
         )
-}
-
-impl ApiEnum for AccountSort {
-    const VARIANTS: &'static [(&'static str, Self)] = &[
-        ("added_at", AccountSort::AddedAt),
-        ("username", AccountSort::Username),
-        ("last_scrape_time", AccountSort::LastScrapeTime),
-        ("follower_count", AccountSort::FollowerCount),
-        ("view_count", AccountSort::ViewCount),
-        ("like_count", AccountSort::LikeCount),
-        ("play_count", AccountSort::PlayCount),
-    ];
-}
-
-impl ListSort for AccountSort {
-    const DEFAULT: (Self, SortDirection) = (AccountSort::AddedAt, SortDirection::Desc);
-}
-
-struct ListQuery {
-    filter: AccountFilter,
-    params: ListParams<AccountSort>,
-}
-
-impl FromQuery for ListQuery {
-    fn read(query: &mut QueryParams<'_>) -> Self {
-        let filter = AccountFilter {
-            platform: query.describe(PLATFORM_FILTER).variant("platform"),
-            is_active: query.describe("Filter by `is_active`.").boolean("is_active"),
-            q: query.describe("Filter by a substring of the username, ignoring case.").search_text("q"),
-            category: query
-                .describe("Filter by category (exact match).")
-                .text("category", MAX_CATEGORY_CHARS),
-            creator_id: query.describe("Filter by creator.").uuid("creator_id"),
-        };
-        ListQuery { params: ListParams::read(query, &filter), filter }
-    }
 }
 
 const ACCOUNT_PATTERN: &str =
@@ -215,16 +177,6 @@ impl FromBody for PatchBody {
     }
 }
 
-/// List accounts
-///
-/// By default, the latest added account comes first.
-#[endpoint(operation_id = "listAccounts")]
-async fn list(app: App, caller: Caller, query: Query<ListQuery>) -> Result<Collection<Account>> {
-    let ListQuery { filter, params } = query.0;
-    let found = accounts::list(&app.pg, caller.organization, &app.readable, &filter, &params.page).await?;
-    params.into_response(found)
-}
-
 /// Track an account
 ///
 /// Returns at once; the first scrape follows within seconds. If the account is already tracked, the response is 409 and
@@ -326,21 +278,4 @@ async fn delete(
         let _ = tokio::time::timeout(HISTORY_MOVE_TIMEOUT, history_moved).await;
     }
     Ok(NoContent)
-}
-
-/// The days of the post counts.
-#[derive(Debug, Serialize, JsonSchema)]
-struct StatsMeta {
-    /// UTC days, oldest first; the last one is today.
-    days: [chrono::NaiveDate; 7],
-}
-
-/// List post counts of accounts
-///
-/// Posts per day over the last seven days, of all accounts including paused ones, in the order of their ids.
-#[endpoint(operation_id = "listAccountStats")]
-async fn list_stats(app: App, caller: Caller) -> Result<WithMeta<Vec<AccountStats>, StatsMeta>> {
-    let today = app.clock.now().await.date_naive();
-    let data = accounts::fetch_stats(&app.pg, caller.organization, today).await?;
-    Ok(WithMeta { data, meta: StatsMeta { days: AccountStats::days(today) } })
 }

@@ -5,7 +5,7 @@ use salvo_oapi::endpoint;
 use serde_json::{Value, json};
 
 use super::fields::{CreatorPath, TAGS};
-use super::{daily, links, timeseries, top_creators};
+use super::{daily, links, metrics, sparklines, timeseries, top_creators};
 use crate::app::App;
 use crate::http::input::{ApiEnum, BodyFields, FromBody, FromQuery, ListSort, QueryParams};
 use crate::http::route::{get_or_head, parameter_except};
@@ -24,8 +24,14 @@ pub(super) fn router() -> Router {
         .push(get_or_head(list))
         .post(create)
         .push(Router::with_path("top").push(get_or_head(top_creators::list)))
+        .push(Router::with_path("timeseries").push(get_or_head(sparklines::get_creators)))
         .push(
-            parameter_except("{creator_id}", &["top"])
+            Router::with_path("metrics")
+                .push(get_or_head(metrics::get_creators))
+                .post(metrics::post_creators),
+        )
+        .push(
+            parameter_except("{creator_id}", &["top", "metrics", "timeseries"])
                 .push(get_or_head(get))
                 .patch(patch)
                 .delete(delete)

@@ -14,9 +14,9 @@ use crate::http::{Args, Cached, Path, Query, Records, Result, WindowedRequest, W
 use crate::model::counters::Counters;
 use crate::model::period::{DateRules, Window};
 use crate::store::analytics::days::{self, DailyHistory, HistoryDay};
-use crate::store::analytics::{accounts, videos};
+use crate::store::analytics::{AccountFilter, accounts, videos};
 
-const VALUES: &str = "Return what was gained on each day, or the counters at its end.";
+const VALUES: &str = "Return what was gained on each day, the counters at its end, or both.";
 
 /// The meaning of the counters of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -27,11 +27,13 @@ enum Values {
     Gains,
     /// Counters at the end of the day.
     Cumulative,
+    /// Gains, and counters at the end of the day as `levels`.
+    Both,
 }
 
 impl ApiEnum for Values {
     const VARIANTS: &'static [(&'static str, Self)] =
-        &[("gains", Values::Gains), ("cumulative", Values::Cumulative)];
+        &[("gains", Values::Gains), ("cumulative", Values::Cumulative), ("both", Values::Both)];
 }
 
 #[derive(Serialize)]
@@ -57,22 +59,45 @@ impl Windowed for DailyQuery {
 
 type DailyRequest<P> = WindowedRequest<Args<(Path<P>, Query<DailyQuery>)>>;
 
-/// One UTC day of a video or a creator.
+/// Counters of one UTC day.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct VideoDay {
+struct DayCounters {
     /// UTC day.
     date: NaiveDate,
     #[serde(flatten)]
     counters: Counters,
+    /// Counters at the end of the day; only with `values=both`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    levels: Option<Counters>,
+}
+
+/// One UTC day of a video.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct VideoDay {
+    #[serde(flatten)]
+    counters: DayCounters,
+    /// Whether the video was observed on this day.
+    observed: bool,
 }
 
 /// One UTC day of an account.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct AccountDay {
     #[serde(flatten)]
-    counters: VideoDay,
-    /// Followers at the end of the day, with both `values`; null before the first observation.
+    counters: DayCounters,
+    /// Followers at the end of the day, whatever `values`; null before the first observation.
     follower_count: Option<i64>,
+    /// Whether the account or one of its videos was observed on this day.
+    observed: bool,
+}
+
+/// One UTC day of all accounts of a creator.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct AccountsDay {
+    #[serde(flatten)]
+    counters: DayCounters,
+    /// Number of accounts that were observed on this day, themselves or one of their videos.
+    observed: u64,
 }
 
 /// The window, and the gains over all of it.
@@ -82,9 +107,9 @@ pub(super) struct DailyMeta {
     id: Uuid,
     #[serde(flatten)]
     window: WindowMeta,
-    /// Whether rows have `gains` of each day, or `cumulative` counters at its end.
+    /// Whether rows have `gains` of each day, `cumulative` counters at its end, or `both`.
     values: Values,
-    /// Gains over the whole window, with both `values`.
+    /// Gains over the whole window, whatever `values`.
     totals: Counters,
 }
 
@@ -92,7 +117,7 @@ type Daily<Day> = WithMeta<Vec<Day>, DailyMeta>;
 
 /// Get a video's daily analytics
 ///
-/// Gains of each day, or counters at its end. The video may be account-discovered, individually tracked, or both.
+/// Gains of each day, counters at its end, or both. The video may be account-discovered, individually tracked, or both.
 #[endpoint(operation_id = "getVideoAnalytics")]
 pub(super) async fn get_video(request: DailyRequest<VideoPath>) -> Result<Cached<Daily<VideoDay>>> {
     let Args((Path(VideoPath { video_id: id }), _)) = request.args;
@@ -106,13 +131,13 @@ pub(super) async fn get_video(request: DailyRequest<VideoPath>) -> Result<Cached
 
 /// Get an account's daily analytics
 ///
-/// Gains of each day, or counters at its end, of the account-discovered videos together, and the follower count. Videos
+/// Gains of each day, counters at its end, or both, of the account-discovered videos together, and the follower count. Videos
 /// that are only tracked individually are not included.
 #[endpoint(operation_id = "getAccountAnalytics")]
 pub(super) async fn get_account(request: DailyRequest<AccountIdPath>) -> Result<Cached<Daily<AccountDay>>> {
     let Args((Path(AccountIdPath { account_id: id }), _)) = request.args;
     let response = async {
-        let days = fetch_accounts(&request, Some(id), None).await?;
+        let days = fetch_accounts(&request, &AccountFilter::account(id)).await?;
         Ok(build_response(&request, id, &days, AccountDay::new))
     };
     request.cached(Records::Accounts, response).await
@@ -120,26 +145,22 @@ pub(super) async fn get_account(request: DailyRequest<AccountIdPath>) -> Result<
 
 /// Get a creator's daily analytics
 ///
-/// Gains of each day, or counters at its end, of the account-discovered videos of all accounts that are linked now. Their
+/// Gains of each day, counters at its end, or both, of the account-discovered videos of all accounts that are linked now. Their
 /// history before they were linked is included.
 #[endpoint(operation_id = "getCreatorAnalytics")]
-pub(super) async fn get_creator(request: DailyRequest<CreatorPath>) -> Result<Cached<Daily<VideoDay>>> {
+pub(super) async fn get_creator(request: DailyRequest<CreatorPath>) -> Result<Cached<Daily<AccountsDay>>> {
     let Args((Path(CreatorPath { creator_id: id }), _)) = request.args;
     let response = async {
-        let days = fetch_accounts(&request, None, Some(id)).await?;
-        Ok(build_response(&request, id, &days, VideoDay::new))
+        let days = fetch_accounts(&request, &AccountFilter::creator(id)).await?;
+        Ok(build_response(&request, id, &days, AccountsDay::new))
     };
     request.cached(Records::Accounts, response).await
 }
 
 /// Fetches the history of one account, or of a creator's accounts together.
-async fn fetch_accounts<P>(
-    request: &DailyRequest<P>,
-    account: Option<Uuid>,
-    creator: Option<Uuid>,
-) -> Result<DailyHistory> {
+async fn fetch_accounts<P>(request: &DailyRequest<P>, filter: &AccountFilter) -> Result<DailyHistory> {
     let organization = request.organization;
-    let subjects = accounts::fetch_subject_ids(&request.pg, organization, account, creator, None).await?;
+    let subjects = accounts::fetch_subject_ids(&request.pg, organization, filter).await?;
     Ok(days::fetch_subjects(&request.history, organization, &subjects, request.window).await?)
 }
 
@@ -155,18 +176,36 @@ fn build_response<P, Day>(
     WithMeta { data, meta: DailyMeta { id, window, values, totals } }
 }
 
+impl DayCounters {
+    fn new(day: &HistoryDay, values: Values) -> Self {
+        let gains = Counters::from_array(day.gains.map(Some));
+        let (counters, levels) = match values {
+            Values::Gains => (gains, None),
+            Values::Cumulative => (day.counts, None),
+            Values::Both => (gains, Some(day.counts)),
+        };
+        DayCounters { date: day.date, counters, levels }
+    }
+}
+
 impl VideoDay {
     fn new(day: &HistoryDay, values: Values) -> Self {
-        let counters = match values {
-            Values::Gains => Counters::from_array(day.gains.map(Some)),
-            Values::Cumulative => day.counts,
-        };
-        VideoDay { date: day.date, counters }
+        VideoDay { counters: DayCounters::new(day, values), observed: day.observed > 0 }
     }
 }
 
 impl AccountDay {
     fn new(day: &HistoryDay, values: Values) -> Self {
-        AccountDay { counters: VideoDay::new(day, values), follower_count: day.followers }
+        AccountDay {
+            counters: DayCounters::new(day, values),
+            follower_count: day.followers,
+            observed: day.observed > 0,
+        }
+    }
+}
+
+impl AccountsDay {
+    fn new(day: &HistoryDay, values: Values) -> Self {
+        AccountsDay { counters: DayCounters::new(day, values), observed: day.observed }
     }
 }

@@ -9,17 +9,33 @@ use crate::http::input::{
     ApiEnum, FromPath, FromQuery, ListSort, PathParams, QueryParams, WindowParams, Windowed,
 };
 use crate::http::{ListParams, Result};
+use crate::model::limits::MAX_CATEGORY_CHARS;
 use crate::model::period::Window;
 use crate::model::platform::Platform;
+use crate::model::tracking::TrackingStatus;
+use crate::store::analytics::AccountFilter;
 use crate::store::records::videos::VideoFilter;
 
 pub(super) const PLATFORM_FILTER: &str = "Filter by platform.";
 pub(super) const VIDEO_IDS: &str = "Ids of account-discovered or individually tracked videos.";
+pub(super) const METRIC: &str = "Counter whose gains count; `engagement` is likes, comments and shares.";
 pub(super) const TAGS: &str = "Your own tags, replacing all existing ones.";
 
 impl ApiEnum for Platform {
     const VARIANTS: &'static [(&'static str, Self)] =
         &[("instagram", Platform::Instagram), ("tiktok", Platform::Tiktok)];
+}
+
+impl ApiEnum for TrackingStatus {
+    const VARIANTS: &'static [(&'static str, Self)] = &[
+        ("unsupported", TrackingStatus::Unsupported),
+        ("unavailable", TrackingStatus::Unavailable),
+        ("paused", TrackingStatus::Paused),
+        ("paused_by_creator", TrackingStatus::PausedByCreator),
+        ("failing", TrackingStatus::Failing),
+        ("pending", TrackingStatus::Pending),
+        ("active", TrackingStatus::Active),
+    ];
 }
 
 /// Schemas of a text whose pattern depends on the `platform` of the same body.
@@ -87,6 +103,35 @@ impl FromQuery for AnalyticsQuery {
 }
 
 impl Windowed for AnalyticsQuery {
+    fn window(&self, now: DateTime<Utc>) -> Result<Window> {
+        self.window.resolve(now)
+    }
+}
+
+/// A window, and filters by account.
+#[derive(Serialize)]
+pub(super) struct AccountsQuery {
+    pub(super) window: WindowParams,
+    pub(super) filter: AccountFilter,
+}
+
+impl FromQuery for AccountsQuery {
+    fn read(query: &mut QueryParams<'_>) -> Self {
+        AccountsQuery {
+            window: WindowParams::read(query),
+            filter: AccountFilter {
+                platform: query.describe(PLATFORM_FILTER).variant("platform"),
+                account: query.describe("Filter by account.").uuid("account_id"),
+                creator: query.describe("Filter by the creator of the account.").uuid("creator_id"),
+                category: query
+                    .describe("Filter by the category of the account (exact match).")
+                    .text("category", MAX_CATEGORY_CHARS),
+            },
+        }
+    }
+}
+
+impl Windowed for AccountsQuery {
     fn window(&self, now: DateTime<Utc>) -> Result<Window> {
         self.window.resolve(now)
     }

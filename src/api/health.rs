@@ -14,6 +14,7 @@ use crate::app::App;
 use crate::http::Data;
 use crate::http::openapi::add_success;
 use crate::store::postgres::clock;
+use crate::store::tracking::queues;
 use crate::store::tracking::skewed_clocks;
 use crate::store::tracking::source_pauses::{self, PauseCause, SourcePause};
 use crate::store::{self, health, outbox};
@@ -47,16 +48,45 @@ struct Check {
     detail: Option<String>,
 }
 
+/// The result of ClickHouse's check, and what it has not got yet.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ClickhouseCheck {
+    #[serde(flatten)]
+    check: Check,
+    /// Changes that are committed and not delivered yet, up to 100,000; null if unknown.
+    #[schemars(example = 0)]
+    outbox_pending: Option<i64>,
+    /// How long the oldest of them has waited; null if unknown.
+    #[schemars(example = 0)]
+    outbox_lag_seconds: Option<i64>,
+}
+
+/// The result of the tracker's check, and its queue.
+#[derive(Debug, Serialize, JsonSchema)]
+struct TrackerCheck {
+    #[serde(flatten)]
+    check: Check,
+    /// How long the oldest due attempt has waited; null if unknown.
+    #[schemars(example = 0)]
+    lag_seconds: Option<i64>,
+    /// Accounts and videos whose next attempt is due and has not begun; null if unknown.
+    #[schemars(example = 0)]
+    due: Option<i64>,
+    /// Accounts and videos whose latest attempt failed; null if unknown.
+    #[schemars(example = 0)]
+    failing: Option<i64>,
+}
+
 #[derive(Debug, Serialize, JsonSchema)]
 struct Checks {
     /// Database of records.
     postgres: Check,
     /// Database of history.
-    clickhouse: Check,
+    clickhouse: ClickhouseCheck,
     /// Search index, and whether it is up to date.
     search: Check,
     /// Process that scrapes, and whether it is on time.
-    tracker: Check,
+    tracker: TrackerCheck,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -87,6 +117,11 @@ async fn run_check(check: impl Future<Output = Result<Finding, store::Error>>) -
         }
     };
     Check { status, latency_ms: started.elapsed().as_millis() as u64, detail }
+}
+
+/// Returns figures, unless reading them fails or takes long. The checks report why.
+async fn read_figures<T>(read: impl Future<Output = Result<T, store::Error>>) -> Option<T> {
+    tokio::time::timeout(CHECK_TIMEOUT / 2, read).await.ok()?.ok()
 }
 
 /// Checks that Postgres responds, and that this process goes by its time.
@@ -157,14 +192,27 @@ fn check_search(app: &App) -> Finding {
 /// `degraded` if a part is down or late that only some requests need. 503 if Postgres is down. Requires no key.
 #[endpoint(operation_id = "getHealth")]
 pub(super) async fn get(app: App) -> HealthResponse {
-    let (postgres, clickhouse, search, tracker) = tokio::join!(
+    let (postgres, clickhouse, backlog, search, tracker, queue) = tokio::join!(
         run_check(check_postgres(&app)),
         run_check(check_clickhouse(&app)),
+        read_figures(outbox::fetch_backlog(&app.pg)),
         run_check(async { Ok(check_search(&app)) }),
         run_check(check_tracker(&app)),
+        read_figures(async { queues::fetch_totals(&app.pg, app.clock.now().await).await }),
     );
+    let clickhouse = ClickhouseCheck {
+        check: clickhouse,
+        outbox_pending: backlog.map(|backlog| backlog.rows),
+        outbox_lag_seconds: backlog.map(|backlog| backlog.oldest_seconds as i64),
+    };
+    let tracker = TrackerCheck {
+        check: tracker,
+        lag_seconds: queue.map(|queue| queue.lag_seconds),
+        due: queue.map(|queue| queue.due),
+        failing: queue.map(|queue| queue.failing),
+    };
     let checks = Checks { postgres, clickhouse, search, tracker };
-    let all = [&checks.postgres, &checks.clickhouse, &checks.search, &checks.tracker];
+    let all = [&checks.postgres, &checks.clickhouse.check, &checks.search, &checks.tracker.check];
     let status =
         if all.iter().all(|check| check.status == Status::Ok) { Status::Ok } else { Status::Degraded };
     HealthResponse(Health { r#type: "health", status, version: env!("CARGO_PKG_VERSION"), checks })

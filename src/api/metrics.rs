@@ -1,4 +1,4 @@
-//! Gains of many accounts or videos over a window, by POST and by GET.
+//! Gains of many accounts, creators or videos over a window, by POST and by GET.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
@@ -15,12 +15,12 @@ use super::fields::VIDEO_IDS;
 use crate::http::input::{BatchRequest, BatchSource, WindowParams, Windowed};
 use crate::http::output::WindowMeta;
 use crate::http::{Body, Cached, Query, Records, Result, WindowedRequest, WithMeta};
-use crate::model::gains::Gains;
+use crate::model::gains::{AccountGains, Gains};
 use crate::model::period::Window;
 use crate::model::platform::Platform;
 use crate::store::analytics::subjects;
 use crate::store::analytics::videos::{self, VideoGains, VideoRef};
-use crate::store::analytics::{SubjectScope, accounts};
+use crate::store::analytics::{SubjectScope, accounts, creators};
 
 const INTERNAL_IDS: &str = "Internal ids (`internal_id`) of account-discovered videos of this platform.";
 
@@ -71,22 +71,13 @@ impl Windowed for AccountBatch {
     }
 }
 
-/// Gains of an account over the window: of its account-discovered videos together, and in followers.
-#[derive(Serialize, JsonSchema)]
-struct AccountTotals {
-    #[serde(flatten)]
-    gains: Gains,
-    /// Followers gained.
-    followers: i64,
-}
-
 /// Query metrics of accounts
 ///
 /// Like the `GET`, with up to 1,000 ids. Changes nothing, but requires the `write` scope.
 #[endpoint(operation_id = "queryAccountMetrics")]
 pub(super) async fn post_accounts(
     request: WindowedRequest<Body<AccountBatch>>,
-) -> Result<Totals<Uuid, AccountTotals>> {
+) -> Result<Totals<Uuid, AccountGains>> {
     fetch_account_totals(&request, &request.args.0.ids).await
 }
 
@@ -96,28 +87,93 @@ pub(super) async fn post_accounts(
 #[endpoint(operation_id = "getAccountMetrics")]
 pub(super) async fn get_accounts(
     request: WindowedRequest<Query<AccountBatch>>,
-) -> Result<Cached<Totals<Uuid, AccountTotals>>> {
+) -> Result<Cached<Totals<Uuid, AccountGains>>> {
     request.cached(Records::Accounts, fetch_account_totals(&request, &request.args.0.ids)).await
 }
 
 async fn fetch_account_totals<A>(
     request: &WindowedRequest<A>,
     ids: &[Uuid],
-) -> Result<Totals<Uuid, AccountTotals>> {
-    let WindowedRequest { pg, history, organization, window, .. } = request;
-    let found = accounts::find(pg, *organization, ids).await?;
-    let subjects: Vec<_> = found.iter().map(|account| account.internal_id).collect();
+) -> Result<Totals<Uuid, AccountGains>> {
+    let found = accounts::find(&request.pg, request.organization, ids).await?;
+    let found = found.into_iter().map(|account| (account.id, vec![account.internal_id])).collect();
+    sum_accounts(request, ids, found).await
+}
+
+#[derive(Serialize)]
+struct CreatorBatch {
+    ids: Vec<Uuid>,
+    window: WindowParams,
+}
+
+impl BatchRequest for CreatorBatch {
+    fn example() -> Value {
+        json!({"creator_ids": ["0198d1f2-7c4d-7b65-8e1f-4a3c9d2b8f76"], "period": "30d"})
+    }
+
+    fn read(source: &mut BatchSource<'_, '_>) -> Self {
+        let ids = source.describe("Creator ids.").required_ids("creator_ids");
+        CreatorBatch { ids, window: source.window() }
+    }
+}
+
+impl Windowed for CreatorBatch {
+    fn window(&self, now: DateTime<Utc>) -> Result<Window> {
+        self.window.resolve(now)
+    }
+}
+
+/// Query metrics of creators
+///
+/// Like the `GET`, with up to 1,000 ids. Changes nothing, but requires the `write` scope.
+#[endpoint(operation_id = "queryCreatorMetrics")]
+pub(super) async fn post_creators(
+    request: WindowedRequest<Body<CreatorBatch>>,
+) -> Result<Totals<Uuid, AccountGains>> {
+    fetch_creator_totals(&request, &request.args.0.ids).await
+}
+
+/// Get metrics of creators
+///
+/// Gains over the window, of the accounts that are linked now. Takes up to 100 ids; `POST` takes up to 1,000 and requires
+/// the `write` scope.
+#[endpoint(operation_id = "getCreatorMetrics")]
+pub(super) async fn get_creators(
+    request: WindowedRequest<Query<CreatorBatch>>,
+) -> Result<Cached<Totals<Uuid, AccountGains>>> {
+    request.cached(Records::Accounts, fetch_creator_totals(&request, &request.args.0.ids)).await
+}
+
+async fn fetch_creator_totals<A>(
+    request: &WindowedRequest<A>,
+    ids: &[Uuid],
+) -> Result<Totals<Uuid, AccountGains>> {
+    let found = creators::find(&request.pg, request.organization, ids).await?;
+    let found = found.into_iter().map(|creator| (creator.id, creator.subjects)).collect();
+    sum_accounts(request, ids, found).await
+}
+
+/// Sums the gains of accounts, which are given as the subjects of each id that was found.
+async fn sum_accounts<A>(
+    request: &WindowedRequest<A>,
+    ids: &[Uuid],
+    found: Vec<(Uuid, Vec<i64>)>,
+) -> Result<Totals<Uuid, AccountGains>> {
+    let WindowedRequest { history, organization, window, .. } = request;
+    let subjects: Vec<_> = found.iter().flat_map(|(_, subjects)| subjects.iter().copied()).collect();
     let totals = subjects::fetch_totals(history, *organization, &subjects, *window).await?;
     let latest = totals.iter().map(|totals| totals.as_of).max();
     let scope = SubjectScope::for_subjects(*organization, subjects);
     let data_as_of = subjects::resolve_as_of(history, &scope, *window, latest).await?;
     let totals: HashMap<_, _> = totals.iter().map(|totals| (totals.subject_id(), totals)).collect();
-    let data = found.iter().map(|account| {
-        let totals = totals.get(&account.internal_id);
-        let gains = totals.map_or_else(Gains::default, |totals| totals.gains());
-        (account.id, AccountTotals { gains, followers: totals.map_or(0, |totals| totals.followers()) })
-    });
-    Ok(build_response(request, ids.iter().copied(), data.collect(), data_as_of))
+    let sum = |subjects: &[i64]| {
+        let mut sum = AccountGains::default();
+        let totals = subjects.iter().filter_map(|subject| totals.get(subject));
+        totals.for_each(|totals| sum += totals.gains());
+        sum
+    };
+    let data = found.iter().map(|(id, subjects)| (*id, sum(subjects))).collect();
+    Ok(build_response(request, ids.iter().copied(), data, data_as_of))
 }
 
 #[derive(Serialize)]

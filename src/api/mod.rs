@@ -1,9 +1,12 @@
 //! The endpoints, one file per resource: parameters, handlers and responses. No SQL.
 
+mod account_list;
 mod account_videos;
 mod accounts;
+mod content;
 mod creators;
 mod daily;
+mod dashboard;
 mod deltas;
 mod fields;
 mod health;
@@ -11,10 +14,15 @@ mod links;
 mod metrics;
 mod openapi;
 mod overview;
+mod rankings;
 mod search;
+mod sparklines;
 mod system;
 mod timeseries;
+mod top_accounts;
+mod top_content;
 mod top_creators;
+mod tracking;
 mod v1;
 mod videos;
 
@@ -35,7 +43,7 @@ pub fn routes() -> Router {
     let private = http::private()
         .push(Router::with_path("v2").push(private()))
         .push(Router::with_path("v1").push(v1::private()));
-    Router::new().push(public).push(private).push(openapi::docs())
+    Router::new().push(public).push(private).push(openapi::docs()).push(dashboard::routes())
 }
 
 /// Routes without authentication and rate limit.
@@ -53,6 +61,7 @@ fn private() -> Router {
         .push(accounts::router().oapi_tag("Accounts"))
         .push(account_videos::router().oapi_tag("Account videos"))
         .push(videos::router().oapi_tag("Videos"))
+        .push(content::router().oapi_tag("Content"))
         .push(creators::router().oapi_tag("Creators"))
         .push(
             Router::with_path("analytics/timeseries")
@@ -60,6 +69,7 @@ fn private() -> Router {
                 .oapi_tag("Analytics"),
         )
         .push(Router::with_path("overview").push(get_or_head(overview::get)).oapi_tag("Analytics"))
+        .push(tracking::router().oapi_tag("Tracking"))
         .push(Router::with_path("search").push(get_or_head(search::search)).oapi_tag("Search"))
 }
 

@@ -8,7 +8,7 @@ use salvo_oapi::endpoint;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::fields::AnalyticsQuery;
+use super::fields::AccountsQuery;
 use crate::http::output::WindowMeta;
 use crate::http::{Cached, Query, Records, Result, WindowedRequest, WithMeta};
 use crate::model::change::{self, Change};
@@ -60,18 +60,22 @@ struct OverviewMeta {
 /// Get the organization's overview
 ///
 /// Current totals, the gains of the window compared with those of the previous window of equal length, and the followers
-/// at the end of both.
-#[endpoint(operation_id = "getOverview")]
+/// at the end of both. With `account_id`, `creator_id` or `category`, only the accounts that match and their
+/// account-discovered videos count.
+#[endpoint(
+    operation_id = "getOverview",
+    responses((status_code = 404, description = "The account or creator does not exist."))
+)]
 pub(super) async fn get(
-    request: WindowedRequest<Query<AnalyticsQuery>>,
+    request: WindowedRequest<Query<AccountsQuery>>,
 ) -> Result<Cached<WithMeta<Overview, OverviewMeta>>> {
     let WindowedRequest { pg, history, organization, window, .. } = &request;
     let (organization, window) = (*organization, *window);
-    let Query(AnalyticsQuery { platform, .. }) = request.args;
+    let Query(AccountsQuery { filter, .. }) = &request.args;
     let previous = window.previous();
     let response = async {
         let history = async {
-            let scope = SubjectScope::for_organization(pg, organization, platform).await?;
+            let scope = SubjectScope::fetch(pg, organization, filter).await?;
             let both = Window { start: previous.start, ..window };
             tokio::try_join!(
                 subjects::fetch_daily(history, &scope, both),
@@ -79,8 +83,8 @@ pub(super) async fn get(
             )
         };
         let (totals, new_posts, (days, levels)) = tokio::try_join!(
-            overview::count_records(pg, organization, platform),
-            overview::count_new_posts(pg, organization, platform, window),
+            overview::count_records(pg, organization, filter),
+            overview::count_new_posts(pg, organization, filter, window),
             history,
         )?;
         let meta = OverviewMeta {

@@ -7,9 +7,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
+use crate::app::App;
 use crate::http::forwarded::base_url;
-use crate::http::{Caller, Data};
-use crate::model::organization::Scope;
+use crate::http::{Caller, Data, Problem, Result};
+use crate::model::organization::{AccountUsage, Scope};
+use crate::store::records::organizations;
 
 /// An API version and its URLs.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -82,6 +84,8 @@ struct WhoAmI {
     r#type: &'static str,
     /// Organization of the key.
     organization_id: Uuid,
+    /// Organization of the key, with its name.
+    organization: CallerOrganization,
     /// Name of the key.
     #[schemars(example = &"dashboard")]
     api_key_name: String,
@@ -90,24 +94,41 @@ struct WhoAmI {
     /// Requests per clock minute.
     #[schemars(example = 600)]
     rate_limit: u32,
+    /// Accounts of the organization.
+    usage: AccountUsage,
     /// First UTC day with history; absent if the organization does not limit its history.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"2025-11-01")]
     history_since: Option<NaiveDate>,
 }
 
+/// An organization.
+#[derive(Debug, Serialize, JsonSchema)]
+struct CallerOrganization {
+    /// Organization id.
+    id: Uuid,
+    /// Name of the organization.
+    #[schemars(example = &"Tidewater Media")]
+    name: String,
+}
+
 /// Identify the API key
 ///
 /// The organization, scopes and rate limit of the key. Use it to test a key.
 #[endpoint(operation_id = "getIdentity")]
-pub(super) async fn get_identity(caller: Caller) -> Data<WhoAmI> {
+pub(super) async fn get_identity(app: App, caller: Caller) -> Result<Data<WhoAmI>> {
+    // A key of a deleted organization may still be cached.
+    let found = organizations::fetch_account_usage(&app.pg, caller.organization).await?;
+    let (name, usage) = found.ok_or_else(Problem::unauthorized)?;
     let data = WhoAmI {
         r#type: "whoami",
         organization_id: caller.organization,
+        organization: CallerOrganization { id: caller.organization, name },
         api_key_name: caller.key_name.to_string(),
         scopes: caller.scopes.to_vec(),
         rate_limit: caller.rate_limit,
+        usage,
         history_since: caller.history_since,
     };
-    Data { data }
+    Ok(Data { data })
 }

@@ -1,81 +1,181 @@
-//! Daily gains of the organization, an account or a creator.
+//! Time series of an organization, and of a creator.
 
-use std::collections::BTreeMap;
-
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::{DateTime, Days, NaiveDate, Utc};
 use salvo::Writer;
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
 use serde::Serialize;
-use uuid::Uuid;
 
-use super::fields::{AnalyticsQuery, CreatorPath};
-use crate::http::input::{FromQuery, QueryParams, WindowParams, Windowed};
+use super::fields::{AccountsQuery, CreatorPath};
+use crate::http::input::{ApiEnum, FromQuery, QueryParams, WindowParams, Windowed};
 use crate::http::output::WindowMeta;
 use crate::http::{Args, Cached, Path, Query, Records, Result, WindowedRequest, WithMeta};
-use crate::model::gains::Gains;
-use crate::model::period::Window;
-use crate::store::analytics::subjects::{self, DayGains};
-use crate::store::analytics::{SubjectScope, accounts};
+use crate::model::gains::{Gains, Metrics};
+use crate::model::period::{Granularity, Window};
+use crate::store::analytics::timeseries::{self, Bucket, Figures, TimeSeries};
+use crate::store::analytics::{AccountFilter, SubjectScope, accounts, subjects};
+
+/// How the rows are divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+enum GroupBy {
+    Platform,
+}
+
+impl ApiEnum for GroupBy {
+    const VARIANTS: &'static [(&'static str, Self)] = &[("platform", GroupBy::Platform)];
+}
+
+/// What the rows are compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+enum Compare {
+    Previous,
+}
+
+impl ApiEnum for Compare {
+    const VARIANTS: &'static [(&'static str, Self)] = &[("previous", Compare::Previous)];
+}
+
+impl ApiEnum for Granularity {
+    const VARIANTS: &'static [(&'static str, Self)] =
+        &[("day", Granularity::Day), ("week", Granularity::Week), ("month", Granularity::Month)];
+}
 
 #[derive(Serialize)]
 struct SeriesQuery {
-    analytics: AnalyticsQuery,
-    account_id: Option<Uuid>,
-    creator_id: Option<Uuid>,
+    accounts: AccountsQuery,
+    group_by: Option<GroupBy>,
+    compare: Option<Compare>,
+    granularity: Option<Granularity>,
 }
 
 impl FromQuery for SeriesQuery {
     fn read(query: &mut QueryParams<'_>) -> Self {
         SeriesQuery {
-            analytics: AnalyticsQuery::read(query),
-            account_id: query.describe("Filter by account.").uuid("account_id"),
-            creator_id: query.describe("Filter by the creator of the account.").uuid("creator_id"),
+            accounts: AccountsQuery::read(query),
+            group_by: query.describe("Adds the figures of each platform.").variant("group_by"),
+            compare: query
+                .describe("Adds the row of the same position in the previous window, which has as many days.")
+                .variant("compare"),
+            granularity: query
+                .describe(
+                    "One row for each day, week (from Monday) or month of the window, with its `end_date`. \
+                     The window may cut the first and the last. Default: days, without `end_date`.",
+                )
+                .variant("granularity"),
         }
     }
 }
 
 impl Windowed for SeriesQuery {
     fn window(&self, now: DateTime<Utc>) -> Result<Window> {
-        self.analytics.window(now)
+        self.accounts.window(now)
     }
 }
 
-/// Gains of one UTC day.
+/// Figures of one or more UTC days.
 #[derive(Serialize, JsonSchema)]
-struct SeriesDay {
-    /// UTC day.
-    date: NaiveDate,
+struct SeriesFigures {
     #[serde(flatten)]
-    gains: Gains,
+    metrics: Metrics,
+    /// Followers of all accounts at the end; null before the first observation.
+    #[schemars(example = 141_900)]
+    followers: Option<i64>,
+    /// Number of videos posted.
+    #[schemars(example = 12)]
+    new_posts: i64,
+    /// Number of accounts, and of individually tracked videos without an account, that were observed; of several days, on
+    /// the one with the most. An account is observed when its profile or one of its videos is.
+    #[schemars(example = 64)]
+    observed: u64,
 }
 
-type Series<Day> = WithMeta<Vec<Day>, WindowMeta>;
+impl From<Figures> for SeriesFigures {
+    fn from(figures: Figures) -> Self {
+        let Figures { gains, followers, new_posts, observed } = figures;
+        SeriesFigures { metrics: gains.into(), followers, new_posts, observed }
+    }
+}
 
-/// Get daily gains
+/// Figures by platform.
+#[derive(Serialize, JsonSchema)]
+struct FiguresByPlatform {
+    /// Figures on Instagram.
+    instagram: SeriesFigures,
+    /// Figures on TikTok.
+    tiktok: SeriesFigures,
+}
+
+/// One or more UTC days.
+#[derive(Serialize, JsonSchema)]
+struct SeriesBucket {
+    /// UTC day, the first of several.
+    date: NaiveDate,
+    /// Last UTC day; only with `granularity`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end_date: Option<NaiveDate>,
+    #[serde(flatten)]
+    figures: SeriesFigures,
+    /// Figures by platform; only with `group_by=platform`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    platforms: Option<FiguresByPlatform>,
+}
+
+/// One or more UTC days of the window.
+#[derive(Serialize, JsonSchema)]
+struct SeriesRow {
+    #[serde(flatten)]
+    current: SeriesBucket,
+    /// The days of the same position in the previous window; only with `compare=previous`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous: Option<SeriesBucket>,
+}
+
+/// Get a time series
 ///
-/// Gains of the organization on each day of the window. With `account_id` or `creator_id`, individually tracked videos are
-/// not included.
+/// Gains, followers, new posts and the number of observed subjects on each day, week or month of the window. With
+/// `account_id`, `creator_id` or `category`, individually tracked videos are not included.
 #[endpoint(
     operation_id = "getTimeseries",
     responses((status_code = 404, description = "The account or creator does not exist."))
 )]
-pub(super) async fn get(request: WindowedRequest<Query<SeriesQuery>>) -> Result<Cached<Series<SeriesDay>>> {
+pub(super) async fn get(
+    request: WindowedRequest<Query<SeriesQuery>>,
+) -> Result<Cached<WithMeta<Vec<SeriesRow>, WindowMeta>>> {
     let WindowedRequest { pg, history, organization, window, .. } = &request;
-    let Query(SeriesQuery { analytics: AnalyticsQuery { platform, .. }, account_id, creator_id }) =
-        request.args;
+    let Query(query) = &request.args;
     let response = async {
-        let scope = if account_id.is_none() && creator_id.is_none() {
-            SubjectScope::for_organization(pg, *organization, platform).await?
-        } else {
-            let subjects =
-                accounts::fetch_subject_ids(pg, *organization, account_id, creator_id, platform).await?;
-            SubjectScope::for_subjects(*organization, subjects)
-        };
-        let days = subjects::fetch_daily(history, &scope, *window).await?;
-        build_response(&request, &scope, &days, |date, gains| SeriesDay { date, gains }).await
+        let first = query.compare.map_or(*window, |Compare::Previous| window.previous());
+        let days = Window { start: first.start, ..*window };
+        let series = timeseries::fetch(pg, history, *organization, &query.accounts.filter, days).await?;
+        Ok(WithMeta { data: query.build_rows(&series, *window), meta: request.meta(series.as_of) })
     };
-    request.cached(Records::Accounts, response).await
+    request.cached(Records::Videos, response).await
+}
+
+impl SeriesQuery {
+    fn build_rows(&self, series: &TimeSeries, window: Window) -> Vec<SeriesRow> {
+        let buckets = window.buckets(self.granularity.unwrap_or(Granularity::Day));
+        // A bucket of the previous window has as many days as that of the same position.
+        let offset = Days::new(window.days());
+        let row = |(start, end): (NaiveDate, NaiveDate)| SeriesRow {
+            current: self.build_bucket(series, start, end),
+            previous: self
+                .compare
+                .map(|Compare::Previous| self.build_bucket(series, start - offset, end - offset)),
+        };
+        buckets.into_iter().map(row).collect()
+    }
+
+    fn build_bucket(&self, series: &TimeSeries, start: NaiveDate, end: NaiveDate) -> SeriesBucket {
+        let Bucket { total, platforms } = series.bucket(start, end);
+        let [instagram, tiktok] = platforms.map(SeriesFigures::from);
+        SeriesBucket {
+            date: start,
+            end_date: self.granularity.map(|_| end),
+            figures: total.into(),
+            platforms: self.group_by.map(|GroupBy::Platform| FiguresByPlatform { instagram, tiktok }),
+        }
+    }
 }
 
 /// Gains of a creator on one UTC day.
@@ -95,30 +195,21 @@ struct CreatorDay {
 #[endpoint(operation_id = "getCreatorTimeseries")]
 pub(super) async fn get_creator(
     request: WindowedRequest<Args<(Path<CreatorPath>, Query<WindowParams>)>>,
-) -> Result<Cached<Series<CreatorDay>>> {
+) -> Result<Cached<WithMeta<Vec<CreatorDay>, WindowMeta>>> {
     let WindowedRequest { pg, history, organization, window, .. } = &request;
     let Args((Path(CreatorPath { creator_id }), _)) = request.args;
     let response = async {
-        let subjects = accounts::fetch_subject_ids(pg, *organization, None, Some(creator_id), None).await?;
+        let filter = AccountFilter::creator(creator_id);
+        let subjects = accounts::fetch_subject_ids(pg, *organization, &filter).await?;
         let days = subjects::fetch_daily_engagement(history, *organization, &subjects, *window).await?;
         let scope = SubjectScope::for_subjects(*organization, subjects);
-        let day = |date, Gains { views, engagement, .. }| CreatorDay { date, views, engagement };
-        build_response(&request, &scope, &days, day).await
+        let latest = days.values().filter_map(|day| day.as_of).max();
+        let data_as_of = subjects::resolve_as_of(history, &scope, *window, latest).await?;
+        let day = |date| {
+            let gains = days.get(&date).map_or_else(Gains::default, |day| day.gains);
+            CreatorDay { date, views: gains.views, engagement: gains.engagement }
+        };
+        Ok(WithMeta { data: window.iter_days().map(day).collect(), meta: request.meta(data_as_of) })
     };
     request.cached(Records::Accounts, response).await
-}
-
-/// Returns the gains of every day of the window, ascending.
-async fn build_response<A, Day>(
-    request: &WindowedRequest<A>,
-    scope: &SubjectScope,
-    days: &BTreeMap<NaiveDate, DayGains>,
-    day: impl Fn(NaiveDate, Gains) -> Day,
-) -> Result<Series<Day>> {
-    let WindowedRequest { history, window, .. } = request;
-    let latest = days.values().filter_map(|day| day.as_of).max();
-    let data_as_of = subjects::resolve_as_of(history, scope, *window, latest).await?;
-    let gains = |date| days.get(&date).map_or_else(Gains::default, |day| day.gains);
-    let data = window.iter_days().map(|date| day(date, gains(date))).collect();
-    Ok(WithMeta { data, meta: request.meta(data_as_of) })
 }

@@ -1,5 +1,6 @@
 //! The ranking of creators.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
@@ -10,19 +11,20 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::fields::AnalyticsQuery;
+use super::rankings::{ComparedFigures, Metric, RankingMeta, ShownFigures};
 use crate::http::input::{FromQuery, QueryParams, Windowed};
-use crate::http::output::WindowMeta;
 use crate::http::{Cached, Query, Records, Result, WindowedRequest, WithMeta};
-use crate::model::gains::Gains;
 use crate::model::limits::{DEFAULT_SHORT_LIST_SIZE, SHORT_LIST_SIZE};
 use crate::model::period::Window;
+use crate::store::Error;
 use crate::store::analytics::creators::{self, CreatorSubjects};
-use crate::store::analytics::subjects::{self, SubjectEngagement};
-use crate::store::analytics::{OrganizationScope, SubjectScope};
+use crate::store::analytics::subjects::{self, ComparedTotals};
+use crate::store::analytics::{SubjectScope, accounts};
 
 #[derive(Serialize)]
 pub(super) struct TopQuery {
     analytics: AnalyticsQuery,
+    metric: Metric,
     limit: usize,
 }
 
@@ -30,6 +32,7 @@ impl FromQuery for TopQuery {
     fn read(query: &mut QueryParams<'_>) -> Self {
         TopQuery {
             analytics: AnalyticsQuery::read(query),
+            metric: Metric::read(query),
             limit: query.describe("Maximum number of creators.").integer_or(
                 "limit",
                 &SHORT_LIST_SIZE,
@@ -60,61 +63,95 @@ pub(super) struct TopCreator {
     engagement: i64,
     /// Number of its accounts; with `platform`, on that platform.
     account_count: usize,
+    /// Current followers of these accounts together.
+    #[schemars(example = 60_480)]
+    follower_count: i64,
+    #[serde(flatten)]
+    figures: ShownFigures,
 }
 
-/// Rank creators by views
+/// Rank creators by gains
 ///
-/// Ranks all creators by the views that their accounts gained over the window, those without views included.
+/// Ranks all creators, including paused ones, by what their accounts gained over the window. Those without gains are
+/// included; those without a rate come last.
 #[endpoint(operation_id = "listTopCreators")]
 pub(super) async fn list(
     request: WindowedRequest<Query<TopQuery>>,
-) -> Result<Cached<WithMeta<Vec<TopCreator>, WindowMeta>>> {
+) -> Result<Cached<WithMeta<Vec<TopCreator>, RankingMeta>>> {
     let WindowedRequest { pg, history, organization, window, .. } = &request;
-    let Query(TopQuery { analytics: AnalyticsQuery { platform, .. }, limit }) = request.args;
+    let (organization, window) = (*organization, *window);
+    let Query(TopQuery { analytics: AnalyticsQuery { platform, .. }, metric, limit }) = request.args;
     let response = async {
-        let totals = async {
-            let scope = OrganizationScope::fetch(pg, *organization, platform).await?;
-            subjects::fetch_engagement(history, &scope, *window).await
+        let entries = async {
+            let creators = creators::list_with_subjects(pg, organization, platform).await?;
+            let mut entries: Vec<_> = creators.into_iter().map(Entry::new).collect();
+            if metric == Metric::NewPosts {
+                add_posts(&request, &mut entries).await?;
+            }
+            Ok(entries)
         };
-        let creators = creators::list_with_subjects(pg, *organization, platform);
-        let (creators, totals) = tokio::try_join!(creators, totals)?;
-        let (ranking, latest) = rank(creators, &totals);
-        let subjects = ranking.iter().flat_map(|(_, creator)| creator.subjects.iter().copied()).collect();
-        let scope = SubjectScope::for_subjects(*organization, subjects);
-        let data_as_of = subjects::resolve_as_of(history, &scope, *window, latest).await?;
-        let data = ranking.into_iter().take(limit).map(|(gains, creator)| TopCreator {
+        let totals = subjects::fetch_compared(history, organization, platform, window);
+        let (totals, mut entries) = tokio::try_join!(totals, entries)?;
+        entries.iter_mut().for_each(|entry| entry.add_totals(&totals));
+        let subjects: Vec<_> = entries.iter().flat_map(|entry| entry.creator.subjects.clone()).collect();
+        let latest = subjects.iter().filter_map(|subject| Some(totals.get(subject)?.as_of)).max();
+        let scope = SubjectScope::for_subjects(organization, subjects);
+        let data_as_of = subjects::resolve_as_of(history, &scope, window, latest).await?;
+        entries.sort_unstable_by(|one, other| one.order(metric).cmp(&other.order(metric)));
+        entries.truncate(limit);
+        if metric != Metric::NewPosts {
+            add_posts(&request, &mut entries).await?;
+        }
+        let data = entries.into_iter().map(|entry| entry.show(metric)).collect();
+        Ok(WithMeta { data, meta: RankingMeta::new(&request, request.meta(data_as_of), metric) })
+    };
+    request.cached(Records::Profiles, response).await
+}
+
+/// A creator with the figures of its accounts.
+struct Entry {
+    creator: CreatorSubjects,
+    figures: ComparedFigures,
+}
+
+impl Entry {
+    fn new(creator: CreatorSubjects) -> Self {
+        Entry { creator, figures: ComparedFigures::default() }
+    }
+
+    fn add_totals(&mut self, totals: &HashMap<i64, ComparedTotals>) {
+        for totals in self.creator.subjects.iter().filter_map(|subject| totals.get(subject)) {
+            self.figures += ComparedFigures::new(totals);
+        }
+    }
+
+    /// Unknown values come last, and ties are in the order of names and ids.
+    fn order(&self, metric: Metric) -> (Reverse<Option<i64>>, &str, Uuid) {
+        (Reverse(self.figures.value(metric)), &self.creator.name_key, self.creator.id)
+    }
+
+    fn show(self, metric: Metric) -> TopCreator {
+        let Entry { creator, figures } = self;
+        TopCreator {
             id: creator.id,
             r#type: "creator",
             name: creator.name,
-            views: gains.views,
-            engagement: gains.engagement,
+            views: figures.current.views(),
+            engagement: figures.current.engagement(),
             account_count: creator.subjects.len(),
-        });
-        Ok(WithMeta { data: data.collect(), meta: request.meta(data_as_of) })
-    };
-    request.cached(Records::Accounts, response).await
+            follower_count: creator.follower_count,
+            figures: figures.shown(metric),
+        }
+    }
 }
 
-/// Sorts creators by views, then name and id, and returns their latest observation.
-fn rank(
-    creators: Vec<CreatorSubjects>,
-    totals: &[SubjectEngagement],
-) -> (Vec<(Gains, CreatorSubjects)>, Option<DateTime<Utc>>) {
-    let totals: HashMap<_, _> = totals.iter().map(|totals| (totals.subject_id(), totals)).collect();
-    let mut latest = None;
-    let mut ranking: Vec<_> = creators
-        .into_iter()
-        .map(|creator| {
-            let mut gains = Gains::default();
-            for totals in creator.subjects.iter().filter_map(|subject| totals.get(subject)) {
-                gains += totals.gains();
-                latest = latest.max(Some(totals.as_of));
-            }
-            (gains, creator)
-        })
-        .collect();
-    ranking.sort_unstable_by(|(gains, creator), (other_gains, other)| {
-        (other_gains.views, &creator.name_key, creator.id).cmp(&(gains.views, &other.name_key, other.id))
-    });
-    (ranking, latest)
+/// Adds the posts of the accounts of creators.
+async fn add_posts<A>(request: &WindowedRequest<A>, entries: &mut [Entry]) -> Result<(), Error> {
+    let subjects: Vec<_> = entries.iter().flat_map(|entry| entry.creator.subjects.iter().copied()).collect();
+    let posts = accounts::count_posts(&request.pg, request.organization, &subjects, request.window).await?;
+    for Entry { creator, figures } in entries {
+        let counts = creator.subjects.iter().filter_map(|subject| posts.get(subject));
+        counts.for_each(|counts| figures.add_posts(*counts));
+    }
+    Ok(())
 }

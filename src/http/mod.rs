@@ -21,7 +21,10 @@ use middleware::{
     RecordMetrics, RejectDuringShutdown, RequestTimeout, RequireAcceptJson, RequireWriteScope,
     UnmatchedRoute, cors_handler,
 };
-pub use output::{Cached, Collection, Created, Data, FoundOrCreated, NoContent, Problem, Records, WithMeta};
+pub use output::{
+    Cached, CachedPage, Collection, Created, Data, FoundOrCreated, NoContent, Problem, Ranking, Records,
+    StaticFile, WithMeta,
+};
 
 use crate::app::App;
 use crate::store::retry_on_conflict;

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
+use crate::model::date_or_time::DateOrTime;
 use crate::model::period::parse_day;
 
 /// An enum of the API, with the name of each variant.
@@ -40,6 +41,11 @@ pub fn parse_uuid(text: &str) -> Result<Uuid, &'static str> {
 
 pub(super) fn parse_date(text: &str) -> Result<NaiveDate, &'static str> {
     parse_day(text).ok_or("must be a date from 1900 on, as 2026-01-31")
+}
+
+pub(super) fn parse_date_or_time(text: &str) -> Result<DateOrTime, &'static str> {
+    DateOrTime::parse(text)
+        .ok_or("must be a date from 1900 on, as 2026-01-31, or a time, as 2026-01-31T18:30:00Z")
 }
 
 /// Returns a copy of a text that Postgres can store and whose number of characters is allowed.
@@ -88,7 +94,7 @@ pub fn check_range(value: i64, bounds: &RangeInclusive<i64>) -> Result<i64, Stri
 }
 
 /// Removes repeated values, keeping the order.
-pub(super) fn deduplicate<T: Copy + Eq + Hash>(values: impl Iterator<Item = T>) -> Vec<T> {
+pub(super) fn deduplicate<T: Clone + Eq + Hash>(values: impl Iterator<Item = T>) -> Vec<T> {
     let mut seen = HashSet::new();
-    values.filter(|value| seen.insert(*value)).collect()
+    values.filter(|value| seen.insert(value.clone())).collect()
 }

@@ -67,7 +67,7 @@ impl<S: ListSort> ListParams<S> {
 }
 
 /// A cursor is not checked against filters that are invalid themselves.
-fn read_cursor(
+pub(super) fn read_cursor(
     query: &mut QueryParams<'_>,
     binding: &Binding,
     has_valid_filters: bool,

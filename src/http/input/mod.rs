@@ -9,15 +9,17 @@ pub mod part;
 pub mod path;
 pub mod query;
 pub mod query_string;
+pub mod ranking;
 pub mod violations;
 pub mod window;
 
 pub use batch::{BatchItem, BatchRequest, BatchSource};
 pub use body::{Body, BodyFields, FromBody};
-pub use fields::{ApiEnum, check_range, parse_integer, parse_uuid};
+pub use fields::{ApiEnum, check_range, parse_integer, parse_uuid, variant_name};
 pub use idempotency_key::IdempotencyKey;
 pub use list::{ListParams, ListSort};
 pub use part::Args;
 pub use path::{FromPath, Path, PathParams};
 pub use query::{FromQuery, Query, QueryParams};
+pub use ranking::RankingParams;
 pub use window::{WindowParams, Windowed, WindowedRequest};

@@ -1,5 +1,6 @@
 //! The parameters of a query string.
 
+use std::collections::BTreeSet;
 use std::hash::Hash;
 use std::ops::RangeInclusive;
 
@@ -11,15 +12,17 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::fields::{
-    ApiEnum, check_range, deduplicate, parse_date, parse_text, parse_uuid, parse_variant, variant_name,
-    variant_schema,
+    ApiEnum, check_range, deduplicate, parse_date, parse_date_or_time, parse_text, parse_uuid, parse_variant,
+    variant_name, variant_schema,
 };
 use super::part::{ParsedRequest, Part, RequestContext, impl_extractible};
 use super::violations::Violations;
 use crate::http::openapi::operation::add_parameters;
 use crate::http::openapi::schema;
 use crate::http::openapi::schema_recorder::{RecordedFields, SchemaRecorder};
-use crate::model::limits;
+use crate::model::account::Metadata;
+use crate::model::date_or_time::DateOrTime;
+use crate::model::limits::{self, MAX_METADATA_CHARS};
 
 /// A query string, parsed into `T`.
 #[derive(Serialize)]
@@ -138,25 +141,106 @@ impl<'a> QueryParams<'a> {
         self.parse(name, schema::date, parse_date)
     }
 
+    pub fn date_or_time(&mut self, name: &str) -> Option<DateOrTime> {
+        self.parse(name, schema::date_or_time, parse_date_or_time)
+    }
+
     /// Reads a comma-separated list without its repetitions; a violation names the index of the invalid entry.
-    pub fn list<T: Copy + Eq + Hash>(
+    pub fn list<T: Clone + Eq + Hash>(
         &mut self,
         name: &str,
         max: usize,
         item_schema: impl FnOnce() -> Value,
         parse_item: impl Fn(&str) -> Result<T, String>,
     ) -> Option<Vec<T>> {
+        let texts = self.entries(name, max, item_schema)?;
+        Some(self.parse_entries(&texts, |index| format!("{name}[{index}]"), parse_item))
+    }
+
+    /// Reads alternative values of a filter like a list, except that a violation of a single value has no index.
+    fn alternatives<T: Clone + Eq + Hash>(
+        &mut self,
+        name: &str,
+        max: usize,
+        item_schema: impl FnOnce() -> Value,
+        parse_item: impl Fn(&str) -> Result<T, String>,
+    ) -> Option<Vec<T>> {
+        let texts = self.entries(name, max, item_schema)?;
+        let field = |index| if texts.len() == 1 { name.to_owned() } else { format!("{name}[{index}]") };
+        Some(self.parse_entries(&texts, field, parse_item))
+    }
+
+    fn entries(
+        &mut self,
+        name: &str,
+        max: usize,
+        item_schema: impl FnOnce() -> Value,
+    ) -> Option<Vec<&'a str>> {
         let schema = || schema::list(item_schema(), &(1..=max));
-        let texts = self.parse(name, schema, |text| {
+        self.parse(name, schema, |text| {
             // Checked first, so that a response lists at most `max` invalid entries.
             if text.split(',').nth(max).is_some() {
                 return Err(format!("must have at most {max} entries"));
             }
-            Ok(text.split(','))
-        })?;
-        Some(deduplicate(texts.enumerate().filter_map(|(index, text)| {
-            parse_item(text).map_err(|message| self.violations.add(format!("{name}[{index}]"), message)).ok()
-        })))
+            Ok(text.split(',').collect())
+        })
+    }
+
+    fn parse_entries<T: Clone + Eq + Hash>(
+        &mut self,
+        texts: &[&str],
+        field: impl Fn(usize) -> String,
+        parse_item: impl Fn(&str) -> Result<T, String>,
+    ) -> Vec<T> {
+        deduplicate(texts.iter().enumerate().filter_map(|(index, text)| {
+            parse_item(text).map_err(|message| self.violations.add(field(index), message)).ok()
+        }))
+    }
+
+    /// Reads alternative ids of a filter.
+    pub fn uuids(&mut self, name: &str, max: usize) -> Option<Vec<Uuid>> {
+        self.alternatives(name, max, schema::uuid, |text| parse_uuid(text).map_err(str::to_owned))
+    }
+
+    /// Reads alternative values of a filter.
+    pub fn variants<T: ApiEnum + Eq + Hash>(&mut self, name: &str) -> Option<Vec<T>> {
+        self.alternatives(name, T::VARIANTS.len(), variant_schema::<T>, parse_variant)
+    }
+
+    /// Reads the parameters `name.KEY`, of at most `max` keys: tags by key.
+    pub fn tags(&mut self, name: &str, max: usize) -> Metadata {
+        let prefix = format!("{name}.");
+        self.recorder.record(name, || schema::prefixed_string_map(&prefix, max, MAX_METADATA_CHARS));
+        if self.contains(name) {
+            self.violations.add(name, format!("must name a key, as {prefix}KEY"));
+        }
+        let names = self.context.parsed.query.iter().map(|(name, _)| name.as_str());
+        let keys: BTreeSet<_> = names.filter_map(|name| name.strip_prefix(&prefix)).collect();
+        // Checked first, so that a response lists at most `max` invalid tags.
+        if keys.len() > max {
+            self.violations.add(name, format!("must have at most {max} keys"));
+            return Metadata::new();
+        }
+        keys.into_iter().filter_map(|key| self.tag(&prefix, key)).collect()
+    }
+
+    fn tag(&mut self, prefix: &str, key: &str) -> Option<(String, String)> {
+        let field = format!("{prefix}{key}");
+        let value = self.get(&field)?;
+        let tag = parse_text(key, &(1..=MAX_METADATA_CHARS))
+            .map_err(|message| format!("the key {message}"))
+            .and_then(|key| Ok((key, parse_text(value, &(0..=MAX_METADATA_CHARS))?)));
+        tag.map_err(|message| self.violations.add(field, message)).ok()
+    }
+
+    /// Reads a comma-separated list of texts.
+    pub fn texts(
+        &mut self,
+        name: &str,
+        max: usize,
+        characters: &RangeInclusive<usize>,
+    ) -> Option<Vec<String>> {
+        self.list(name, max, || schema::text(characters), |text| parse_text(text, characters))
     }
 
     /// Reads a text that may be empty.

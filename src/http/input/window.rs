@@ -17,6 +17,7 @@ use crate::http::caller::Caller;
 use crate::http::output::envelope::WindowMeta;
 use crate::http::output::problem::Problem;
 use crate::model::period::{DateRules, InvalidWindow, Period, Window, WindowRequest};
+use crate::model::readable::ReadablePlatforms;
 use crate::response_cache::ResponseCache;
 use crate::store::analytics::HistoryReader;
 
@@ -81,6 +82,11 @@ impl WindowParams {
         WindowParams(request)
     }
 
+    /// The same for all spellings of a window, on any day.
+    pub fn canonical(&self) -> Option<Window> {
+        Window::resolve(self.0, NaiveDate::default()).ok()
+    }
+
     pub fn resolve(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
         Window::resolve(self.0, now.date_naive()).map_err(|errors| {
             let mut violations = Violations::default();
@@ -92,11 +98,18 @@ impl WindowParams {
 
 /// Returns the descriptions of `period`, `start_date` and `end_date`.
 const fn descriptions(rules: DateRules) -> [&'static str; 3] {
+    const PERIOD: &str = "The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and \
+                          `end_date`. Default: `30d`.";
+    const START: &str = "First day of a `custom` window (UTC, inclusive).";
     match rules {
+        DateRules::Sparkline => [
+            PERIOD,
+            START,
+            "Last day of a `custom` window (UTC, inclusive), at most 92 days from the first to the last.",
+        ],
         DateRules::Body | DateRules::Query => [
-            "The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. \
-             Default: `30d`.",
-            "First day of a `custom` window (UTC, inclusive).",
+            PERIOD,
+            START,
             "Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last.",
         ],
         DateRules::Daily => [
@@ -119,6 +132,8 @@ fn add_window_errors(errors: Vec<InvalidWindow>, violations: &mut Violations) {
 pub struct WindowedRequest<A> {
     pub pg: PgPool,
     pub history: HistoryReader,
+    /// The same for all requests of a process.
+    pub readable: ReadablePlatforms,
     pub organization: Uuid,
     pub args: A,
     pub window: Window,
@@ -173,7 +188,7 @@ impl<P, T: Windowed> Windowed for Args<(Path<P>, T)> {
 
 impl<A: Part + Windowed> WindowedRequest<A> {
     async fn from_request(req: &mut Request, depot: &mut Depot) -> Result<Self, Problem> {
-        let App { pg, history, clock, responses, .. } = App::from_request(req, depot)?;
+        let App { pg, history, readable, clock, responses, .. } = App::from_request(req, depot)?;
         let Caller { organization, history_since, .. } = Caller::from_depot(depot)?;
         let args: A = read_part(req, depot)?;
         let now = clock.now().await;
@@ -182,6 +197,7 @@ impl<A: Part + Windowed> WindowedRequest<A> {
         Ok(WindowedRequest {
             pg,
             history,
+            readable,
             organization,
             args,
             window,

@@ -96,7 +96,7 @@ fn complete(operation: &mut Map<String, Value>, method: &str, needs_key: bool, p
     if has_body || !parameters.is_empty() {
         statuses.push(422);
     }
-    if takes_single_id(operation, &parameters) {
+    if takes_existing_id(operation, &parameters) {
         statuses.push(404);
     }
     if let Some(responses) = operation.get_mut("responses").and_then(Value::as_object_mut) {
@@ -118,13 +118,17 @@ fn complete(operation: &mut Map<String, Value>, method: &str, needs_key: bool, p
     operation.insert("parameters".to_owned(), all.into());
 }
 
-/// Whether the operation takes a single id, which may not exist. Missing ids of lists are reported in `not_found`.
-fn takes_single_id(operation: &Map<String, Value>, parameters: &[Value]) -> bool {
+/// Whether the operation takes an id that has to exist, also if a filter takes several. Missing ids of lists of `…_ids` are
+/// reported in `not_found`.
+fn takes_existing_id(operation: &Map<String, Value>, parameters: &[Value]) -> bool {
     let is_id = |schema: &Value| schema.get("format").is_some_and(|format| format == "uuid");
     let is_in_path = |parameter: &Value| parameter.get("in").is_some_and(|location| location == "path");
+    let is_named_id = |parameter: &Value| {
+        parameter.get("name").and_then(Value::as_str).is_some_and(|name| name.ends_with("_id"))
+    };
     let body = operation.get("requestBody");
     let fields = body.and_then(|body| body.pointer("/content/application~1json/schema/properties"));
-    parameters.iter().any(|parameter| is_in_path(parameter) || parameter.get("schema").is_some_and(is_id))
+    parameters.iter().any(|parameter| is_in_path(parameter) || is_named_id(parameter))
         || fields.and_then(Value::as_object).is_some_and(|fields| fields.values().any(is_id))
 }
 

@@ -30,11 +30,11 @@ pub fn add_failure(operation: &mut Operation, status: &str, description: &str) {
 pub fn add_parameters(operation: &mut Operation, location: ParameterIn, recorded: RecordedFields) {
     for RecordedField { name, description, schema } in recorded.fields {
         let is_required = location == ParameterIn::Path || recorded.required.contains(&name.as_str());
-        let is_list = schema["type"] == "array";
+        let (is_list, is_map) = (schema["type"] == "array", schema["type"] == "object");
         let mut parameter = Parameter::new(name).location(location).schema(to_salvo(schema));
-        if is_list {
-            // Comma-separated.
-            parameter = parameter.style(ParameterStyle::Form).explode(false);
+        if is_list || is_map {
+            // Comma-separated entries; members as parameters of their own.
+            parameter = parameter.style(ParameterStyle::Form).explode(is_map);
         }
         parameter.required = if is_required { Required::True } else { Required::False };
         if !description.is_empty() {

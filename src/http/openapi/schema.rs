@@ -46,6 +46,10 @@ pub fn date() -> Value {
     json!({"type": "string", "format": "date"})
 }
 
+pub fn date_or_time() -> Value {
+    json!({"type": "string", "anyOf": [{"format": "date"}, {"format": "date-time"}]})
+}
+
 pub fn text(bounds: &RangeInclusive<usize>) -> Value {
     let mut schema = json!({"type": "string", "maxLength": bounds.end(), "pattern": STORABLE_PATTERN});
     if *bounds.start() > 0 {
@@ -70,4 +74,12 @@ pub fn string_map(max_keys: usize, max_characters: usize) -> Value {
         "propertyNames": text(&(1..=max_characters)),
         "additionalProperties": text(&(0..=max_characters)),
     })
+}
+
+/// An object of strings whose keys have a prefix, with limits as in [`string_map`].
+pub fn prefixed_string_map(prefix: &str, max_keys: usize, max_characters: usize) -> Value {
+    let mut schema = string_map(max_keys, max_characters);
+    let key = format!("^{}[^\\u0000]{{1,{max_characters}}}$", prefix.replace('.', "\\."));
+    schema["propertyNames"] = json!({"type": "string", "pattern": key});
+    schema
 }

@@ -6,8 +6,10 @@ pub mod envelope;
 pub mod page;
 pub mod problem;
 pub mod problem_kind;
+mod static_file;
 
-pub use cached::{Cached, Records};
+pub use cached::{Cached, CachedPage, Records};
 pub use envelope::{Created, Data, FoundOrCreated, NoContent, WindowMeta, WithMeta};
-pub use page::Collection;
+pub use page::{Collection, Ranking};
 pub use problem::Problem;
+pub use static_file::StaticFile;

@@ -44,6 +44,24 @@ pub struct Pagination {
     pub(in crate::http) total_count: Option<i64>,
 }
 
+/// A page of a ranking.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Ranking<T, M> {
+    /// Entries of the page.
+    pub(in crate::http) data: Vec<T>,
+    /// Position of the page in the ranking.
+    pub(in crate::http) pagination: Pagination,
+    /// What the ranking covers.
+    pub(in crate::http) meta: M,
+}
+
+impl<T: JsonSchema, M: JsonSchema> EndpointOutRegister for Ranking<T, M> {
+    fn register(_components: &mut Components, operation: &mut Operation) {
+        add_success::<Self>(operation, "200", "A page of the ranking.");
+    }
+}
+
 impl<T: JsonSchema> EndpointOutRegister for Collection<T> {
     fn register(_components: &mut Components, operation: &mut Operation) {
         add_success::<Self>(operation, "200", "A page of the list.");
@@ -61,7 +79,7 @@ impl<T: Serialize + Send + Sync> Writer for Collection<T> {
 }
 
 /// Returns the `Link` header: the request without its cursor, and with the next one.
-fn link_header(req: &Request, depot: &Depot, next_cursor: Option<&str>) -> Option<HeaderValue> {
+pub(super) fn link_header(req: &Request, depot: &Depot, next_cursor: Option<&str>) -> Option<HeaderValue> {
     let (base, path) = (base_url(req, depot), req.uri().path());
     let pairs = form_urlencoded::parse(req.uri().query().unwrap_or_default().as_bytes());
     let url = |cursor: Option<&str>| {

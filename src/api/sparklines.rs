@@ -1,0 +1,195 @@
+//! Sparklines: one metric on each day of a short window, of many accounts, creators or videos.
+
+use std::collections::{BTreeMap, HashSet};
+
+use chrono::{DateTime, NaiveDate, Utc};
+use salvo::Writer;
+use salvo_oapi::endpoint;
+use schemars::JsonSchema;
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::fields::{METRIC, VIDEO_IDS};
+use crate::http::input::{ApiEnum, BatchSource, FromQuery, QueryParams, WindowParams, Windowed};
+use crate::http::output::WindowMeta;
+use crate::http::{Cached, Query, Records, Result, WindowedRequest, WithMeta};
+use crate::model::gains::GainMetric;
+use crate::model::period::{DateRules, Window};
+use crate::store::analytics::creators::{self, CreatorAccounts};
+use crate::store::analytics::sparklines::{self, AccountGroup, SparklineMetric, Sparklines};
+use crate::store::analytics::{accounts, videos};
+
+impl ApiEnum for GainMetric {
+    const VARIANTS: &'static [(&'static str, Self)] = &[
+        ("views", GainMetric::Views),
+        ("likes", GainMetric::Likes),
+        ("comments", GainMetric::Comments),
+        ("shares", GainMetric::Shares),
+        ("engagement", GainMetric::Engagement),
+    ];
+}
+
+impl ApiEnum for SparklineMetric {
+    const VARIANTS: &'static [(&'static str, Self)] = &[
+        ("views", SparklineMetric::Views),
+        ("likes", SparklineMetric::Likes),
+        ("comments", SparklineMetric::Comments),
+        ("shares", SparklineMetric::Shares),
+        ("engagement", SparklineMetric::Engagement),
+        ("followers", SparklineMetric::Followers),
+        ("new_posts", SparklineMetric::NewPosts),
+    ];
+}
+
+const ACCOUNT_METRIC: &str = "Gain per day; `followers` is the level at the end of the day, `new_posts` the number of \
+                              discovered videos posted.";
+
+/// Ids, a metric and a window.
+#[derive(Serialize)]
+struct SparklineArgs<M> {
+    ids: Vec<Uuid>,
+    metric: M,
+    window: WindowParams,
+}
+
+impl<M> SparklineArgs<M> {
+    fn read(
+        query: &mut QueryParams<'_>,
+        (name, description): (&'static str, &'static str),
+        metric: impl FnOnce(&mut QueryParams<'_>) -> M,
+    ) -> Self {
+        SparklineArgs {
+            ids: BatchSource::Query(query).describe(description).required_ids(name),
+            metric: metric(query),
+            window: WindowParams::read_query(query, DateRules::Sparkline),
+        }
+    }
+}
+
+/// Defines the arguments of an endpoint by the list of ids and the metric.
+macro_rules! sparkline_queries {
+    ($($name:ident($metric:path, $default:path): $ids:literal, $description:expr, $metric_description:expr;)+) => {$(
+        #[derive(Serialize)]
+        pub(super) struct $name(SparklineArgs<$metric>);
+
+        impl FromQuery for $name {
+            fn read(query: &mut QueryParams<'_>) -> Self {
+                $name(SparklineArgs::read(query, ($ids, $description), |query| {
+                    query.describe($metric_description).variant_or("metric", $default)
+                }))
+            }
+        }
+
+        impl Windowed for $name {
+            fn window(&self, now: DateTime<Utc>) -> Result<Window> {
+                self.0.window.resolve(now)
+            }
+        }
+    )+};
+}
+
+sparkline_queries! {
+    AccountSparklines(SparklineMetric, SparklineMetric::Views): "account_ids", "Account ids.", ACCOUNT_METRIC;
+    CreatorSparklines(SparklineMetric, SparklineMetric::Views): "creator_ids", "Creator ids.", ACCOUNT_METRIC;
+    ContentSparklines(GainMetric, GainMetric::Views): "ids", VIDEO_IDS, METRIC;
+}
+
+/// The window, its days, the metric, and the ids that were not found.
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+struct SparklineMeta<M> {
+    #[serde(flatten)]
+    window: WindowMeta,
+    /// UTC days of the window, ascending: one for each value.
+    #[schemars(example = &["2026-03-12", "2026-03-13", "2026-03-14"])]
+    dates: Vec<NaiveDate>,
+    /// Metric in effect.
+    metric: M,
+    /// Requested ids that do not exist, in request order.
+    not_found: Vec<Uuid>,
+}
+
+/// The values of each day by id.
+type Response<T, M> = WithMeta<BTreeMap<Uuid, Vec<T>>, SparklineMeta<M>>;
+
+fn build_response<A, T, M>(
+    request: &WindowedRequest<A>,
+    SparklineArgs { ids, metric, .. }: &SparklineArgs<M>,
+    data: BTreeMap<Uuid, Vec<T>>,
+    data_as_of: Option<DateTime<Utc>>,
+) -> Response<T, M>
+where
+    M: Copy,
+{
+    let known: HashSet<_> = data.keys().collect();
+    let not_found = ids.iter().filter(|id| !known.contains(id)).copied().collect();
+    let (window, dates) = (request.meta(data_as_of), request.window.iter_days().collect());
+    WithMeta { data, meta: SparklineMeta { window, dates, metric: *metric, not_found } }
+}
+
+/// Get daily metrics of accounts
+///
+/// One metric of up to 100 accounts on each day of the window, of their account-discovered videos together. Days without an
+/// observation gain 0; `followers` is null before the first observation.
+#[endpoint(operation_id = "getAccountSparklines")]
+pub(super) async fn get_accounts(
+    request: WindowedRequest<Query<AccountSparklines>>,
+) -> Result<Cached<Response<Option<i64>, SparklineMetric>>> {
+    let args = &request.args.0.0;
+    let response = async {
+        let found = accounts::find(&request.pg, request.organization, &args.ids).await?;
+        let groups = found
+            .into_iter()
+            .map(|account| AccountGroup { id: account.id, subjects: vec![account.internal_id] });
+        fetch_accounts(&request, args, groups.collect()).await
+    };
+    request.cached(Records::Videos, response).await
+}
+
+/// Get daily metrics of creators
+///
+/// One metric of up to 100 creators on each day of the window, of all accounts that are linked now together. A creator
+/// without accounts gains 0 and has null `followers`.
+#[endpoint(operation_id = "getCreatorSparklines")]
+pub(super) async fn get_creators(
+    request: WindowedRequest<Query<CreatorSparklines>>,
+) -> Result<Cached<Response<Option<i64>, SparklineMetric>>> {
+    let args = &request.args.0.0;
+    let response = async {
+        let found = creators::find(&request.pg, request.organization, &args.ids).await?;
+        let groups = found.into_iter().map(|CreatorAccounts { id, subjects }| AccountGroup { id, subjects });
+        fetch_accounts(&request, args, groups.collect()).await
+    };
+    request.cached(Records::Videos, response).await
+}
+
+async fn fetch_accounts<A>(
+    request: &WindowedRequest<A>,
+    args: &SparklineArgs<SparklineMetric>,
+    groups: Vec<AccountGroup>,
+) -> Result<Response<Option<i64>, SparklineMetric>> {
+    let WindowedRequest { pg, history, organization, window, .. } = request;
+    let Sparklines { by_id, as_of } =
+        sparklines::fetch(pg, history, *organization, &groups, args.metric, *window).await?;
+    Ok(build_response(request, args, by_id, as_of))
+}
+
+/// Get daily metrics of videos
+///
+/// Gains of up to 100 account-discovered or individually tracked videos on each day of the window. Days without an
+/// observation gain 0.
+#[endpoint(operation_id = "getContentSparklines")]
+pub(super) async fn get_content(
+    request: WindowedRequest<Query<ContentSparklines>>,
+) -> Result<Cached<Response<i64, GainMetric>>> {
+    let WindowedRequest { pg, history, organization, window, .. } = &request;
+    let args = &request.args.0.0;
+    let response = async {
+        let found = videos::find(pg, *organization, &args.ids).await?;
+        let gains = sparklines::fetch_videos(history, *organization, &found, args.metric, *window).await?;
+        let no_gains = || vec![0; window.days() as usize];
+        let data = found.iter().map(|video| (video.id, gains.get(video).cloned().unwrap_or_else(no_gains)));
+        Ok(build_response(&request, args, data.collect(), gains.as_of))
+    };
+    request.cached(Records::Videos, response).await
+}

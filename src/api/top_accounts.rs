@@ -1,0 +1,183 @@
+//! The ranking of accounts.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use salvo::Writer;
+use salvo_oapi::endpoint;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::fields::PLATFORM_FILTER;
+use super::rankings::{ComparedFigures, Metric, RankingMeta, ShownFigures};
+use crate::http::input::{FromQuery, QueryParams, RankingParams, WindowParams, Windowed};
+use crate::http::{CachedPage, Query, Ranking, Records, Result, WindowedRequest};
+use crate::model::account::AccountType;
+use crate::model::limits::{DEFAULT_MIN_GAINED_VIEWS, MAX_CATEGORY_CHARS};
+use crate::model::period::Window;
+use crate::store::Error;
+use crate::store::analytics::SubjectScope;
+use crate::store::analytics::accounts::{
+    self, AccountFilter, AccountIdentity, AccountSubject, RankingFilter,
+};
+use crate::store::analytics::subjects::{self, ComparedTotals};
+
+/// Which accounts are ranked, and by what.
+#[derive(Serialize)]
+struct RankingRule {
+    filter: RankingFilter,
+    metric: Metric,
+    min_gained_views: i64,
+    include_all: bool,
+}
+
+#[derive(Serialize)]
+pub(super) struct TopQuery {
+    rule: RankingRule,
+    window: WindowParams,
+    page: RankingParams,
+}
+
+impl FromQuery for TopQuery {
+    fn read(query: &mut QueryParams<'_>) -> Self {
+        let window = WindowParams::read(query);
+        let accounts = AccountFilter {
+            account: None,
+            creator: query.describe("Filter by creator.").uuid("creator_id"),
+            category: query
+                .describe("Filter by category (exact match).")
+                .text("category", MAX_CATEGORY_CHARS),
+            platform: query.describe(PLATFORM_FILTER).variant("platform"),
+        };
+        let status = query.describe("Filter by `tracking.status`: accounts with any of these.");
+        let filter = RankingFilter { accounts, status: status.variants("status") };
+        let rule = RankingRule {
+            filter,
+            metric: Metric::read(query),
+            min_gained_views: query
+                .describe("With `metric=engagement_rate`: views that an account has to gain to be ranked.")
+                .integer_or("min_gained_views", &(0..=i64::MAX), DEFAULT_MIN_GAINED_VIEWS),
+            include_all: query
+                .describe(
+                    "Whether to list accounts that gained nothing, too. Does not affect `metric=engagement_rate`.",
+                )
+                .boolean_or("include_all", false),
+        };
+        TopQuery { page: RankingParams::read(query, &window, &rule), rule, window }
+    }
+}
+
+impl Windowed for TopQuery {
+    fn window(&self, now: DateTime<Utc>) -> Result<Window> {
+        self.window.resolve(now)
+    }
+}
+
+/// An account in the ranking.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct TopAccount {
+    #[serde(flatten)]
+    account: AccountIdentity,
+    /// Always `account`.
+    r#type: AccountType,
+    #[serde(flatten)]
+    figures: ShownFigures,
+}
+
+/// Rank accounts by gains
+///
+/// Ranks accounts, including paused ones, by what they and their account-discovered videos gained over the window. Only
+/// gains above 0 are ranked, and by `engagement_rate` only accounts with enough views, whatever the rate.
+#[endpoint(operation_id = "listTopAccounts")]
+pub(super) async fn list(
+    request: WindowedRequest<Query<TopQuery>>,
+) -> Result<CachedPage<Ranking<TopAccount, RankingMeta>>> {
+    let WindowedRequest { pg, history, readable, organization, window, args, .. } = &request;
+    let (organization, window) = (*organization, *window);
+    let Query(TopQuery { rule, page, .. }) = args;
+    let RankingRule { filter, metric, .. } = rule;
+    let response = async {
+        let entries = async {
+            let accounts = accounts::list_for_ranking(pg, organization, readable, filter).await?;
+            let mut entries: Vec<_> = accounts.into_iter().map(Entry::new).collect();
+            if *metric == Metric::NewPosts {
+                add_posts(&request, &mut entries).await?;
+            }
+            Ok(entries)
+        };
+        let totals = subjects::fetch_compared(history, organization, filter.accounts.platform, window);
+        let (totals, mut entries) = tokio::try_join!(totals, entries)?;
+        let subjects: Vec<_> = entries.iter().map(|entry| entry.account.internal_id).collect();
+        let latest = subjects.iter().filter_map(|subject| Some(totals.get(subject)?.as_of)).max();
+        let scope = SubjectScope::for_subjects(organization, subjects);
+        let data_as_of = subjects::resolve_as_of(history, &scope, window, latest).await?;
+        entries.iter_mut().for_each(|entry| entry.add_totals(&totals));
+        entries.retain(|entry| rule.includes(&entry.figures));
+        let value = |entry: &Entry| entry.figures.value(*metric).unwrap_or_default();
+        let mut shown = page.select(entries, |entry| (value(entry), entry.account.id))?;
+        let data = show(&request, &mut shown.entries, *metric).await?;
+        Ok(shown.into_response(data, RankingMeta::new(&request, request.meta(data_as_of), *metric)))
+    };
+    let records = if filter.status.is_some() { Records::Tracking } else { Records::Profiles };
+    request.cached_page(records, response).await
+}
+
+impl RankingRule {
+    fn includes(&self, figures: &ComparedFigures) -> bool {
+        match (self.metric, figures.value(self.metric)) {
+            (_, None) => false,
+            (Metric::EngagementRate, Some(_)) => figures.current.views() >= self.min_gained_views,
+            (_, Some(gain)) => self.include_all || gain > 0,
+        }
+    }
+}
+
+/// An account with its figures.
+struct Entry {
+    account: AccountSubject,
+    figures: ComparedFigures,
+}
+
+impl Entry {
+    fn new(account: AccountSubject) -> Self {
+        Entry { account, figures: ComparedFigures::default() }
+    }
+
+    fn add_totals(&mut self, totals: &HashMap<i64, ComparedTotals>) {
+        if let Some(totals) = totals.get(&self.account.internal_id) {
+            self.figures += ComparedFigures::new(totals);
+        }
+    }
+}
+
+async fn add_posts<A>(request: &WindowedRequest<A>, entries: &mut [Entry]) -> Result<(), Error> {
+    let subjects: Vec<_> = entries.iter().map(|entry| entry.account.internal_id).collect();
+    let posts = accounts::count_posts(&request.pg, request.organization, &subjects, request.window).await?;
+    for Entry { account, figures } in entries {
+        posts.get(&account.internal_id).into_iter().for_each(|counts| figures.add_posts(*counts));
+    }
+    Ok(())
+}
+
+/// Adds the accounts' records, and their posts unless they are ranked by them. Accounts that were deleted meanwhile are
+/// left out.
+async fn show<A>(
+    request: &WindowedRequest<A>,
+    entries: &mut [Entry],
+    metric: Metric,
+) -> Result<Vec<TopAccount>, Error> {
+    let ids: Vec<_> = entries.iter().map(|entry| entry.account.id).collect();
+    let identities = accounts::fetch_identities(&request.pg, request.organization, &ids);
+    let posts = async {
+        match metric {
+            Metric::NewPosts => Ok(()),
+            _ => add_posts(request, entries).await,
+        }
+    };
+    let (mut identities, ()) = tokio::try_join!(identities, posts)?;
+    let show = |entry: &Entry| {
+        let account = identities.remove(&entry.account.id)?;
+        Some(TopAccount { account, r#type: AccountType::Account, figures: entry.figures.shown(metric) })
+    };
+    Ok(entries.iter().filter_map(show).collect())
+}

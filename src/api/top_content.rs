@@ -1,0 +1,147 @@
+//! The ranking of videos of either kind.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use salvo::Writer;
+use salvo_oapi::endpoint;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::content::read_filter;
+use super::fields::METRIC;
+use crate::http::input::{ApiEnum, FromQuery, QueryParams, RankingParams, WindowParams, Windowed};
+use crate::http::output::WindowMeta;
+use crate::http::{CachedPage, Query, Ranking, Records, Result, WindowedRequest};
+use crate::model::content::ContentIdentity;
+use crate::model::date_or_time::DateOrTime;
+use crate::model::gains::{GainMetric, Metrics};
+use crate::model::period::Window;
+use crate::store::analytics::top_content::{self, ContentRanking};
+use crate::store::analytics::videos;
+use crate::store::records::content::{ContentFilter, RankedContent};
+
+/// Which videos are ranked, by the day of their creation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+enum Posted {
+    Any,
+    InWindow,
+}
+
+impl ApiEnum for Posted {
+    const VARIANTS: &'static [(&'static str, Self)] =
+        &[("any", Posted::Any), ("in_window", Posted::InWindow)];
+}
+
+/// What is ranked, and by what.
+#[derive(Serialize)]
+struct RankingArgs {
+    metric: GainMetric,
+    filter: ContentFilter,
+    posted: Posted,
+    include_all: bool,
+}
+
+#[derive(Serialize)]
+pub(super) struct TopContentQuery {
+    window: WindowParams,
+    args: RankingArgs,
+    page: RankingParams,
+}
+
+impl FromQuery for TopContentQuery {
+    fn read(query: &mut QueryParams<'_>) -> Self {
+        let window = WindowParams::read(query);
+        let args = RankingArgs {
+            metric: query.describe(METRIC).variant_or("metric", GainMetric::Views),
+            filter: read_filter(query),
+            posted: query
+                .describe("`in_window` ranks only videos whose `create_time` is on a day of the window.")
+                .variant_or("posted", Posted::Any),
+            include_all: query
+                .describe("Whether videos are listed that gained nothing, or less.")
+                .boolean_or("include_all", false),
+        };
+        TopContentQuery { page: RankingParams::read(query, &window, &args), window, args }
+    }
+}
+
+impl Windowed for TopContentQuery {
+    fn window(&self, now: DateTime<Utc>) -> Result<Window> {
+        self.window.resolve(now)
+    }
+}
+
+impl RankingArgs {
+    /// The filter with the days that `posted` allows.
+    fn filter(&self, window: Window) -> ContentFilter {
+        let mut filter = self.filter.clone();
+        if self.posted == Posted::InWindow {
+            let bounds = |own: Option<DateOrTime>, day| own.into_iter().chain([DateOrTime::Date(day)]);
+            filter.posted_after = bounds(filter.posted_after, window.start).max_by_key(|bound| bound.first());
+            filter.posted_before = bounds(filter.posted_before, window.end).min_by_key(|bound| bound.last());
+        }
+        filter
+    }
+}
+
+/// A video in the ranking.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct TopContent {
+    #[serde(flatten)]
+    identity: ContentIdentity,
+    /// Gains of the window.
+    metrics: Metrics,
+}
+
+/// The window and the metric of a ranking.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct TopContentMeta {
+    #[serde(flatten)]
+    window: WindowMeta,
+    /// Metric that videos are ranked by.
+    metric: GainMetric,
+}
+
+/// Rank videos by gains
+///
+/// Account-discovered and individually tracked videos that gained something over the window, by the metric and then by id.
+/// `data_as_of` is the latest observation of the accounts and videos in scope: those of the organization, limited by
+/// `platform`, `account_id`, `creator_id` and `category`.
+#[endpoint(
+    operation_id = "listTopContent",
+    responses((status_code = 404, description = "The account or creator does not exist."))
+)]
+pub(super) async fn list(
+    request: WindowedRequest<Query<TopContentQuery>>,
+) -> Result<CachedPage<Ranking<TopContent, TopContentMeta>>> {
+    let WindowedRequest { pg, history, organization, window, .. } = &request;
+    let Query(TopContentQuery { args, page, .. }) = &request.args;
+    let response = async {
+        let ranking = ContentRanking {
+            organization: *organization,
+            filter: &args.filter(*window),
+            metric: args.metric,
+            window: *window,
+            include_all: args.include_all,
+            after: page.after(),
+            limit: page.entry_count(),
+        };
+        let ranked = top_content::rank(pg, history, &ranking).await?;
+        let meta = TopContentMeta { window: request.meta(ranked.as_of), metric: args.metric };
+        let page = page.page(ranked.videos, |video| (video.gain, video.identity.id))?;
+        let ids: Vec<_> = page.entries.iter().map(|video| video.identity.id).collect();
+        let found = videos::find(pg, *organization, &ids).await?;
+        let gains = videos::fetch_totals(history, *organization, &found, *window).await?;
+        let gains: HashMap<_, _> = found.iter().map(|video| (video.id, gains.get(video).copied())).collect();
+        let entry = |video: &RankedContent| {
+            let gains = gains.get(&video.identity.id).copied().flatten().unwrap_or_default();
+            TopContent { identity: video.identity.clone(), metrics: gains.into() }
+        };
+        let data = page.entries.iter().map(entry).collect();
+        Ok(page.into_response(data, meta))
+    };
+    // Whether a video is unavailable has no version.
+    let records = if args.filter.is_unavailable.is_some() { Records::Tracking } else { Records::Profiles };
+    request.cached_page(records, response).await
+}
