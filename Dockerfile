@@ -14,6 +14,7 @@ COPY docs docs
 COPY migrations migrations
 COPY schemas schemas
 COPY src src
+COPY ui/dist ui/dist
 RUN cargo build --locked --release --bin tidemark
 
 FROM debian:bookworm-20260824-slim

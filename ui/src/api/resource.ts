@@ -1,0 +1,37 @@
+// Data that a component loads: the last data stays while newer is loaded, and outdated requests are aborted.
+
+import { useCallback, useEffect, useState } from "preact/hooks";
+
+import { ApiProblem } from "./client.ts";
+
+export interface Resource<T> {
+  /** Of the current request, or of an earlier one while this one is running. */
+  data: T | null;
+  problem: ApiProblem | null;
+  isLoading: boolean;
+  reload: () => void;
+}
+
+/** Loads again whenever `dependencies` change. */
+export function useResource<T>(
+  load: (signal: AbortSignal) => Promise<T>,
+  dependencies: readonly unknown[],
+): Resource<T> {
+  const [state, setState] = useState<Omit<Resource<T>, "reload">>({ data: null, problem: null, isLoading: true });
+  const [attempt, setAttempt] = useState(0);
+  useEffect(() => {
+    const controller = new AbortController();
+    setState((state) => ({ ...state, isLoading: true }));
+    load(controller.signal).then(
+      (data) => setState({ data, problem: null, isLoading: false }),
+      (cause: unknown) => {
+        if (controller.signal.aborted) return;
+        const problem = cause instanceof ApiProblem ? cause : new ApiProblem(0, { detail: String(cause) });
+        setState(({ data }) => ({ data, problem, isLoading: false }));
+      },
+    );
+    return () => controller.abort();
+  }, [...dependencies, attempt]);
+  const reload = useCallback(() => setAttempt((attempt) => attempt + 1), []);
+  return { ...state, reload };
+}

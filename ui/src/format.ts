@@ -1,0 +1,96 @@
+// Numbers, rates, days and times as text. Null is an en dash, never 0. Formats are fixed, not the browser's locale, so that a link
+// shows the same to everyone.
+
+export const NONE = "–";
+const MINUS = "−";
+const THIN_SPACE = "\u2009";
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+type Value = number | null | undefined;
+
+function isUnknown(value: Value): value is null | undefined {
+  return value === null || value === undefined;
+}
+
+function withSign(value: number, digits: string): string {
+  return value < 0 ? MINUS + digits : digits;
+}
+
+/** All digits, in groups of three: 1 204 558. */
+export function exact(value: Value): string {
+  if (isUnknown(value)) return NONE;
+  const digits = Math.abs(value).toString().replace(/\B(?=(\d{3})+$)/g, THIN_SPACE);
+  return withSign(value, digits);
+}
+
+/** Three significant digits with a unit: 999, 1.2k, 12.3M, 1.5B. Rounds towards zero, so 999 999 is 999k, not 1000k. */
+export function compact(value: Value): string {
+  if (isUnknown(value)) return NONE;
+  const size = Math.abs(value);
+  const unit = [
+    { from: 1e12, name: "T" },
+    { from: 1e9, name: "B" },
+    { from: 1e6, name: "M" },
+    { from: 1e3, name: "k" },
+  ].find(({ from }) => size >= from);
+  if (!unit) return withSign(value, String(Math.trunc(size)));
+  const scaled = size / unit.from;
+  const factor = scaled >= 100 ? 1 : 10;
+  return withSign(value, `${Math.trunc(scaled * factor) / factor}${unit.name}`);
+}
+
+/** A gain: compact, with a plus sign when positive. */
+export function gain(value: Value): string {
+  return !isUnknown(value) && value > 0 ? `+${compact(value)}` : compact(value);
+}
+
+/** A ratio as a percentage with two digits: 0.0483 is 4.83 %. */
+export function rate(value: Value): string {
+  return isUnknown(value) ? NONE : `${withSign(value, Math.abs(value * 100).toFixed(2))}${THIN_SPACE}%`;
+}
+
+/** A change in percent with its sign: +12.5 %. */
+export function change(percent: Value): string {
+  if (isUnknown(percent)) return NONE;
+  const size = Math.abs(percent);
+  const digits = size >= 100 ? exact(Math.round(size)) : String(Math.round(size * 10) / 10);
+  const sign = percent > 0 ? "+" : percent < 0 ? MINUS : "";
+  return `${sign}${digits}${THIN_SPACE}%`;
+}
+
+/** A UTC day, `2026-03-09`, as 9 Mar; with its year where that is not the year of `beside`. */
+export function day(date: string, beside = ""): string {
+  const [year, month, number] = date.split("-");
+  const text = `${Number(number)} ${MONTHS[Number(month) - 1] ?? ""}`;
+  return year === beside.slice(0, 4) ? text : `${text} ${year}`;
+}
+
+/** Two days: 9 Mar – 7 Apr 2026. */
+export function days(start: string, end: string): string {
+  return start === end ? day(start) : `${day(start, end)} – ${day(end)}`;
+}
+
+/** A time in UTC: 9 Mar 2026, 14:05 UTC. */
+export function time(value: string | null | undefined): string {
+  if (!value) return NONE;
+  const iso = new Date(value).toISOString();
+  return `${day(iso.slice(0, 10))}, ${iso.slice(11, 16)} UTC`;
+}
+
+/** A duration in the largest unit that has at least one: 45 s, 12 min, 3 h, 5 d. */
+export function duration(seconds: number): string {
+  const units = [
+    { seconds: 86_400, name: "d" },
+    { seconds: 3_600, name: "h" },
+    { seconds: 60, name: "min" },
+  ];
+  const unit = units.find((unit) => seconds >= unit.seconds) ?? { seconds: 1, name: "s" };
+  return `${Math.floor(seconds / unit.seconds)}${THIN_SPACE}${unit.name}`;
+}
+
+/** Up to two initials of a name, for a picture that is missing. */
+export function initials(name: string): string {
+  const words = name.split(/[\s._-]+/).filter((word) => /\p{L}|\p{N}/u.test(word));
+  const letters = words.slice(0, 2).map((word) => [...word].find((letter) => /\p{L}|\p{N}/u.test(letter)) ?? "");
+  return letters.join("").toUpperCase() || "?";
+}

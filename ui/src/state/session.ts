@@ -1,0 +1,32 @@
+// The API key of the person who is signed in. In `sessionStorage`, or in `localStorage` if they stay signed in; never in a cookie.
+
+import { signal } from "@preact/signals";
+
+const STORAGE_KEY = "tidemark.key";
+const KEY_PATTERN = /^[\x21-\x7e]{1,200}$/;
+
+/** Null while signed out. */
+export const key = signal<string | null>(null);
+/** Why the last session ended, shown above the sign-in form. */
+export const endedBecause = signal<string | null>(null);
+
+/** Takes the key from a link (`#key=…`) and removes it from the address, or from the browser's storage. */
+export function restoreSession(): void {
+  const linked = new URLSearchParams(location.hash.slice(1)).get("key");
+  if (location.hash) history.replaceState(null, "", location.pathname + location.search);
+  if (linked && KEY_PATTERN.test(linked)) signIn(linked, false);
+  else key.value = sessionStorage.getItem(STORAGE_KEY) ?? localStorage.getItem(STORAGE_KEY);
+}
+
+export function signIn(text: string, staySignedIn: boolean): void {
+  signOut(null);
+  (staySignedIn ? localStorage : sessionStorage).setItem(STORAGE_KEY, text);
+  key.value = text;
+}
+
+export function signOut(reason: string | null): void {
+  sessionStorage.removeItem(STORAGE_KEY);
+  localStorage.removeItem(STORAGE_KEY);
+  key.value = null;
+  endedBecause.value = reason;
+}

@@ -1,0 +1,132 @@
+// What a page shows, as far as its address says it: reload, back and a shared link show the same. A default is left out of the
+// address, and an invalid value falls back to the default.
+
+import { signal } from "@preact/signals";
+
+export const PERIODS = ["7d", "30d", "90d"] as const;
+export const METRICS = ["views", "likes", "comments", "shares", "engagement"] as const;
+export const PLATFORMS = ["instagram", "tiktok"] as const;
+export type Metric = (typeof METRICS)[number];
+export type Platform = (typeof PLATFORMS)[number];
+
+export interface Range {
+  period: (typeof PERIODS)[number] | "custom";
+  /** Both are set for a custom range, and only then. */
+  start: string | null;
+  end: string | null;
+  includeToday: boolean;
+}
+
+export interface View {
+  path: string;
+  range: Range;
+  compare: boolean;
+  platform: Platform | null;
+  metric: Metric;
+  /** Other parameters, of single pages: filters, sort. */
+  filters: ReadonlyMap<string, string>;
+}
+
+const SHARED = new Set(["period", "start_date", "end_date", "include_today", "compare", "platform", "metric"]);
+const DAY = /^\d{4}-\d{2}-\d{2}$/;
+
+function one<T extends string>(value: string | null, values: readonly T[]): T | null {
+  return values.find((candidate) => candidate === value) ?? null;
+}
+
+function isDay(text: string | null): text is string {
+  if (!text || !DAY.test(text)) return false;
+  const date = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
+}
+
+function parseRange(query: URLSearchParams): Range {
+  const [start, end] = [query.get("start_date"), query.get("end_date")];
+  if (query.get("period") === "custom" && isDay(start) && isDay(end) && start <= end) {
+    return { period: "custom", start, end, includeToday: true };
+  }
+  return {
+    period: one(query.get("period"), PERIODS) ?? "30d",
+    start: null,
+    end: null,
+    includeToday: query.get("include_today") !== "false",
+  };
+}
+
+export function parseView(path: string, search: string): View {
+  const query = new URLSearchParams(search);
+  return {
+    path,
+    range: parseRange(query),
+    compare: query.get("compare") !== "none",
+    platform: one(query.get("platform"), PLATFORMS),
+    metric: one(query.get("metric"), METRICS) ?? "views",
+    filters: new Map([...query].filter(([name, value]) => !SHARED.has(name) && value !== "")),
+  };
+}
+
+export function formatView(view: View): string {
+  const query = new URLSearchParams();
+  const { range } = view;
+  if (range.period === "custom") {
+    query.set("period", "custom");
+    query.set("start_date", range.start ?? "");
+    query.set("end_date", range.end ?? "");
+  } else {
+    if (range.period !== "30d") query.set("period", range.period);
+    if (!range.includeToday) query.set("include_today", "false");
+  }
+  if (!view.compare) query.set("compare", "none");
+  if (view.platform) query.set("platform", view.platform);
+  if (view.metric !== "views") query.set("metric", view.metric);
+  for (const [name, value] of view.filters) query.set(name, value);
+  const text = query.toString();
+  return text ? `${view.path}?${text}` : view.path;
+}
+
+/** The window as parameters of the API. */
+export function windowParameters({ period, start, end, includeToday }: Range) {
+  if (period === "custom" && start && end) return { period, start_date: start, end_date: end };
+  return { period, ...(includeToday ? {} : { include_today: false }) };
+}
+
+/** The page that is shown. Set by `navigate` and the browser's history only. */
+export const view = signal<View>(
+  typeof location === "undefined" ? parseView("/", "") : parseView(location.pathname, location.search),
+);
+
+/** Shows another view; `replace` adds no entry to the browser's history. */
+export function navigate(change: Partial<View>, { replace = false } = {}): void {
+  const next = { ...view.value, ...change };
+  const address = formatView(next);
+  if (replace) history.replaceState(null, "", address);
+  else history.pushState(null, "", address);
+  view.value = next;
+  if (change.path && !replace) scrollTo(0, 0);
+}
+
+/** A link to a path that keeps range, platform, comparison and metric, and drops the filters of this page. */
+export function linkTo(path: string, filters: Record<string, string> = {}): string {
+  return formatView({ ...view.value, path, filters: new Map(Object.entries(filters)) });
+}
+
+/** Shows the view of the address when the browser goes back or forward, and follows links without loading the page again. */
+export function followHistory(): void {
+  addEventListener("popstate", () => {
+    view.value = parseView(location.pathname, location.search);
+  });
+  document.addEventListener("click", (event) => {
+    const link = event.target instanceof Element ? event.target.closest("a") : null;
+    const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
+    if (!link || !isPlain || link.target || link.origin !== location.origin || !isPage(link.pathname)) return;
+    event.preventDefault();
+    const { path, ...rest } = parseView(link.pathname, link.search);
+    navigate({ path, ...rest });
+  });
+}
+
+const PAGE_ROOTS: ReadonlySet<string> = new Set(["", "content", "accounts", "creators", "tracking", "api"]);
+
+function isPage(path: string): boolean {
+  return PAGE_ROOTS.has(path.split("/")[1] ?? "");
+}

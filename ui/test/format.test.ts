@@ -1,0 +1,53 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { change, compact, day, days, duration, exact, gain, initials, rate, time } from "../src/format.ts";
+
+test("exact numbers have groups of three", () => {
+  assert.equal(exact(0), "0");
+  assert.equal(exact(999), "999");
+  assert.equal(exact(1_204_558), "1\u2009204\u2009558");
+  assert.equal(exact(-1_000), "−1\u2009000");
+  assert.equal(exact(null), "–");
+});
+
+test("compact numbers have at most three digits", () => {
+  const cases: [number | null, string][] = [
+    [0, "0"], [12, "12"], [999, "999"], [1_000, "1k"], [1_250, "1.2k"], [99_999, "99.9k"], [999_999, "999k"],
+    [1_000_000, "1M"], [10_000_000, "10M"], [123_456_789, "123M"], [1_500_000_000, "1.5B"], [-1_250, "−1.2k"],
+    [null, "–"],
+  ];
+  for (const [value, text] of cases) assert.equal(compact(value), text);
+});
+
+test("gains have a sign", () => {
+  assert.deepEqual([gain(1_200), gain(0), gain(-5), gain(undefined)], ["+1.2k", "0", "−5", "–"]);
+});
+
+test("rates and changes are percentages", () => {
+  assert.deepEqual([rate(0.0483), rate(0), rate(-0.5), rate(null)], ["4.83\u2009%", "0.00\u2009%", "−50.00\u2009%", "–"]);
+  assert.deepEqual(
+    [change(12.54), change(-3), change(0), change(1234.5), change(null)],
+    ["+12.5\u2009%", "−3\u2009%", "0\u2009%", "+1\u2009235\u2009%", "–"],
+  );
+});
+
+test("days and times are UTC", () => {
+  assert.equal(day("2026-03-09"), "9 Mar 2026");
+  assert.equal(day("2026-03-09", "2026-12-31"), "9 Mar");
+  assert.equal(days("2026-03-09", "2026-04-07"), "9 Mar – 7 Apr 2026");
+  assert.equal(days("2025-12-31", "2026-01-01"), "31 Dec 2025 – 1 Jan 2026");
+  assert.equal(days("2026-01-01", "2026-01-01"), "1 Jan 2026");
+  assert.equal(time("2026-03-09T23:05:59.123456Z"), "9 Mar 2026, 23:05 UTC");
+  assert.equal(time(null), "–");
+});
+
+test("durations use the largest unit", () => {
+  const texts = [0, 59, 60, 3_599, 7_200, 86_400 * 5].map(duration);
+  assert.deepEqual(texts, ["0\u2009s", "59\u2009s", "1\u2009min", "59\u2009min", "2\u2009h", "5\u2009d"]);
+});
+
+test("initials skip punctuation and know every script", () => {
+  const texts = ["salt.and.tide", "Zoë", "_x_", "م نور", "…", "🏄 surf"].map(initials);
+  assert.deepEqual(texts, ["SA", "Z", "X", "من", "?", "S"]);
+});

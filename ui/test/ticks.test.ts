@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { dayTicks, valueTicks } from "../src/charts/ticks.ts";
+
+function dates(start: string, count: number): string[] {
+  const first = Date.parse(`${start}T00:00:00Z`);
+  return Array.from({ length: count }, (_, number) => new Date(first + number * 86_400_000).toISOString().slice(0, 10));
+}
+
+test("value ticks enclose the values and zero", () => {
+  assert.deepEqual(valueTicks([3, 97]), [0, 20, 40, 60, 80, 100]);
+  assert.deepEqual(valueTicks([-40, null, 90]), [-50, 0, 50, 100]);
+  assert.deepEqual(valueTicks([]), [0, 1]);
+  assert.deepEqual(valueTicks([0, 0]), [0, 1]);
+  assert.deepEqual(valueTicks([1]), [0, 1]);
+  const ticks = valueTicks([10_000_000, 12]);
+  assert.ok((ticks.at(-1) ?? 0) >= 10_000_000 && ticks[0] === 0);
+});
+
+test("day ticks are all days, Mondays, or months", () => {
+  assert.deepEqual(dayTicks(dates("2026-03-02", 7), 8), [0, 1, 2, 3, 4, 5, 6]);
+  assert.deepEqual(dayTicks(dates("2026-03-01", 30), 8), [1, 8, 15, 22, 29]);
+  const year = dates("2026-01-01", 365);
+  assert.deepEqual(dayTicks(year, 12).map((position) => year[position]?.slice(5)),
+    ["01-01", "02-01", "03-01", "04-01", "05-01", "06-01", "07-01", "08-01", "09-01", "10-01", "11-01", "12-01"]);
+  assert.equal(dayTicks(year, 4).length, 4);
+  assert.ok(dayTicks(dates("2024-01-01", 731), 4).length <= 4);
+});
