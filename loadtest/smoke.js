@@ -60,6 +60,8 @@ export default function () {
     call('GET', '/accounts', 200, `/accounts?creator_id=${creator}`);
     call('GET', '/accounts/{account_id}', 200, atAccount);
     call('PATCH', '/accounts/{account_id}', 200, atAccount, { category: 'smoke' });
+    call('GET', '/accounts', 200, '/accounts?status=pending,active&linked=true&metadata.team=smoke&order_by=next_attempt_at');
+    call('GET', '/accounts/categories', 200, '/accounts/categories');
     call('GET', '/accounts/stats', 200, '/accounts/stats');
     call('GET', '/accounts/{account_id}/videos', 200, `${atAccount}/videos`);
     call('DELETE', route, 204, link);
@@ -72,12 +74,23 @@ export default function () {
     const found = data(call('GET', '/account-videos', 200, '/account-videos?limit=5'));
     if (found.length) call('GET', '/account-videos/{video_id}', 200, `/account-videos/${found[0].id}`);
     else call('GET', '/account-videos/{video_id}', 404, `/account-videos/${video}`);
+    call('GET', '/content', 200, '/content?kind=tracked&order_by=added_at&limit=5');
+    call('GET', '/content/{video_id}', 200, `/content/${video}`);
   });
 
   group('analytics', () => {
     call('GET', '/overview', 200, '/overview?period=7d');
     call('GET', '/analytics/timeseries', 200, '/analytics/timeseries?period=7d');
     call('GET', '/creators/top', 200, '/creators/top?limit=3');
+    call('GET', '/accounts/top', 200, '/accounts/top?metric=followers&include_all=true&limit=3');
+    call('GET', '/content/top', 200, '/content/top?period=7d&posted=in_window&limit=3');
+    call('GET', '/creators/metrics', 200, `/creators/metrics?creator_ids=${creator}`);
+    call('POST', '/creators/metrics', 200, '/creators/metrics', { creator_ids: [creator] });
+    call('GET', '/creators/timeseries', 200, `/creators/timeseries?creator_ids=${creator}&metric=followers`);
+    call('GET', '/accounts/timeseries', 200, `/accounts/timeseries?account_ids=${account}`);
+    call('GET', '/content/timeseries', 200, `/content/timeseries?ids=${video}`);
+    call('GET', '/tracking', 200, '/tracking');
+    call('GET', '/tracking/coverage', 200, '/tracking/coverage?period=7d');
     call('GET', '/creators/{creator_id}/analytics', 200, `${atCreator}/analytics`);
     call('GET', '/creators/{creator_id}/analytics/timeseries', 200, `${atCreator}/analytics/timeseries`);
     call('GET', '/accounts/{account_id}/analytics', 200, `${atAccount}/analytics`);

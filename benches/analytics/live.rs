@@ -184,9 +184,8 @@ async fn scrape(databases: &Databases, account: Account) {
     let observations = vec![(now, counters)];
     let profile = ObservedAccount { account: account_ref, latest, observations, scraped_at: Some(now) };
     save_accounts(&mut write, vec![profile]).await.unwrap();
-    let posts = (0..MAX_POSTS_PER_SCRAPE.min(account.videos))
-        .map(|n| post(account_ref, account.first_video + n, now))
-        .collect();
+    let posts =
+        account.newest_videos(MAX_POSTS_PER_SCRAPE).map(|video| post(account_ref, video, now)).collect();
     save_videos(&mut write, now, posts).await.unwrap();
     write.commit().await.unwrap();
 }

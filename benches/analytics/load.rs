@@ -1,12 +1,13 @@
-//! Sixteen concurrent clients send all queries for the largest organization in turn: to the API for some seconds, then as plain
+//! Sixteen concurrent clients send all queries of dashboards for the largest organization in turn: to the API for some seconds, then as plain
 //! SQL, several times.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::endpoints::FIGURES;
 use crate::latency::Tenant;
-use crate::queries::{ENDPOINTS, Query};
+use crate::queries::Query;
 use crate::targets::{Targets, Times};
 
 const SLICE: Duration = Duration::from_secs(6);
@@ -29,7 +30,7 @@ pub async fn measure(tenant: &mut Tenant<'_>, clients: usize) {
         run_slice(tenant, clients, false, &mut sql).await;
     }
     println!(
-        "\n| {clients} clients, all queries | requests a second | p50 | p99 | errors |\n|---|---|---|---|---|"
+        "\n| {clients} clients, dashboards' queries | requests a second | p50 | p99 | errors |\n|---|---|---|---|---|"
     );
     for (name, sum) in [("API", &api), ("SQL", &sql)] {
         let rate = sum.times.len() as f64 / sum.seconds;
@@ -50,9 +51,8 @@ pub async fn measure(tenant: &mut Tenant<'_>, clients: usize) {
 }
 
 async fn run_slice(tenant: &mut Tenant<'_>, clients: usize, use_api: bool, sum: &mut Measurements) {
-    let queries: Vec<Query> = (0..QUERIES_PER_SLICE)
-        .map(|index| tenant.generator.next(ENDPOINTS[index % ENDPOINTS.len()]))
-        .collect();
+    let queries: Vec<Query> =
+        (0..QUERIES_PER_SLICE).map(|index| tenant.generator.next(FIGURES[index % FIGURES.len()])).collect();
     let (queries, next) = (Arc::new(queries), Arc::new(AtomicUsize::new(0)));
     let began = Instant::now();
     let workers: Vec<_> = (0..clients)

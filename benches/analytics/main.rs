@@ -1,6 +1,7 @@
 //! Compares the analytics endpoints with the best plain SQL on the same ClickHouse, with one client and sixteen, and measures
 //! storage and insert rate: `make bench`, explained in docs/performance.md.
 
+mod endpoints;
 #[path = "../../tests/harness/mod.rs"]
 mod harness;
 mod latency;
@@ -13,6 +14,7 @@ mod targets;
 mod writes;
 
 use chrono::NaiveDate;
+use endpoints::Endpoint;
 use harness::Stack;
 use latency::Tenant;
 use layout::Layout;
@@ -78,9 +80,14 @@ async fn main() {
 
     let trickle = tokio::spawn(writes::trickle(clickhouse, layout.accounts.clone()));
     if is_selected("latency") {
-        latency::measure(&mut tenants, setting("TIDEMARK_BENCH_ROUNDS").unwrap_or(40)).await;
+        let rounds = setting("TIDEMARK_BENCH_ROUNDS").unwrap_or(40);
+        let figures = latency::measurable(&mut tenants[0], &selected(endpoints::FIGURES)).await;
+        latency::measure(&mut tenants, &figures, rounds).await;
+        let tables = latency::measurable(&mut tenants[0], &selected(endpoints::TABLES)).await;
+        latency::measure(&mut tenants[..1], &tables, rounds).await;
         let cached_targets = Targets { api: cached_url.clone(), ..tenants[0].targets.clone() };
-        latency::measure_repeats(&cached_targets, &mut tenants[0].generator, 100).await;
+        let all = figures.iter().chain(&tables);
+        latency::measure_repeats(&cached_targets, &mut tenants[0].generator, all, 100).await;
     }
     if is_selected("load") {
         load::measure(&mut tenants[0], 16).await;
@@ -108,6 +115,13 @@ fn is_selected(part: &str) -> bool {
     std::env::var("TIDEMARK_BENCH_ONLY").map_or(true, |only| only.split(',').any(|name| name == part))
 }
 
+/// The endpoints whose names contain one of the texts in TIDEMARK_BENCH_ENDPOINTS; by default all.
+fn selected(endpoints: &[Endpoint]) -> Vec<Endpoint> {
+    let Ok(only) = std::env::var("TIDEMARK_BENCH_ENDPOINTS") else { return endpoints.to_vec() };
+    let is_selected = |endpoint: &Endpoint| only.split(';').any(|text| endpoint.name().contains(text));
+    endpoints.iter().copied().filter(is_selected).collect()
+}
+
 /// Fills the databases unless an earlier run did; returns the last day of history.
 async fn seed_once(stack: &Stack, layout: &Layout) -> NaiveDate {
     let pg = stack.pg();
@@ -119,7 +133,8 @@ async fn seed_once(stack: &Stack, layout: &Layout) -> NaiveDate {
     if let Some(last_day) = done {
         return last_day;
     }
-    let last_day = chrono::Utc::now().date_naive();
+    // Yesterday, so that nothing was observed in the future.
+    let last_day = chrono::Utc::now().date_naive() - chrono::Days::new(1);
     seed::fill(&stack.databases, layout, last_day).await;
     sqlx::query("insert into bench_seeded values ($1)").bind(last_day).execute(pg).await.unwrap();
     last_day

@@ -1,37 +1,13 @@
-//! The measured queries: a path of each endpoint, and the same query as plain SQL with its parameters. Ids and windows are
-//! random, and no window repeats within a run, so that no cache is hit.
+//! Random requests of each endpoint, and the same as plain SQL with its parameters. No window repeats within a run, so that no
+//! cache is hit.
 
 use std::collections::HashMap;
 
 use chrono::{Days, NaiveDate};
+use uuid::Uuid;
 
+use crate::endpoints::{Endpoint, Filter};
 use crate::layout::{self, Account, Layout};
-
-/// An endpoint of the table in docs/measurements/analytics.md.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Endpoint {
-    Overview,
-    Timeseries,
-    TopCreators,
-    CreatorTimeseries,
-    AccountMetrics,
-    AccountVideoMetrics,
-    VideoMetrics,
-    VideoDeltas,
-    VideoAnalytics,
-}
-
-pub const ENDPOINTS: [Endpoint; 9] = [
-    Endpoint::Overview,
-    Endpoint::Timeseries,
-    Endpoint::TopCreators,
-    Endpoint::CreatorTimeseries,
-    Endpoint::AccountMetrics,
-    Endpoint::AccountVideoMetrics,
-    Endpoint::VideoMetrics,
-    Endpoint::VideoDeltas,
-    Endpoint::VideoAnalytics,
-];
 
 /// A request, and the same query as SQL.
 pub struct Query {
@@ -40,64 +16,62 @@ pub struct Query {
     pub parameters: Vec<(&'static str, String)>,
 }
 
-impl Endpoint {
-    pub fn name(self) -> &'static str {
-        match self {
-            Endpoint::Overview => "/overview, 30 days",
-            Endpoint::Timeseries => "/analytics/timeseries, 90 days",
-            Endpoint::TopCreators => "/creators/top, 90 days",
-            Endpoint::CreatorTimeseries => "/creators/{id}/analytics/timeseries, 90 days",
-            Endpoint::AccountMetrics => "/accounts/metrics, 50 ids",
-            Endpoint::AccountVideoMetrics => "/account-videos/metrics, 100 ids",
-            Endpoint::VideoMetrics => "/videos/metrics, 100 ids",
-            Endpoint::VideoDeltas => "/videos/deltas, 100 ids × 4 windows",
-            Endpoint::VideoAnalytics => "/videos/{id}/analytics, 30 days",
-        }
-    }
-
-    /// The target for the median latency, in milliseconds.
-    pub fn target_ms(self) -> f64 {
-        match self {
-            Endpoint::AccountVideoMetrics | Endpoint::VideoMetrics | Endpoint::VideoDeltas => 14.0,
-            Endpoint::VideoAnalytics => 6.0,
-            _ => 8.0,
-        }
-    }
-
-    fn sql(self) -> &'static str {
-        match self {
-            Endpoint::Overview => include_str!("sql/overview.sql"),
-            Endpoint::Timeseries => include_str!("sql/timeseries.sql"),
-            Endpoint::TopCreators => include_str!("sql/top_creators.sql"),
-            Endpoint::CreatorTimeseries => include_str!("sql/creator_timeseries.sql"),
-            Endpoint::AccountMetrics => include_str!("sql/account_metrics.sql"),
-            Endpoint::AccountVideoMetrics | Endpoint::VideoMetrics => include_str!("sql/video_metrics.sql"),
-            Endpoint::VideoDeltas => include_str!("sql/video_deltas.sql"),
-            Endpoint::VideoAnalytics => include_str!("sql/video_analytics.sql"),
-        }
-    }
-}
+/// A creator and its accounts.
+pub type Creator = (Uuid, Vec<i64>);
 
 /// Generates random queries of one organization.
 pub struct QueryGenerator<'a> {
     organization: usize,
     accounts: &'a [Account],
-    creators: Vec<(uuid::Uuid, Vec<i64>)>,
+    creators: Vec<Creator>,
     last_day: NaiveDate,
     seed: u64,
     windows: HashMap<Endpoint, u64>,
+    /// Paths of pages that follow many others.
+    pub deep_pages: Vec<String>,
 }
+
+/// A window, and what the API and SQL call it.
+struct Window {
+    start: NaiveDate,
+    end: NaiveDate,
+    /// Its part of a query string.
+    dates: String,
+}
+
+impl Window {
+    fn new(start: NaiveDate, end: NaiveDate) -> Self {
+        Window { start, end, dates: format!("period=custom&start_date={start}&end_date={end}") }
+    }
+
+    fn days(&self) -> u64 {
+        (self.end - self.start).num_days() as u64 + 1
+    }
+
+    /// The first day of the window before.
+    fn before(&self) -> String {
+        (self.start - Days::new(self.days())).to_string()
+    }
+
+    /// A day before which the last snapshots need not be looked for.
+    fn since(&self) -> String {
+        (self.start - Days::new(40)).to_string()
+    }
+}
+
+/// A request's path, and parameters of the SQL beside organization and window.
+type Request = (String, Vec<(&'static str, String)>);
 
 impl<'a> QueryGenerator<'a> {
     pub fn new(
         layout: &'a Layout,
         organization: usize,
-        creators: Vec<(uuid::Uuid, Vec<i64>)>,
+        creators: Vec<Creator>,
         last_day: NaiveDate,
         seed: u64,
     ) -> Self {
-        let accounts = layout.accounts_of(organization);
-        QueryGenerator { organization, accounts, creators, last_day, seed, windows: HashMap::new() }
+        let (accounts, windows) = (layout.accounts_of(organization), HashMap::new());
+        QueryGenerator { organization, accounts, creators, last_day, seed, windows, deep_pages: Vec::new() }
     }
 
     /// A random number below a bound, from a simple generator.
@@ -113,6 +87,11 @@ impl<'a> QueryGenerator<'a> {
         self.accounts[index]
     }
 
+    fn creator(&mut self) -> Creator {
+        let index = self.below(self.creators.len() as u64) as usize;
+        self.creators[index].clone()
+    }
+
     /// A uniformly random video: its subject and its id.
     fn video(&mut self) -> (i64, i64) {
         let (first, last) = (self.accounts[0], self.accounts[self.accounts.len() - 1]);
@@ -122,84 +101,177 @@ impl<'a> QueryGenerator<'a> {
         (self.accounts[index].subject, video)
     }
 
-    /// A window of about this many days, different in each call for an endpoint.
-    fn window(&mut self, endpoint: Endpoint, days: u64) -> (NaiveDate, NaiveDate) {
+    /// A window of about as many days as the endpoint's, different in each of a hundred calls. Deltas always end today.
+    fn window(&mut self, endpoint: Endpoint) -> Window {
+        let days = endpoint.days();
+        if endpoint == Endpoint::VideoDeltas {
+            return Window::new(self.last_day - Days::new(days), self.last_day);
+        }
         let start = self.below(1 << 20);
         let count = self.windows.entry(endpoint).or_insert(start);
         *count += 1;
-        let spread = (days / 6).max(10);
-        let end = self.last_day - Days::new(*count % spread);
-        (end - Days::new(days - 1 - *count / spread % spread), end)
+        let lengths = (days / 6).max(3);
+        let ends = (100 / lengths + 1).max(10);
+        let end = self.last_day - Days::new(*count % ends);
+        let start = end - Days::new(days - 1 - *count / ends % lengths);
+        Window::new(start, end)
+    }
+
+    /// The first page of all videos by views, of the last 30 days.
+    pub fn first_page(&self) -> String {
+        let window = Window::new(self.last_day - Days::new(29), self.last_day);
+        format!("/v2/content/top?{}&metric=views&include_all=true&limit=100", window.dates)
     }
 
     pub fn next(&mut self, endpoint: Endpoint) -> Query {
-        let organization = ("org", layout::organization_id(self.organization).to_string());
-        let days = match endpoint {
-            Endpoint::Timeseries | Endpoint::TopCreators | Endpoint::CreatorTimeseries => 90,
-            _ => 30,
+        let window = self.window(endpoint);
+        let (path, more) = match endpoint {
+            Endpoint::AccountsTop { metric, .. } => (
+                format!("/v2/accounts/top?{}&metric={metric}", window.dates),
+                vec![("before", window.before()), ("metric", metric.to_owned())],
+            ),
+            Endpoint::CreatorsTop { metric, .. } => (
+                format!("/v2/creators/top?{}&metric={metric}", window.dates),
+                vec![("before", window.before())],
+            ),
+            Endpoint::ContentTop { metric, filter, .. } => self.content_top(metric, filter, &window),
+            Endpoint::AccountsSeries { .. }
+            | Endpoint::CreatorsSeries { .. }
+            | Endpoint::ContentSeries { .. } => self.series(endpoint, &window),
+            _ => self.figure(endpoint, &window),
         };
-        let (start, end) = self.window(endpoint, days);
-        let length = (end - start).num_days() as u64 + 1;
-        let dates = format!("period=custom&start_date={start}&end_date={end}");
-        let mut parameters = vec![organization, ("start", start.to_string()), ("end", end.to_string())];
-        let path = match endpoint {
-            Endpoint::Overview => {
-                parameters.push(("before", (start - Days::new(length)).to_string()));
-                format!("/v2/overview?{dates}")
-            }
-            Endpoint::Timeseries => format!("/v2/analytics/timeseries?{dates}"),
-            Endpoint::TopCreators => format!("/v2/creators/top?{dates}"),
-            Endpoint::CreatorTimeseries => {
-                let index = self.below(self.creators.len() as u64) as usize;
-                let (creator, subjects) = &self.creators[index];
-                parameters.push(("subjects", array(subjects)));
-                format!("/v2/creators/{creator}/analytics/timeseries?{dates}")
-            }
-            Endpoint::AccountMetrics => {
-                let subjects: Vec<_> = (0..50).map(|_| self.account().subject).collect();
-                parameters.push(("subjects", array(&subjects)));
-                let ids = join(subjects.iter().map(|subject| layout::account_id(*subject)));
-                format!("/v2/accounts/metrics?account_ids={ids}&{dates}")
-            }
-            Endpoint::AccountVideoMetrics | Endpoint::VideoMetrics | Endpoint::VideoDeltas => {
-                let videos: Vec<_> = (0..100).map(|_| self.video()).collect();
-                let pairs = join(videos.iter().map(|(subject, video)| format!("({subject},{video})")));
-                parameters.push(("videos", format!("[{pairs}]")));
-                let (first, end) = match endpoint {
-                    Endpoint::VideoDeltas => (self.last_day - Days::new(30), self.last_day),
-                    _ => (start, end),
-                };
-                parameters.push(("since", (first - Days::new(40)).to_string()));
-                parameters[2].1 = end.to_string();
-                self.batch_path(endpoint, &videos, &dates)
-            }
-            Endpoint::VideoAnalytics => {
-                let (subject, video) = self.video();
-                parameters.push(("subject", subject.to_string()));
-                parameters.push(("video", video.to_string()));
-                parameters.push(("since", (start - Days::new(40)).to_string()));
-                format!("/v2/videos/{}/analytics?{dates}", layout::video_id(video))
-            }
-        };
+        let mut parameters = vec![
+            ("org", layout::organization_id(self.organization).to_string()),
+            ("start", window.start.to_string()),
+            ("end", window.end.to_string()),
+        ];
+        parameters.extend(more);
         Query { path, sql: endpoint.sql(), parameters }
     }
 
-    fn batch_path(&self, endpoint: Endpoint, videos: &[(i64, i64)], dates: &str) -> String {
-        let ids = join(videos.iter().map(|(_, video)| layout::video_id(*video)));
-        let internal = |tiktok| {
-            let of_platform = videos.iter().filter(move |(subject, _)| (subject % 2 == 1) == tiktok);
-            join(of_platform.map(|(_, video)| *video))
-        };
+    fn figure(&mut self, endpoint: Endpoint, window: &Window) -> Request {
+        let dates = &window.dates;
         match endpoint {
-            Endpoint::VideoMetrics => format!("/v2/videos/metrics?video_ids={ids}&{dates}"),
-            Endpoint::VideoDeltas => format!("/v2/videos/deltas?video_ids={ids}&windows=1,7,14,30"),
-            _ => format!(
-                "/v2/account-videos/metrics?instagram_post_ids={}&tiktok_video_ids={}&{dates}",
-                internal(false),
-                internal(true)
-            ),
+            Endpoint::Overview => (format!("/v2/overview?{dates}"), vec![("before", window.before())]),
+            Endpoint::YearByWeek => {
+                let options = "granularity=week&group_by=platform&compare=previous";
+                (format!("/v2/analytics/timeseries?{dates}&{options}"), Vec::new())
+            }
+            Endpoint::CreatorTimeseries => {
+                let (creator, subjects) = self.creator();
+                let path = format!("/v2/creators/{creator}/analytics/timeseries?{dates}");
+                (path, vec![("subjects", array(&subjects))])
+            }
+            Endpoint::AccountMetrics => {
+                let subjects: Vec<_> = (0..50).map(|_| self.account().subject).collect();
+                let path = format!("/v2/accounts/metrics?account_ids={}&{dates}", account_ids(&subjects));
+                (path, vec![("subjects", array(&subjects))])
+            }
+            Endpoint::AccountVideoMetrics | Endpoint::VideoMetrics | Endpoint::VideoDeltas => {
+                let videos: Vec<_> = (0..100).map(|_| self.video()).collect();
+                let path = batch_path(endpoint, &videos, dates);
+                (path, vec![("videos", pairs(&videos)), ("since", window.since())])
+            }
+            Endpoint::VideoAnalytics => {
+                let (subject, video) = self.video();
+                let path = format!("/v2/videos/{}/analytics?{dates}", layout::video_id(video));
+                let ids = [("subject", subject.to_string()), ("video", video.to_string())];
+                (path, [ids.as_slice(), &[("since", window.since())]].concat())
+            }
+            _ => (format!("/v2/analytics/timeseries?{dates}"), Vec::new()),
         }
     }
+
+    fn content_top(&mut self, metric: &str, filter: Filter, window: &Window) -> Request {
+        let mut parameters = vec![("metric", metric.to_owned())];
+        let mut of_accounts = |subjects: &[i64]| parameters.push(("subjects", array(subjects)));
+        let filter = match filter {
+            Filter::None => String::new(),
+            Filter::Account => {
+                let account = self.account().subject;
+                of_accounts(&[account]);
+                format!("&account_id={}", layout::account_id(account))
+            }
+            Filter::Creator => {
+                let (creator, subjects) = self.creator();
+                of_accounts(&subjects);
+                format!("&creator_id={creator}")
+            }
+            Filter::Category => {
+                let category = layout::category(self.account().subject);
+                let subjects = self.accounts.iter().map(|account| account.subject);
+                let subjects = subjects.filter(|subject| layout::category(*subject) == category);
+                of_accounts(&subjects.collect::<Vec<_>>());
+                format!("&category=category%20{category}")
+            }
+            Filter::MediaType => "&media_type=reel,image".to_owned(),
+            Filter::Text => format!("&q=video%20{}", 100 + self.below(900)),
+            Filter::PostedInWindow => "&posted=in_window".to_owned(),
+            Filter::DeepPage => {
+                let page = self.below(self.deep_pages.len() as u64) as usize;
+                return (self.deep_pages[page].clone(), parameters);
+            }
+        };
+        (format!("/v2/content/top?{}&metric={metric}{filter}", window.dates), parameters)
+    }
+
+    fn series(&mut self, endpoint: Endpoint, window: &Window) -> Request {
+        let dates = &window.dates;
+        match endpoint {
+            Endpoint::CreatorsSeries { metric } => {
+                let creators: HashMap<_, _> = (0..50).map(|_| self.creator()).collect();
+                let ids = join(creators.keys());
+                let numbered = creators.values().enumerate();
+                let numbered =
+                    numbered.flat_map(|(number, subjects)| subjects.iter().map(move |s| (*s, number as i64)));
+                let (subjects, numbers): (Vec<_>, Vec<_>) = numbered.unzip();
+                let path = format!("/v2/creators/timeseries?creator_ids={ids}&metric={metric}&{dates}");
+                (path, vec![("subjects", array(&subjects)), ("creators", array(&numbers))])
+            }
+            Endpoint::ContentSeries { metric } => {
+                let videos: Vec<_> = (0..100).map(|_| self.video()).collect();
+                let path =
+                    format!("/v2/content/timeseries?ids={}&metric={metric}&{dates}", video_ids(&videos));
+                (path, vec![("videos", pairs(&videos)), ("since", window.since())])
+            }
+            Endpoint::AccountsSeries { metric } => {
+                let subjects: Vec<_> = (0..50).map(|_| self.account().subject).collect();
+                let ids = account_ids(&subjects);
+                let path = format!("/v2/accounts/timeseries?account_ids={ids}&metric={metric}&{dates}");
+                (path, vec![("subjects", array(&subjects))])
+            }
+            _ => unreachable!("not a series of many"),
+        }
+    }
+}
+
+fn batch_path(endpoint: Endpoint, videos: &[(i64, i64)], dates: &str) -> String {
+    let ids = video_ids(videos);
+    let internal = |tiktok| {
+        let of_platform = videos.iter().filter(move |(subject, _)| (subject % 2 == 1) == tiktok);
+        join(of_platform.map(|(_, video)| *video))
+    };
+    match endpoint {
+        Endpoint::VideoMetrics => format!("/v2/videos/metrics?video_ids={ids}&{dates}"),
+        Endpoint::VideoDeltas => format!("/v2/videos/deltas?video_ids={ids}&windows=1,7,14,30"),
+        _ => format!(
+            "/v2/account-videos/metrics?instagram_post_ids={}&tiktok_video_ids={}&{dates}",
+            internal(false),
+            internal(true)
+        ),
+    }
+}
+
+fn account_ids(subjects: &[i64]) -> String {
+    join(subjects.iter().map(|subject| layout::account_id(*subject)))
+}
+
+fn video_ids(videos: &[(i64, i64)]) -> String {
+    join(videos.iter().map(|(_, video)| layout::video_id(*video)))
+}
+
+fn pairs(videos: &[(i64, i64)]) -> String {
+    format!("[{}]", join(videos.iter().map(|(subject, video)| format!("({subject},{video})"))))
 }
 
 fn array(ids: &[i64]) -> String {

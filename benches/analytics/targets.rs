@@ -44,6 +44,24 @@ impl Targets {
         Ok((took, tag))
     }
 
+    /// Follows a list and returns the paths of `count` pages that come after `skipped` others.
+    pub async fn pages(&self, first: &str, skipped: usize, count: usize) -> Result<Vec<String>, String> {
+        let (mut path, mut pages) = (first.to_owned(), Vec::new());
+        for page in 0..skipped + count {
+            if page >= skipped {
+                pages.push(path.clone());
+            }
+            let request = self.http.get(format!("{}{path}", self.api)).bearer_auth(&self.key);
+            let response = request.send().await.map_err(|error| error.to_string())?;
+            let page: Value = response.json().await.map_err(|error| error.to_string())?;
+            let Some(cursor) = page["pagination"]["next_cursor"].as_str() else {
+                return Err(format!("{path}: no further page: {page}"));
+            };
+            path = format!("{first}&cursor={cursor}");
+        }
+        Ok(pages)
+    }
+
     /// The query as SQL, over the interface and in the response format of the service.
     pub async fn sql(&self, query: &Query) -> Result<SqlResponse, String> {
         let connection = &self.clickhouse;

@@ -23,19 +23,17 @@ pub async fn trickle(clickhouse: Client, accounts: Vec<layout::Account>) {
         index += 1;
         let organization = layout::organization_id(account.organization);
         let now = Utc::now();
-        let snapshots: Vec<_> = (0..MAX_POSTS_PER_SCRAPE.min(account.videos))
-            .map(|n| (organization, snapshot(account.subject, account.first_video + n, now)))
+        let snapshots: Vec<_> = account
+            .newest_videos(MAX_POSTS_PER_SCRAPE)
+            .map(|video| (organization, snapshot(account.subject, video, now)))
             .collect();
         history_writer::insert_video_snapshots(&clickhouse, &snapshots).await.unwrap();
         let subjects = [(organization, account.subject)];
-        history_writer::recompute_rollup(
-            &clickhouse,
-            &subjects,
-            now.timestamp_micros(),
-            RecomputeMode::ChangedDays,
-        )
-        .await
-        .unwrap();
+        let (delivery, mode) = (now.timestamp_micros(), RecomputeMode::ChangedDays);
+        history_writer::recompute_rollup(&clickhouse, &subjects, delivery, mode).await.unwrap();
+        history_writer::recompute_videos(&clickhouse, &subjects, now.date_naive(), delivery, mode)
+            .await
+            .unwrap();
         tokio::time::sleep(OBSERVATION_INTERVAL).await;
     }
 }

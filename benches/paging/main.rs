@@ -7,10 +7,14 @@ mod harness;
 use std::future::Future;
 use std::time::{Duration, Instant};
 
+use chrono::{Days, Utc};
 use harness::{TestApi, create_organization, population::Population};
+use tidemark::model::content::ContentKind;
+use tidemark::model::date_or_time::DateOrTime;
 use tidemark::model::video::VideoType;
 use tidemark::store::postgres::keyset::{KeysetPosition, PageRequest, SortDirection};
 use tidemark::store::records::accounts::{self, AccountFilter, AccountSort};
+use tidemark::store::records::content::{self, Candidate, ContentFilter, ContentSort};
 use tidemark::store::records::creators::{self, CreatorFilter, CreatorSort};
 use tidemark::store::records::organizations::OrganizationChange;
 use tidemark::store::records::videos::{self, VideoFilter, VideoSort};
@@ -60,6 +64,8 @@ async fn main() {
     measure_sorts(&api, account).await;
     measure_query_texts(&api, account).await;
     measure_filters(&api).await;
+    measure_content_sorts(&api, account).await;
+    measure_content_filters(&api).await;
 }
 
 async fn measure_records(api: &TestApi) {
@@ -156,6 +162,89 @@ async fn measure_filters(api: &TestApi) {
     ] {
         measure(label, || count_videos(api, VideoType::AccountVideo, &filter, page.clone())).await;
     }
+}
+
+async fn measure_content_sorts(api: &TestApi, account: Uuid) {
+    let creator: Uuid = sqlx::query_scalar("select creator_id from accounts where id = $1")
+        .bind(account)
+        .fetch_one(api.pg())
+        .await
+        .unwrap();
+    let all = ContentFilter::default();
+    for (scope, filter, pages) in [
+        ("", all.clone(), 1_000),
+        (" of one account", ContentFilter { account_id: Some(account), ..all.clone() }, 500),
+        (" of one creator", ContentFilter { creator_id: Some(creator), ..all }, 500),
+    ] {
+        let sorts = SORTS.map(|(name, sort)| (name, ContentSort::As(sort)));
+        for (name, sort) in sorts.into_iter().chain([("added_at", ContentSort::AddedAt)]) {
+            for direction in [SortDirection::Desc, SortDirection::Asc] {
+                let mut page = first_page(sort, direction);
+                let label = format!("content{scope} by {name} {}", direction.as_str());
+                measure(&label, || count_content(api, &filter, page.clone())).await;
+                page.after = cursor_of_content_page(api, &filter, page.clone(), pages).await;
+                let label = format!("{label}, page {pages}");
+                measure(&label, || count_content(api, &filter, page.clone())).await;
+            }
+        }
+    }
+}
+
+async fn measure_content_filters(api: &TestApi) {
+    let all = ContentFilter::default;
+    let day = |ago| Some(DateOrTime::Date((Utc::now() - Days::new(ago)).date_naive()));
+    let by_views = ContentSort::As(VideoSort::ViewCount);
+    let by_create_time = ContentSort::As(VideoSort::CreateTime);
+    for (label, filter, sort) in [
+        ("kind=tracked (a fifth)", ContentFilter { kind: Some(ContentKind::Tracked), ..all() }, by_views),
+        ("kind=tracked", ContentFilter { kind: Some(ContentKind::Tracked), ..all() }, ContentSort::AddedAt),
+        ("is_unavailable=true (none)", ContentFilter { is_unavailable: Some(true), ..all() }, by_views),
+        ("media_type in none", ContentFilter { media_type: Some(vec!["x".to_owned()]), ..all() }, by_views),
+        ("category of a 500th", ContentFilter { category: Some("category7".to_owned()), ..all() }, by_views),
+        ("category of none", ContentFilter { category: Some("x".to_owned()), ..all() }, by_views),
+        ("posted in the last 7 days", ContentFilter { posted_after: day(7), ..all() }, by_views),
+        ("posted in the last 600 days", ContentFilter { posted_after: day(600), ..all() }, by_views),
+        ("posted over 600 days ago", ContentFilter { posted_before: day(600), ..all() }, by_create_time),
+        ("min_views of a 70th", ContentFilter { min_views: Some(69_000), ..all() }, by_create_time),
+        ("min_views of half", ContentFilter { min_views: Some(35_000), ..all() }, by_create_time),
+        ("q in every hundredth", ContentFilter { q: Some("everyhundredth".to_owned()), ..all() }, by_views),
+    ] {
+        let page = first_page(sort, SortDirection::Desc);
+        let label =
+            format!("content by {} desc, {label}", if sort == by_views { "view_count" } else { "time" });
+        measure(&label, || count_content(api, &filter, page.clone())).await;
+    }
+    let (pg, organization, filter) = (api.pg(), api.organization.id, all());
+    measure("content by id, 100 rows", || async {
+        content::list_by_id(pg, organization, &filter, None, 100).await.unwrap().len()
+    })
+    .await;
+    let found = content::list_matching(pg, organization, &filter, 1_000).await.unwrap();
+    let candidates: Vec<_> = found.into_iter().map(|video| Candidate::new(video, 1)).collect();
+    measure("100 of 1,000 candidates of a ranking", || async {
+        content::select_candidates(pg, organization, &filter, &candidates, None, 100).await.unwrap().len()
+    })
+    .await;
+}
+
+async fn count_content(api: &TestApi, filter: &ContentFilter, page: PageRequest<ContentSort>) -> usize {
+    let (organization, readable) = (api.organization.id, &api.app.readable);
+    content::list(api.pg(), organization, readable, filter, &page).await.unwrap().items.len()
+}
+
+/// The cursor of a page of 50, reached by reading the pages before it.
+async fn cursor_of_content_page(
+    api: &TestApi,
+    filter: &ContentFilter,
+    page: PageRequest<ContentSort>,
+    number: usize,
+) -> Option<KeysetPosition> {
+    let (organization, readable) = (api.organization.id, &api.app.readable);
+    let mut page = PageRequest { limit: 200, ..page };
+    for _ in 0..number / 4 {
+        page.after = content::list(api.pg(), organization, readable, filter, &page).await.unwrap().next;
+    }
+    page.after
 }
 
 fn first_page<S>(sort: S, direction: SortDirection) -> PageRequest<S> {

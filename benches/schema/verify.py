@@ -25,6 +25,7 @@ import chdb
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 VIDEO = ["view", "like", "comment", "share", "saved", "play", "ig_play", "fb_play", "fb_like"]
 ALL = VIDEO + ["follower"]
+PER_VIDEO = ["view", "play", "like", "comment", "share"]  # counters of video_daily
 DAY0 = date(2026, 1, 1)
 DAYS = 12
 NEVER = "1970-01-01 00:00:00.000000"
@@ -107,7 +108,7 @@ class History:
         self.profile = {subject: {} for subject in self.accounts}
         self.version = 0
         self.pending = {"video_snapshots": [], "account_snapshots": [], "videos": [], "accounts": []}
-        self.changed = set()
+        self.changed = {}
         self.times = set()
         for subject, platform in self.accounts.items():
             self.put_account(subject, platform)
@@ -177,7 +178,7 @@ class History:
                      **{f"{c}_count": counters[c] for c in VIDEO}))
         else:
             return
-        self.changed.add(subject)
+        self.change(subject, on)
 
     def flush(self, engine):
         for table, rows in self.pending.items():
@@ -193,9 +194,16 @@ class History:
         self.flush(engine)
         if self.changed:
             for _ in range(self.rng.choice([1, 1, 2])):
-                engine.run("recompute", subjects=tuples(*((self.org, s) for s in sorted(self.changed))),
-                           version=self.version, all_days=self.rng.random() < 0.2)
-        self.changed = set()
+                all_days = self.rng.random() < 0.2
+                params = dict(subjects=tuples(*((self.org, s) for s in sorted(self.changed))), version=self.version,
+                              all_days=all_days)
+                engine.run("recompute", **params)
+                since = date(1970, 1, 1) if all_days else min(self.changed.values())
+                engine.run("recompute_videos", since=str(since), **params)
+        self.changed = {}
+
+    def change(self, subject, since=date(1970, 1, 1)):
+        self.changed[subject] = min(since, self.changed.get(subject, since))
 
     def relocate(self, engine, video, subject, into=None):
         """Moves a video to another subject, or into another video of the same post (`into`)."""
@@ -211,7 +219,8 @@ class History:
         for on, snapshot in moved.items():
             if on not in history or history[on][0] < snapshot[0]:
                 history[on] = snapshot
-        self.changed |= {old[0], new[0]}
+        self.change(old[0])
+        self.change(new[0])
         if into:
             self.put_video(video, deleted=1)
             del self.videos[video]
@@ -259,7 +268,9 @@ class History:
             video = self.rng.choice(list(self.videos))
             self.videos[video]["posted"] = day(self.rng.randint(-3, DAYS))
             self.put_video(video)
-            self.changed.add(self.videos[video]["subject"])
+            # Of its gains only that of its first day depends on it.
+            subject = self.videos[video]["subject"]
+            self.change(subject, min(self.snapshots[(subject, video)], default=day(0)))
         elif what == "recompute":
             self.recompute(engine)
 
@@ -267,7 +278,7 @@ class History:
         self.flush(engine)
         engine.run("remove_video_snapshots", subjects=tuples((self.org, subject)))
         engine.run("remove_account_snapshots", subjects=tuples((self.org, subject)))
-        self.changed.add(subject)
+        self.change(subject)
 
     # The model: the numbers by definition.
 
@@ -385,6 +396,14 @@ def check(h, engine):
                 expect_equal(f"{c} level of {subject} on {on}", level, h.level([subject], c, on))
         expect_equal("platform", row["platform"], h.platform(subject))
         expect_equal("observed_at", row["observed_at"], h.as_of([subject], on, on))
+
+    rows = engine.select("SELECT * FROM video_daily FINAL WHERE org_id = {org:UUID}", org=org)
+    gains = {(row["subject_id"], row["video_id"], row["date"]): [row[f"{c}_gain"] for c in PER_VIDEO] for row in rows}
+    want = {(subject, video, str(on)): [h.gain(history, c, h.from_zero(video), on, on) for c in PER_VIDEO]
+            for (subject, video), history in h.snapshots.items() for on in history}
+    expect_equal("days of videos rolled up", gains, {key: gains for key, gains in want.items() if any(gains)})
+    expect_equal("platforms of videos", [row["platform"] for row in rows],
+                 [h.videos[row["video_id"]]["platform"] for row in rows])
 
     first, last = sorted((day(rng.randint(-2, DAYS)), day(rng.randint(0, DAYS + 2))))
     window = [first + timedelta(days=n) for n in range((last - first).days + 1)]
@@ -525,10 +544,10 @@ def check_records(h, engine):
                                     version=1)])
     keys = dict(subjects=[(h.org, s) for s in h.subjects()], accounts=[(h.org, s) for s in h.accounts],
                 videos=[(h.org, v) for v in h.videos], creators=[(h.org, h.org)])
-    for name, parameter in [("clear_rollup", "subjects"), ("remove_accounts", "accounts"), ("remove_videos", "videos"),
+    for name, parameter in [("clear_rollup", "subjects"), ("clear_videos", "subjects"), ("remove_accounts", "accounts"), ("remove_videos", "videos"),
                             ("remove_creators", "creators")]:
         engine.run(name, version=version, **{parameter: tuples(*keys[parameter])})
-    for table in ["account_daily", "accounts", "videos", "creators"]:
+    for table in ["account_daily", "video_daily", "accounts", "videos", "creators"]:
         (row,) = engine.select(f"SELECT count() AS rows FROM {table} FINAL WHERE org_id = {{org:UUID}}", org=h.org)
         expect_equal(f"rows of {table}", row["rows"], 0)
 

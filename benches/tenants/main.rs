@@ -1,11 +1,13 @@
-//! Times a poll for due targets and a sweep of retention with 10,000 organizations, 200 of which have something to do. Prints
-//! the table of docs/measurements/tenants.md: `make bench-tenants`.
+//! Times a poll for due targets and a sweep of retention with 10,000 organizations, 200 of which have something to do, and
+//! `GET /tracking` of an organization with 100,000 targets. Prints the tables of docs/measurements/tenants.md:
+//! `make bench-tenants`.
 
 #[path = "../../tests/harness/mod.rs"]
 mod harness;
 #[expect(dead_code, reason = "the relay's tests use the rest")]
 #[path = "../../tests/relay/setup.rs"]
 mod setup;
+mod tracking;
 
 use std::time::{Duration, Instant};
 
@@ -32,6 +34,8 @@ const EXPIRED_DAYS: i64 = 30;
 /// As many targets as a tracker scrapes at once.
 const SLOTS: usize = 8;
 const REPETITIONS: usize = 40;
+/// Videos that the first organization tracks individually.
+const MANY_TARGETS: i64 = 100_000;
 
 #[tokio::main]
 async fn main() {
@@ -39,6 +43,7 @@ async fn main() {
     insert_records(&stores).await;
     println!("| A poll for due targets, both platforms | Median ms | Max |\n|---|---|---|");
     measure_polls(&stores).await;
+    tracking::measure(&stores).await;
     println!("\n| A sweep of retention | Seconds | Statements to ClickHouse |\n|---|---|---|");
     measure_sweeps(&stores).await;
 }
@@ -86,14 +91,7 @@ async fn measure_polls(stores: &IsolatedStores) {
     measure_poll(stores, "nothing is due").await;
     execute(stores, due(DUE)).await;
     measure_poll(stores, "200 organizations are due").await;
-    execute(
-        stores,
-        "insert into scrape_targets (id, organization_id, platform, kind, next_attempt_at)
-         select gen_random_uuid(), md5('1')::uuid, 'tiktok', 'video', now() - n * interval '1 second'
-         from generate_series(1, 100000) n"
-            .to_owned(),
-    )
-    .await;
+    insert_many_targets(stores).await;
     execute(stores, "analyze scrape_targets".to_owned()).await;
     measure_poll(stores, "as before, one of them with 100,000 due targets").await;
     execute(stores, due(ORGANIZATIONS)).await;
@@ -101,6 +99,25 @@ async fn measure_polls(stores: &IsolatedStores) {
     wakeups::add_missing(stores.pg()).await.unwrap();
     sqlx::raw_sql("analyze scrape_targets; analyze scrape_wakeups").execute(stores.pg()).await.unwrap();
     measure_poll(stores, "all organizations are due").await;
+}
+
+/// Inserts individually tracked videos of the first organization, all of them due; each twentieth failed last time.
+async fn insert_many_targets(stores: &IsolatedStores) {
+    for sql in [
+        format!(
+            "insert into videos (id, subject_id, organization_id, platform, external_id, is_tracked, added_at, tracked_at,
+                updated_at, last_scrape_time)
+             select gen_random_uuid(), 10000000 + n, md5('1')::uuid, 'tiktok', n::text, true, now(), now(), now(), now()
+             from generate_series(1, {MANY_TARGETS}) n"
+        ),
+        "insert into scrape_targets (id, organization_id, platform, kind, next_attempt_at, failures, last_error)
+         select id, organization_id, platform, 'video', now() - external_id::int * interval '1 second',
+            (external_id::int % 20 = 0)::int, case when external_id::int % 20 = 0 then 'temporary failure' end
+         from videos where organization_id = md5('1')::uuid and is_tracked"
+            .to_owned(),
+    ] {
+        execute(stores, sql).await;
+    }
 }
 
 /// Times polls that lease as many targets as a tracker without running scrapes, and ends the leases.

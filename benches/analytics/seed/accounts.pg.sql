@@ -1,17 +1,28 @@
--- Accounts of one organization, ten per creator; none is due, so the tracker does not scrape them.
+-- Accounts, ten per creator.
 with input as (
-    select * from unnest($2::bigint[], $3::uuid[], $4::bigint[], $5::int[]) as x (subject, id, videos, days)
+    select *, md5(organization_id::text || internal_id / 10)::uuid as creator_id
+    from jsonb_to_recordset($1::jsonb) as x (
+        organization_id uuid, id uuid, internal_id bigint, platform text, username text, category text,
+        first_observed_at timestamptz, observed_at timestamptz,
+        follower_count bigint, following_count bigint, profile_post_count bigint, total_post_count bigint,
+        view_count bigint, like_count bigint, comment_count bigint, share_count bigint, saved_count bigint,
+        play_count bigint, ig_play_count bigint, fb_play_count bigint, fb_like_count bigint
+    )
 ),
-creators as (
+new_creators as (
     insert into creators (id, organization_id, name, name_key, added_at, updated_at)
-    select gen_random_uuid(), $1, 'Creator ' || n, 'creator ' || n, now(), now()
-    from generate_series(0, (select count(*) from input) / 10) n
-    returning id, name
+    select distinct on (creator_id) creator_id, organization_id, 'Creator ' || internal_id / 10,
+        'creator ' || internal_id / 10, first_observed_at, observed_at
+    from input
+    on conflict do nothing
 )
 insert into accounts
-    (id, internal_id, organization_id, platform, username, creator_id, linked_at, added_at, updated_at, observed_at,
-     tracked_since, follower_count, total_post_count, view_count)
-select input.id, subject, $1, case when subject % 2 = 0 then 'instagram' else 'tiktok' end, 'user' || subject,
-    creators.id, now(), now(), now(), now(), $6::date - days + 1, 10000 + subject, videos, videos * 1000
-from (select *, row_number() over (order by subject) - 1 as number from input) input
-join creators on creators.name = 'Creator ' || number / 10
+    (id, internal_id, organization_id, platform, username, creator_id, linked_at, category, added_at, updated_at,
+     first_scrape_time, last_scrape_time, max_recent_posts, observed_at, tracked_since,
+     follower_count, following_count, profile_post_count, total_post_count,
+     view_count, like_count, comment_count, share_count, saved_count, play_count, ig_play_count, fb_play_count, fb_like_count)
+select id, internal_id, organization_id, platform, username, creator_id, first_observed_at, category, first_observed_at,
+    observed_at, first_observed_at, observed_at, 5000, observed_at, (first_observed_at at time zone 'UTC')::date,
+    follower_count, following_count, profile_post_count, total_post_count,
+    view_count, like_count, comment_count, share_count, saved_count, play_count, ig_play_count, fb_play_count, fb_like_count
+from input

@@ -1,0 +1,7 @@
+-- /creators/timeseries by followers: followers of the accounts of some creators before a window, and their changes in it.
+SELECT
+    transform(subject_id, {subjects:Array(UInt64)}, {creators:Array(UInt64)}) AS creator, greatest(date, {start:Date}) AS day,
+    sum(follower_gain + follower_base) AS change, max(observed_at) AS as_of
+FROM account_daily FINAL
+WHERE org_id = {org:UUID} AND date <= {end:Date} AND subject_id IN {subjects:Array(UInt64)}
+GROUP BY creator, day
