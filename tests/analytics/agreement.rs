@@ -3,21 +3,19 @@
 
 use chrono::{Days, NaiveDate};
 use serde_json::{Value, json};
-use tidemark::store::records::keys::NewKey;
-use tidemark::store::records::organizations::OrganizationChange;
 
 use super::agree::{
     batches_agree, creators_agree, daily_rows_agree, deltas_agree, indices, join_ids, organization_agrees,
     series_agree, window_query,
 };
 use super::model::{self, History, Ids, PLATFORMS, Random};
+use super::video_rollup::video_rollup_agrees;
 use crate::harness::{Organization, Response, Stack};
 
 /// A random history in a new organization without a noticeable rate limit.
-async fn loaded(seed: u64) -> (Organization, History, Ids, NaiveDate) {
+pub async fn loaded(seed: u64) -> (Organization, History, Ids, NaiveDate) {
     let stack = Stack::shared();
-    let options = OrganizationChange { rate_limit: Some(Some(100_000)), ..OrganizationChange::default() };
-    let organization = stack.organization_with(options, NewKey::named("test")).await;
+    let organization = stack.unlimited_organization().await;
     let today = stack.databases.clock.now().await.date_naive();
     let history = model::random_history(seed, 12, 10, today);
     let ids = history.load(&organization).await;
@@ -25,7 +23,7 @@ async fn loaded(seed: u64) -> (Organization, History, Ids, NaiveDate) {
 }
 
 /// The windows to test: 7 days, 90 days with days ahead, and three random ones.
-fn windows(seed: u64, today: NaiveDate) -> Vec<(NaiveDate, NaiveDate)> {
+pub fn windows(seed: u64, today: NaiveDate) -> Vec<(NaiveDate, NaiveDate)> {
     let mut random = Random(seed);
     let mut windows = vec![(today - Days::new(6), today), (today - Days::new(89), today + Days::new(3))];
     windows.extend((0..3).map(|_| {
@@ -41,6 +39,7 @@ async fn batches_and_deltas_agree_with_the_model() {
         let (organization, history, ids, today) = loaded(seed).await;
         for window in windows(seed, today) {
             batches_agree(&organization, &history, &ids, window).await;
+            video_rollup_agrees(&organization, &history, &ids, window).await;
         }
         deltas_agree(&organization, &history, &ids, today).await;
     }

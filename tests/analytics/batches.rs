@@ -137,6 +137,7 @@ async fn read_key_may_get_but_not_post_batches() {
     let id = Uuid::now_v7();
     for (path, query, body) in [
         ("/accounts/metrics", format!("account_ids={id}"), json!({"account_ids": [id]})),
+        ("/creators/metrics", format!("creator_ids={id}"), json!({"creator_ids": [id]})),
         ("/videos/metrics", format!("video_ids={id}"), json!({"video_ids": [id]})),
         ("/account-videos/metrics", "tiktok_video_ids=1".to_owned(), json!({"tiktok_video_ids": [1]})),
         ("/videos/deltas", format!("video_ids={id}"), json!({"video_ids": [id]})),
@@ -155,6 +156,7 @@ async fn empty_id_lists_return_empty_data() {
     let organization = Stack::shared().organization().await;
     for (path, body) in [
         ("/accounts/metrics", json!({"account_ids": []})),
+        ("/creators/metrics", json!({"creator_ids": []})),
         ("/videos/metrics", json!({"video_ids": []})),
         ("/account-videos/metrics", json!({"instagram_post_ids": [], "tiktok_video_ids": []})),
         ("/account-videos/metrics", json!({})),
@@ -177,6 +179,7 @@ async fn invalid_batches_name_the_fields_and_indexes() {
     let ids = |count: usize| (0..count).map(|_| Uuid::now_v7().to_string()).collect::<Vec<_>>();
     for (path, name) in [
         ("/v2/accounts/metrics", "account_ids"),
+        ("/v2/creators/metrics", "creator_ids"),
         ("/v2/videos/metrics", "video_ids"),
         ("/v2/videos/deltas", "video_ids"),
     ] {
@@ -253,6 +256,7 @@ async fn analytics_return_503_without_clickhouse() {
         "overview".to_owned(),
         "analytics/timeseries".to_owned(),
         "creators/top".to_owned(),
+        "accounts/top".to_owned(),
         format!("accounts/metrics?account_ids={account}"),
         format!("accounts/{account}/analytics"),
     ] {

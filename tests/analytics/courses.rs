@@ -20,8 +20,10 @@ use super::agree::{
 };
 use super::course::Course;
 use super::model::{Random, chosen_seed};
+use super::sparklines::sparklines_agree;
 use super::steps::{Step, steps, steps_with_retention};
 use super::sums::check_sums;
+use super::video_rollup::video_rollup_agrees;
 use super::views::check_views;
 use crate::harness::Stack;
 
@@ -50,6 +52,7 @@ async fn run(seed: u64, steps: &[Step], today: NaiveDate) {
     let window = window(&mut random, today);
     check_sums(&course, (today - Days::new(70), today), window).await;
     course.organization.wait_applied().await;
+    video_rollup_agrees(&course.organization, &course.history, &course.ids, window).await;
     // The views also show the baselines of deleted days, so windows before the retention period differ.
     if course.history.is_retained(window.0) {
         check_views(&course, window).await;
@@ -76,6 +79,7 @@ async fn check_all(course: &Course, window: Window, today: NaiveDate) {
     check_posted_batches(course, window).await;
     daily_rows_agree(organization, history, ids, window, 3).await;
     creators_agree(organization, history, ids, window).await;
+    sparklines_agree(organization, history, ids, window).await;
     for platform in [None, Some("instagram"), Some("tiktok")] {
         organization_agrees(organization, history, platform, window).await;
     }

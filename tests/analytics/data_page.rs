@@ -241,13 +241,18 @@ async fn documented_filters_use_the_table_keys() {
         ("account_daily", &["org_id", "subject_id"]),
         ("videos", &["org_id", "video_id"]),
     ];
-    let all: [(&str, Vec<&str>, &[Read]); 11] = [
+    let all: [(&str, Vec<&str>, &[Read]); 12] = [
         (
             "video_snapshots",
             vec![OWN, "video_id IN (1, 2)", DAYS],
             &[("video_snapshots", &["org_id", "subject_id", "video_id", "date"])],
         ),
         ("video_daily_gains", vec![OWN, "video_id IN (1, 2)", DAYS], &history),
+        (
+            "video_gains",
+            vec![OWN, "video_id IN (1, 2)", DAYS],
+            &[("video_daily", &["org_id", "date", "subject_id", "video_id"])],
+        ),
         ("account_daily", vec![OWN, DAYS], &[("account_daily", &["org_id", "date", "subject_id"])]),
         ("account_followers", vec![OWN, DAYS], &[("account_snapshots", &["org_id", "subject_id"])]),
         ("creator_daily", vec![DAYS], &[("account_daily", &["org_id", "date"]), ("accounts", &["org_id"])]),

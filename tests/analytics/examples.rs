@@ -165,9 +165,16 @@ async fn creators_without_gains_are_ranked_by_name_then_id() {
     let top = organization.get("/creators/top").await.ok(200);
     let names: Vec<_> = top.list("/data").iter().map(|entry| entry["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["A", "a", "b", "z", "É"], "by code points of the lower-cased name, then by id");
+    let zeros = json!({
+        "views": 0, "plays": 0, "likes": 0, "comments": 0, "shares": 0, "engagement": 0, "engagement_rate": null,
+        "followers": 0, "new_posts": 0,
+    });
     assert_eq!(
         top.at("/data/2"),
-        &json!({"id": ids[0].1, "type": "creator", "name": "b", "views": 0, "engagement": 0, "account_count": 0})
+        &json!({
+            "id": ids[0].1, "type": "creator", "name": "b", "views": 0, "engagement": 0, "account_count": 0,
+            "follower_count": 0, "metrics": zeros, "previous": zeros, "change_percent": null,
+        })
     );
     assert_eq!(top.at("/meta/data_as_of"), &json!(null));
     assert_eq!(organization.get("/creators/top?limit=2").await.ok(200).list("/data").len(), 2);

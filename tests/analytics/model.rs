@@ -290,6 +290,46 @@ impl History {
         at(end).map_or(0, |last| last - at(start - Days::new(1)).or(first).unwrap())
     }
 
+    /// Whether a video was observed on a day.
+    pub fn is_observed(&self, video: usize, day: NaiveDate) -> bool {
+        self.is_retained(day) && self.videos[video].snapshots.contains_key(&day)
+    }
+
+    /// The number of subjects that were observed on a day: accounts, and videos without an account.
+    pub fn observed(&self, accounts: &[usize], videos: &[usize], day: NaiveDate) -> usize {
+        let account_is_observed = |account: usize| {
+            self.is_retained(day) && self.accounts[account].followers.contains_key(&day)
+                || self.videos_of(account).into_iter().any(|video| self.is_observed(video, day))
+        };
+        let accounts = accounts.iter().filter(|account| account_is_observed(**account));
+        let alone = videos.iter().filter(|video| self.videos[**video].account.is_none());
+        accounts.count() + alone.filter(|video| self.is_observed(**video, day)).count()
+    }
+
+    /// How many of the videos were posted in a window.
+    pub fn new_posts(&self, videos: &[usize], start: NaiveDate, end: NaiveDate) -> usize {
+        let posted = videos.iter().filter_map(|video| self.videos[*video].posted);
+        posted.filter(|day| (start..=end).contains(day)).count()
+    }
+
+    /// The figures of a time series over some days.
+    pub fn series_figures(
+        &self,
+        (accounts, videos): (&[usize], &[usize]),
+        start: NaiveDate,
+        end: NaiveDate,
+    ) -> Value {
+        let mut row = figures(self.gains(videos, start, end));
+        let [engagement, views] = ["engagement", "views"].map(|name| row[name].as_i64().unwrap() as f64);
+        let rate = (engagement * 1e6 / views).round() / 1e6;
+        row["engagement_rate"] = json!((views > 0.0).then_some(rate));
+        row["followers"] = json!(self.followers(accounts, end));
+        row["new_posts"] = json!(self.new_posts(videos, start, end));
+        row["observed"] =
+            json!(days(start, end).into_iter().map(|day| self.observed(accounts, videos, day)).max());
+        row
+    }
+
     /// The time of the latest observation by the end of a day, unless it is before the retention period.
     pub fn as_of(&self, accounts: &[usize], videos: &[usize], until: NaiveDate) -> Value {
         let profiles = accounts.iter().filter_map(|account| {

@@ -32,14 +32,9 @@ struct Records {
     videos: [(Uuid, i64); 2],
 }
 
-async fn unlimited_organization() -> Organization {
-    let options = OrganizationChange { rate_limit: Some(Some(100_000)), ..OrganizationChange::default() };
-    Stack::shared().organization_with(options, NewKey::named("test")).await
-}
-
 impl CacheTest {
     async fn start() -> Self {
-        let organization = unlimited_organization().await;
+        let organization = Stack::shared().unlimited_organization().await;
         let today = organization.stack.databases.clock.now().await.date_naive();
         let mut cached = Vec::new();
         for _ in 0..2 {
@@ -114,8 +109,11 @@ impl CacheTest {
                 format!("/overview?{window}"),
                 format!("/overview?platform=tiktok&{window}"),
                 format!("/analytics/timeseries?{window}"),
-                format!("/analytics/timeseries?account_id={account}&{window}"),
+                format!("/analytics/timeseries?account_id={account}&compare=previous&granularity=week&{window}"),
+                format!("/overview?creator_id={creator}&{window}"),
                 format!("/creators/top?{window}"),
+                format!("/accounts/top?metric=new_posts&limit=1&{window}"),
+                format!("/creators/metrics?creator_ids={creator}&{window}"),
                 format!("/creators/{creator}/analytics/timeseries?{window}"),
                 format!("/creators/{creator}/analytics?{window}"),
                 format!("/accounts/{account}/analytics?values=cumulative&{window}"),
@@ -123,6 +121,11 @@ impl CacheTest {
                 format!("/videos/metrics?video_ids={one},{other}&{window}"),
                 format!("/account-videos/metrics?tiktok_video_ids={tiktok}&instagram_post_ids={instagram}&{window}"),
                 format!("/videos/{one}/analytics?{window}"),
+                format!("/accounts/timeseries?account_ids={account}&metric=followers&{window}"),
+                format!("/creators/timeseries?creator_ids={creator}&metric=new_posts&{window}"),
+                format!("/content/timeseries?ids={one},{other}&{window}"),
+                format!("/content/top?{window}"),
+                format!("/content/top?include_all=true&metric=likes&account_id={account}&{window}"),
             ]);
         }
         paths
@@ -200,6 +203,9 @@ async fn changes_show_in_every_process_and_the_rest_stays_cached() {
 
     test.import(&[test.row("tiktok", "ann", 0, 5_000)]).await;
     assert_ne!(changes("a post is observed today").await, 0);
+    let profile = json!({"platform": "tiktok", "username": test.name("ann"), "observed_at": ago(0), "follower_count": 7});
+    test.import(&[profile]).await;
+    assert_ne!(changes("followers are observed today").await, 0);
     test.import(&[test.row("tiktok", "ann", 9, 3_000)]).await;
     assert_ne!(changes("a day between others is imported").await, 0);
     test.import(&[test.row("instagram", "bob", 70, 0)]).await;
@@ -279,7 +285,7 @@ async fn past_windows_are_recomputed_only_after_changes() {
     test.import(&[found]).await;
     assert_eq!(
         query_clickhouse(&test, &paths).await,
-        [true, false, false, true, true],
+        [true, true, false, true, true],
         "a new post is found today"
     );
 
@@ -296,7 +302,7 @@ async fn past_windows_are_recomputed_only_after_changes() {
     let mut described = test.row("tiktok", "ann", 0, 7_000);
     described["description"] = json!("another caption");
     test.import(&[described]).await;
-    assert_eq!(query_clickhouse(&test, &paths).await, [true, false, false, true, true], "a caption changes");
+    assert_eq!(query_clickhouse(&test, &paths).await, [true, true, false, true, true], "a caption changes");
 }
 
 #[tokio::test]
@@ -346,7 +352,7 @@ async fn concurrent_requests_share_a_query_within_an_organization() {
     let stats = process.app.responses.stats().await;
     assert_eq!((stats.misses, stats.hits + stats.shared, stats.entries), (1, 7, 1));
 
-    let other = process.client_for(&unlimited_organization().await);
+    let other = process.client_for(&Stack::shared().unlimited_organization().await);
     let empty = other.get(path).await.ok(200);
     assert_eq!(empty.at("/meta/data_as_of"), &Value::Null);
     assert_eq!(client.get(path).await.ok(200).json, responses[0]);

@@ -54,9 +54,13 @@ fn small_history() -> History {
 
 /// Writes changed copies of the organization's rollup rows.
 async fn damage(organization: &Organization, replaced: &str, condition: &str) {
+    damage_table(organization, "account_daily", replaced, condition).await;
+}
+
+async fn damage_table(organization: &Organization, table: &str, replaced: &str, condition: &str) {
     let statement = format!(
-        "insert into account_daily select * replace({replaced})
-         from (select * from account_daily final where org_id = {{org:UUID}} and {condition})"
+        "insert into {table} select * replace({replaced})
+         from (select * from {table} final where org_id = {{org:UUID}} and {condition})"
     );
     let clickhouse = &organization.stack.databases.clickhouse;
     clickhouse.query_raw(&statement).param("org", organization.id).execute().await.unwrap();
@@ -179,6 +183,42 @@ async fn damaged_rollup_is_reported_by_day_and_repaired() {
     assert_eq!((output.status.code(), summary), (Some(0), json!({"organizations": 1, "subjects": 2})));
     assert_eq!(exit_and_lines(&run(&organization, &["verify"]).await), (Some(0), vec![]));
     assert_eq!(overview(&organization).await, intact);
+}
+
+#[tokio::test]
+async fn damaged_rollup_of_videos_is_reported_and_repaired() {
+    let organization = Stack::shared().organization().await;
+    let ids = small_history().load(&organization).await;
+    let (on_account, individual) = (ids.videos[0], ids.videos[1]);
+    // A row that no delivery could replace, one that is missing, and one of another day.
+    for (replaced, condition) in [
+        ("view_gain + 1 as view_gain, 18446744073709551615 as version", "date = '2026-03-03'"),
+        ("1 as is_deleted, version + 1 as version", "date = '2026-03-04'"),
+    ] {
+        let condition = format!("video_id = {} and {condition}", on_account.1);
+        damage_table(&organization, "video_daily", replaced, &condition).await;
+    }
+    for replaced in ["toDate('2026-03-20') as date", "1 as is_deleted, version + 1 as version"] {
+        let condition = format!("video_id = {} and date = '2026-03-05'", individual.1);
+        damage_table(&organization, "video_daily", replaced, &condition).await;
+    }
+    let (status, mut lines) = exit_and_lines(&run(&organization, &["verify"]).await);
+    lines.sort();
+    let mut expected = [
+        format!(
+            "video {}: days is 3 in the rollup of videos, 4 by the snapshots; view_gain is 61 in the rollup of videos, \
+             70 by the snapshots",
+            on_account.0
+        ),
+        format!(
+            "video {}: the rollup of videos has its gains on other days, or another platform",
+            individual.0
+        ),
+    ];
+    expected.sort();
+    assert_eq!((status, lines), (Some(1), expected.to_vec()));
+    assert_eq!(run(&organization, &["rebuild"]).await.status.code(), Some(0));
+    assert_eq!(exit_and_lines(&run(&organization, &["verify"]).await), (Some(0), vec![]));
 }
 
 #[tokio::test]

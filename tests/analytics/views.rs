@@ -71,6 +71,7 @@ fn each(form: impl Fn(&str) -> String) -> String {
 /// Compares every view with the API, or with the model where the API does not return the data.
 pub async fn check_views(course: &Course, window: Window) {
     check_videos(course, window).await;
+    check_rollup_of_videos(course, window).await;
     check_accounts(course, window).await;
     check_creators(course, window).await;
     check_organization(course, window).await;
@@ -118,6 +119,23 @@ async fn check_videos(course: &Course, window: Window) {
         check_days(course, &format!("/videos/{id}/analytics"), *id, &shown, window, true).await;
     }
     assert!(shown.keys().all(|(id, _)| course.ids.videos.iter().any(|(other, _)| other == id)), "{shown:?}");
+}
+
+/// Compares the sums of the rollup of videos with the gains of all counters.
+async fn check_rollup_of_videos(course: &Course, window: Window) {
+    let fetch = async |view: &str| {
+        let sums = ["view", "play", "like", "comment", "share"]
+            .map(|counter| format!("toInt64(ifNull(sum({counter}_gain), 0)) AS {counter}"));
+        let sql = format!(
+            "SELECT subject_id, video_id, {} FROM {view}
+             WHERE org_id = {{org:UUID}} AND date BETWEEN {{start:Date}} AND {{end:Date}}
+             GROUP BY subject_id, video_id HAVING view != 0 OR play != 0 OR like != 0 OR comment != 0 OR share != 0
+             ORDER BY subject_id, video_id",
+            sums.join(", ")
+        );
+        rows(&course.organization, &sql, window).await
+    };
+    assert_eq!(fetch("video_gains").await, fetch("video_daily_gains").await);
 }
 
 /// Compares the levels of a rollup at the end of the window with the last cumulative row of an endpoint.

@@ -151,6 +151,8 @@ async fn invalid_windows_name_the_fields() {
         "/v2/analytics/timeseries?".to_owned(),
         "/v2/overview?".to_owned(),
         "/v2/creators/top?".to_owned(),
+        "/v2/accounts/top?".to_owned(),
+        format!("/v2/creators/metrics?creator_ids={id}&"),
         format!("/v2/creators/{id}/analytics/timeseries?"),
         format!("/v2/accounts/metrics?account_ids={id}&"),
         format!("/v2/videos/metrics?video_ids={id}&"),
@@ -195,6 +197,11 @@ async fn invalid_windows_name_the_fields() {
     for limit in ["0", "26", "x"] {
         assert_eq!(api.get(&format!("/v2/creators/top?limit={limit}")).await.fields(), ["limit"]);
     }
+}
+
+#[tokio::test]
+async fn invalid_windows_of_bodies_name_the_fields() {
+    let api = TestApi::start().await;
     for path in ["accounts/metrics", "videos/metrics", "account-videos/metrics"] {
         for (body, fields) in [
             (json!({"start_date": "2026-01-01", "end_date": "2026-01-02"}), &["start_date", "end_date"][..]),

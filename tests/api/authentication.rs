@@ -21,15 +21,38 @@ pub(crate) async fn whoami(api: &TestApi, authorization: &str) -> Response {
 async fn whoami_returns_organization_scopes_and_limit() {
     let api = TestApi::start().await;
     let who = api.get("/v2/whoami").await;
+    let organization = api.organization.id;
     assert_eq!(
         who.json["data"],
-        json!({"type": "whoami", "organization_id": api.organization.id, "api_key_name": "test key",
-               "scopes": ["read", "write", "admin"], "rate_limit": 600})
+        json!({"type": "whoami", "organization_id": organization, "organization": {"id": organization, "name": "test"},
+               "api_key_name": "test key", "scopes": ["read", "write", "admin"], "rate_limit": 600,
+               "usage": {"accounts": 0, "account_cap": null}})
     );
     let writer = NewKey { scopes: vec![Scope::Write], rate_limit: Some(7), ..NewKey::named("writer") };
     let who = whoami(&api, &format!("bEARER {}", api.create_key(writer).await)).await;
     assert_eq!(who.json["data"]["scopes"], json!(["read", "write"]));
     assert_eq!(who.json["data"]["rate_limit"], 7);
+}
+
+#[tokio::test]
+async fn whoami_counts_accounts_against_the_cap() {
+    let (api, other) = (TestApi::start().await, TestApi::start().await);
+    other.create("/v2/accounts", json!({"platform": "tiktok", "username": "theirs"})).await;
+    let change = OrganizationChange {
+        name: Some("Renamed".to_owned()),
+        account_cap: Some(Some(2)),
+        ..OrganizationChange::default()
+    };
+    organizations::update(api.pg(), api.organization.id, &change).await.unwrap();
+    for (count, active) in [(1, true), (2, false)] {
+        let body = json!({"platform": "tiktok", "username": format!("user{count}"), "is_active": active});
+        api.create("/v2/accounts", body).await;
+        let who = api.get("/v2/whoami").await.ok(200);
+        assert_eq!(who.at("/data/usage"), &json!({"accounts": count, "account_cap": 2}));
+        assert_eq!(who.text("/data/organization/name"), "Renamed");
+    }
+    organizations::delete(api.pg(), api.organization.id).await.unwrap();
+    api.get("/v2/whoami").await.problem(401, "UNAUTHORIZED");
 }
 
 #[tokio::test]

@@ -132,7 +132,7 @@ async fn idempotency_keys_are_removed_after_a_day() {
             .unwrap();
     }
     let stop = CancellationToken::new();
-    let housekeeping = tokio::spawn(housekeeping::run(api.pg().clone(), stop.clone()));
+    let housekeeping = tokio::spawn(housekeeping::run(api.stack.databases.clone(), stop.clone()));
     wait_until("only the young key remains", async || {
         let keys: Vec<String> =
             sqlx::query_scalar("select key from idempotency_keys where organization_id = $1")

@@ -5,14 +5,19 @@
 #[path = "../harness/mod.rs"]
 mod harness;
 
+mod account_filters;
 mod account_videos;
 mod accounts;
 mod administration;
 mod authentication;
 mod connections;
+mod content;
+mod content_exact;
+mod content_plans;
 mod contention;
 mod conventions;
 mod creators;
+mod dashboard;
 mod idempotency;
 mod outage;
 mod paging;
@@ -22,6 +27,7 @@ mod rate_limit;
 mod representation;
 mod search;
 mod short_links;
+mod tracking;
 mod video_merging;
 mod v1;
 mod videos;

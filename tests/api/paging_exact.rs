@@ -17,21 +17,21 @@ use crate::harness::TestApi;
 const PIECES: [&str; 14] = ["a", "A", "b", " ", "É", "é", "%", "_", "\\", "ß", "😀", "ไทย", "İ", "\n"];
 
 /// A pseudorandom generator with a fixed seed.
-struct Random(u64);
+pub(super) struct Random(pub u64);
 
 impl Random {
-    fn below(&mut self, end: usize) -> usize {
+    pub fn below(&mut self, end: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         usize::try_from(self.0 % end as u64).unwrap()
     }
 
-    fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+    pub fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
         &of[self.below(of.len())]
     }
 
-    fn caption(&mut self) -> Option<String> {
+    pub fn caption(&mut self) -> Option<String> {
         match self.below(12) {
             0 => None,
             1 => Some(String::new()),
@@ -76,6 +76,7 @@ impl Row {
         let member = match view {
             VideoType::Video => self.is_tracked,
             VideoType::AccountVideo => self.account_id.is_some(),
+            VideoType::Content => true,
         };
         let text = fold_case(self.description.as_deref().unwrap_or_default());
         member
@@ -179,7 +180,7 @@ async fn add_videos(
 async fn compare(api: &TestApi, random: &mut Random, accounts: &[(Uuid, Option<Uuid>)], times: usize) {
     let rows = fetch_rows(api.pg(), api.organization.id).await;
     for _ in 0..times {
-        let view = *random.pick(&[VideoType::AccountVideo, VideoType::AccountVideo, VideoType::Video]);
+        let view = *random.pick(&[VideoType::AccountVideo, VideoType::Content, VideoType::Video]);
         let (account, creator) = *random.pick(accounts);
         let mut filter = VideoFilter::default();
         match random.below(4) {

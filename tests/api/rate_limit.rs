@@ -88,7 +88,7 @@ async fn expired_rate_limit_windows_are_removed() {
             .unwrap();
     }
     let stop = CancellationToken::new();
-    let housekeeping = tokio::spawn(housekeeping::run(api.pg().clone(), stop.clone()));
+    let housekeeping = tokio::spawn(housekeeping::run(api.stack.databases.clone(), stop.clone()));
     let exists = async |key| {
         let query =
             sqlx::query_scalar::<_, bool>("select exists (select from rate_limit_windows where key_id = $1)");

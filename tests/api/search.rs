@@ -14,8 +14,14 @@ async fn written_records_are_found() {
     let account = api.create("/v2/accounts", json!({"platform": "tiktok", "username": "needle_1"})).await;
     let creator = api.create("/v2/creators", json!({"name": "A Needle"})).await;
     let expected = json!({
-        "accounts": [{"id": account, "platform": "tiktok", "username": "needle_1", "display_name": null}],
-        "creators": [{"id": creator, "name": "A Needle"}],
+        "accounts": [{
+            "id": account, "platform": "tiktok", "username": "needle_1", "display_name": null, "profile_pic_url": null,
+            "follower_count": 0, "creator_name": null,
+        }],
+        "creators": [{
+            "id": creator, "name": "A Needle",
+            "accounts_summary": {"total": 0, "platforms": {"instagram": 0, "tiktok": 0}, "total_followers": 0},
+        }],
         "videos": [],
     });
     let meta = wait_until("both are found", || async {
@@ -27,6 +33,66 @@ async fn written_records_are_found() {
         meta,
         json!({"query": "NEEDLE", "limit_per_section": 5, "effective_caps": {"accounts": 5, "creators": 5, "videos": 5}})
     );
+}
+
+/// Every field of a hit has the value of the record that it names.
+#[tokio::test]
+async fn hits_show_the_fields_of_their_records() {
+    let api = TestApi::start().await;
+    let mut random = Random(0x5eed);
+    let [accounts, ..] = insert_records(&api, &mut random).await;
+    sqlx::query(
+        "update accounts set profile_pic_url_original = 'https://cdn.example/' || username,
+             profile_pic_url = case when follower_count % 2 = 0 then 'https://copies.example/' || username end
+         where organization_id = $1",
+    )
+    .bind(api.organization.id)
+    .execute(api.pg())
+    .await
+    .unwrap();
+    sqlx::query(
+        "update videos set cover_image_url_original = 'https://cdn.example/' || external_id,
+             cover_image_url = case when view_count % 2 = 0 then 'https://copies.example/' || external_id end,
+             create_time = case when view_count % 3 > 0 then now() end
+         where organization_id = $1",
+    )
+    .bind(api.organization.id)
+    .execute(api.pg())
+    .await
+    .unwrap();
+    // An account without a creator, and a second account of a creator.
+    let change = |index: usize, creator: Value| {
+        let (path, body) = (format!("/v2/accounts/{}", accounts[index].0), json!({"creator_id": creator}));
+        let api = &api;
+        async move { api.patch(&path, body).await.ok(200) }
+    };
+    let creator = change(0, Value::Null).await.at("/data/creator_id").clone();
+    assert_eq!(creator, Value::Null);
+    let creator = api.get(&format!("/v2/accounts/{}", accounts[1].0)).await.at("/data/creator_id").clone();
+    change(2, creator).await;
+    let mut compared = [0; 3];
+    for q in ["a_b", "ab.", "k", "n", "a", "b"] {
+        let found = api.get(&format!("/v2/search?limit=25&q={q}")).await.ok(200);
+        for (index, (section, path, renamed)) in [
+            ("accounts", "accounts", ("display_name", "name")),
+            ("creators", "creators", ("", "")),
+            ("videos", "account-videos", ("caption", "description")),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            for hit in found.list(&format!("/data/{section}")) {
+                let id = hit["id"].as_str().unwrap();
+                let record = api.get(&format!("/v2/{path}/{id}")).await.ok(200);
+                for (field, value) in hit.as_object().unwrap() {
+                    let name = if field == renamed.0 { renamed.1 } else { field };
+                    assert_eq!(value, record.at(&format!("/data/{name}")), "{field} of {section}: {record}");
+                }
+                compared[index] += 1;
+            }
+        }
+    }
+    assert!(compared.iter().all(|count| *count > 10), "{compared:?}");
 }
 
 #[tokio::test]

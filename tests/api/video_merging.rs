@@ -163,8 +163,9 @@ async fn scrape(api: &TestApi, owner: Uuid, target: Uuid, video: ObservedVideo) 
     let at: DateTime<Utc> = Utc::now();
     let attempt = AttemptResult {
         at,
+        ended_at: at,
         next: at,
-        error: None,
+        failure: None,
         failures: 0,
         not_found_runs: 0,
         deep_reads: DeepReads::default(),

@@ -30,7 +30,22 @@ const RARE_WORDS: &[(&str, &str)] = &[
 impl Population {
     /// Inserts the records and analyzes their tables. Returns the first account.
     pub async fn insert(self, pg: &PgPool, organization: Uuid) -> Uuid {
-        let Population { accounts, videos, on_first_account } = self;
+        self.insert_accounts(pg, organization).await;
+        self.insert_videos(pg, organization).await;
+        sqlx::raw_sql("analyze accounts; analyze scrape_targets; analyze creators; analyze videos; analyze caption_blocks")
+            .execute(pg)
+            .await
+            .unwrap();
+        sqlx::query_scalar(
+            "select id from accounts where organization_id = $1 order by added_at desc, id limit 1",
+        )
+        .bind(organization)
+        .fetch_one(pg)
+        .await
+        .unwrap()
+    }
+
+    async fn insert_accounts(self, pg: &PgPool, organization: Uuid) {
         sqlx::query(
             "with numbered as (select n, gen_random_uuid() as creator from generate_series(1, $2) n),
              creators as (
@@ -38,19 +53,35 @@ impl Population {
                  select creator, $1, 'Creator ' || md5(n::text), 'creator ' || md5(n::text), n % 10 > 0,
                      now() - (n * 7919 % $2) * interval '1 minute', now() from numbered)
              insert into accounts (id, organization_id, platform, username, is_active, category, creator_id, added_at,
-                 updated_at, last_scrape_time, follower_count, view_count, like_count, play_count)
+                 updated_at, last_scrape_time, metadata, follower_count, total_post_count, view_count, like_count,
+                 play_count)
              select gen_random_uuid(), $1, case n % 3 when 0 then 'instagram' else 'tiktok' end,
                  left(md5(n::text || 'u'), 10) || n, n % 10 > 0, 'category' || n % 500, creator,
                  now() - (n * 7919 % $2) * interval '1 minute', now(),
                  case when n % 7 > 0 then now() - (n * 6101 % $2) * interval '1 second' end,
-                 n * 5981 % $2, n * 5651 % $2, n * 5449 % $2, n * 5237 % $2
+                 jsonb_build_object('team', (n % 10)::text),
+                 n * 5981 % $2, n * 5879 % $2, n * 5651 % $2, n * 5449 % $2, n * 5237 % $2
              from numbered",
         )
         .bind(organization)
-        .bind(accounts)
+        .bind(self.accounts)
         .execute(pg)
         .await
         .unwrap();
+        // Nothing is due.
+        sqlx::query(
+            "insert into scrape_targets (id, organization_id, platform, kind, enabled, next_attempt_at)
+             select id, organization_id, platform, 'account', is_active, now() + interval '1 day' + (now() - added_at)
+             from accounts where organization_id = $1",
+        )
+        .bind(organization)
+        .execute(pg)
+        .await
+        .unwrap();
+    }
+
+    async fn insert_videos(self, pg: &PgPool, organization: Uuid) {
+        let Population { accounts, videos, on_first_account } = self;
         let rare_words: String = RARE_WORDS
             .iter()
             .map(|(word, rows)| format!(" || case when {rows} then ' {word}' else '' end"))
@@ -69,7 +100,8 @@ impl Population {
              select gen_random_uuid(), 0, $1, platform, n::text, account.id, n % 5 = 0, n % 10 > 0,
                  caption, lower(caption), 'video', 'https://example.com/cover/' || repeat(md5(n::text), 6),
                  'https://example.com/video/' || repeat(md5(n::text), 9), '{{\"is_pinned\": false}}',
-                 case when n % 50 > 0 then now() - (n::bigint * 104729 % $2) * interval '17 minutes' end, now(),
+                 case when n % 50 > 0 then now() - (n::bigint * 104729 % $2) * interval '17 minutes' end,
+                 now() - (n::bigint * 3571 % $2) * interval '2 minutes',
                  case when n % 5 = 0 then now() - (n::bigint * 6101 % $2) * interval '3 minutes' end, now(),
                  n::bigint * 7919 % $2, n::bigint * 5981 % ($2 / 2), n::bigint * 5651 % $2
              from numbered join account using (account_number)
@@ -87,16 +119,5 @@ impl Population {
         .execute(pg)
         .await
         .unwrap();
-        sqlx::raw_sql("analyze accounts; analyze creators; analyze videos; analyze caption_blocks")
-            .execute(pg)
-            .await
-            .unwrap();
-        sqlx::query_scalar(
-            "select id from accounts where organization_id = $1 order by added_at desc, id limit 1",
-        )
-        .bind(organization)
-        .fetch_one(pg)
-        .await
-        .unwrap()
     }
 }

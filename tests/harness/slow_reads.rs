@@ -8,7 +8,8 @@ pub fn slow_reads(clickhouse: &Client, table: &str) -> Client {
     clickhouse
         .clone()
         .with_setting("additional_table_filters", format!("{{'{table}': 'sleepEachRow(1) = 0'}}"))
-        .with_setting("function_sleep_max_microseconds_per_block", "1000000000")
+        // For a granule, which may have thousands of rows of other organizations.
+        .with_setting("function_sleep_max_microseconds_per_block", "100000000000")
 }
 
 /// How long the query whose `log_comment` begins with an id has been running.

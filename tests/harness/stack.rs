@@ -136,6 +136,12 @@ impl Stack {
         Organization { stack: self.clone(), id, key }
     }
 
+    /// An organization without a noticeable rate limit.
+    pub async fn unlimited_organization(&self) -> Organization {
+        let options = OrganizationChange { rate_limit: Some(Some(100_000)), ..OrganizationChange::default() };
+        self.organization_with(options, NewKey::named("test")).await
+    }
+
     /// An account of the sandbox on a platform.
     pub fn sandbox_account(&self, platform: &str) -> &SandboxAccount {
         let mut accounts = self.connection.sandbox_accounts.iter();

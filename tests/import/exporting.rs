@@ -257,13 +257,18 @@ async fn interrupted_export_cancels_its_query() {
     let rows: Vec<_> =
         (0..60).map(|n| format!("tiktok,ann,,2026-0{}-{:02},,,,,,,,{n},,,", 1 + n % 3, 9 + n / 3)).collect();
     load(&organization, &InputFile::csv(&rows.iter().map(String::as_str).collect::<Vec<_>>()).path).await;
+    organization.wait_applied().await;
     let account = "select internal_id from accounts where organization_id = $1";
     let subject: i64 = sqlx::query_scalar(account).bind(id).fetch_one(organization.pg()).await.unwrap();
     let clickhouse = organization.stack.clickhouse();
     let slow = slow_reads(clickhouse, "account_snapshots").with_setting("log_comment", id.to_string());
     let export =
         tokio::spawn(async move { exports::fetch_account_snapshots(&slow, id, &[subject]).await.map(drop) });
-    wait_until("the query runs", || query_seconds(clickhouse, id)).await;
+    wait_until("the query runs", async || {
+        assert!(!export.is_finished(), "the export ended");
+        query_seconds(clickhouse, id).await
+    })
+    .await;
     export.abort();
     let cancelled = async || query_seconds(clickhouse, id).await.is_none().then_some(());
     // Without the cancellation it runs for a minute.

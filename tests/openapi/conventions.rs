@@ -274,7 +274,8 @@ fn invalid_requests(operation: &Operation, valid: &RequestParts) -> Vec<(String,
             invalid.push((name.to_owned(), parts));
         };
         let schema = &parameter["schema"];
-        let is_text = schema["type"] == "string" && schema.get("maxLength").is_some();
+        let value = if schema["type"] == "array" { &schema["items"] } else { schema };
+        let is_text = value["type"] == "string" && value.get("maxLength").is_some();
         if !is_text {
             with_values(&[""]);
             with_values(&["invalid value"]);

@@ -14,7 +14,8 @@ use crate::tenant::Tenant;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 /// Fields whose rules no schema can express.
-const FIELDS_BEYOND_SCHEMAS: [&str; 4] = ["cursor", "period", "start_date", "end_date"];
+const FIELDS_BEYOND_SCHEMAS: [&str; 6] =
+    ["cursor", "period", "start_date", "end_date", "posted_after", "posted_before"];
 /// The share of valid requests to each operation that must succeed.
 const MIN_SUCCESS_RATE: f64 = 0.3;
 

@@ -165,14 +165,17 @@ impl std::fmt::Display for Operation {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ids {
+    /// An id that has to exist, also if a filter takes several.
     Single,
     List,
 }
 
 fn holds_ids(name: &str, schema: &Value, kind: Ids) -> bool {
     match kind {
-        Ids::Single => name.ends_with("_id") && schema["format"] == "uuid",
-        Ids::List => name.ends_with("_ids") && schema["type"] == "array",
+        Ids::Single => {
+            name.ends_with("_id") && (schema["format"] == "uuid" || schema["items"]["format"] == "uuid")
+        }
+        Ids::List => (name == "ids" || name.ends_with("_ids")) && schema["type"] == "array",
     }
 }
 
@@ -188,7 +191,7 @@ fn value_of(name: &str, tenant: &Tenant, operation: &Operation) -> Value {
     match name {
         "account_id" | "account_ids" => json!(account),
         "creator_id" | "creator_ids" => json!(creator),
-        "video_id" | "video_ids" => json!(tenant.videos[0]),
+        "video_id" | "video_ids" | "ids" => json!(tenant.videos[0]),
         "windows" => json!(7),
         "instagram_post_ids" | "tiktok_video_ids" => json!(tenant.internal_ids[0]),
         _ => panic!("{operation} has the parameter {name}: add a value for it here"),

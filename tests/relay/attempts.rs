@@ -1,7 +1,7 @@
 //! Concurrent computations of the same rollup: several relays, abandoned attempts that still write, and deletions. The result
 //! always matches the snapshots.
 
-use chrono::{TimeDelta, Utc};
+use chrono::{NaiveDate, TimeDelta, Utc};
 use tidemark::rollup::{rebuild, verify};
 use tidemark::store::clickhouse::history_writer::{self, RecomputeMode, Subject};
 use tidemark::store::outbox::event::Event;
@@ -10,8 +10,11 @@ use tidemark::store::outbox::{self, BlockedOrganizations};
 use crate::harness::IsolatedStores;
 use crate::setup::{Tenant, delete_account, scrape_at};
 
-/// Delivers like a relay that is killed while ClickHouse computes the rollup: snapshots are inserted, and the rows that the
-/// statement is about to write are in the table `late`.
+/// The rollups, with the table of rows that a statement is about to write.
+const ROLLUPS: [(&str, &str); 2] = [("account_daily", "late_accounts"), ("video_daily", "late_videos")];
+
+/// Delivers like a relay that is killed while ClickHouse computes the rollups: snapshots are inserted, and the rows that the
+/// statements are about to write are in the tables of [`ROLLUPS`].
 async fn abandon_attempt(stores: &IsolatedStores) {
     let clickhouse = &stores.databases.clickhouse;
     let mut connection = stores.pg().acquire().await.unwrap();
@@ -30,32 +33,30 @@ async fn abandon_attempt(stores: &IsolatedStores) {
             history_writer::insert_video_snapshots(clickhouse, &snapshots).await.unwrap();
         }
     }
-    history_writer::recompute_rollup(clickhouse, &subjects, delivery.number, RecomputeMode::ChangedDays)
-        .await
-        .unwrap();
-    for statement in [
-        "create table late as account_daily".to_owned(),
-        format!("insert into late select * from account_daily where version = {}", delivery.number),
-        format!(
-            "alter table account_daily delete where version = {} settings mutations_sync = 2",
-            delivery.number
-        ),
-    ] {
-        clickhouse.query_raw(&statement).execute().await.unwrap();
+    let (number, mode) = (delivery.number, RecomputeMode::ChangedDays);
+    history_writer::recompute_rollup(clickhouse, &subjects, number, mode).await.unwrap();
+    let since = NaiveDate::default();
+    history_writer::recompute_videos(clickhouse, &subjects, since, number, mode).await.unwrap();
+    for (table, late) in ROLLUPS {
+        for statement in [
+            format!("create table {late} as {table}"),
+            format!("insert into {late} select * from {table} where version = {number}"),
+            format!("alter table {table} delete where version = {number} settings mutations_sync = 2"),
+        ] {
+            clickhouse.query_raw(&statement).execute().await.unwrap();
+        }
+        let count = format!("select count() from {late}");
+        let rows: u64 = clickhouse.query_raw(&count).fetch_one().await.unwrap();
+        assert!(rows > 0, "the attempt writes no rows of {table}");
     }
-    let late: u64 = clickhouse.query_raw("select count() from late").fetch_one().await.unwrap();
-    assert!(late > 0, "the attempt writes no rows");
 }
 
-/// Completes the statement of the abandoned attempt.
+/// Completes the statements of the abandoned attempt.
 async fn complete_attempt(stores: &IsolatedStores) {
-    stores
-        .databases
-        .clickhouse
-        .query_raw("insert into account_daily select * from late")
-        .execute()
-        .await
-        .unwrap();
+    for (table, late) in ROLLUPS {
+        let insert = format!("insert into {table} select * from {late}");
+        stores.databases.clickhouse.query_raw(&insert).execute().await.unwrap();
+    }
 }
 
 async fn scrape_days_ago(stores: &IsolatedStores, tenant: &Tenant, days_ago: i64, views: i64) {
@@ -134,8 +135,10 @@ async fn concurrent_recomputations_have_the_same_result() {
     let subject = [(tenant.id, tenant.accounts[0].subject_id)];
     let last = stores.last_delivery().await;
     for round in 0..10 {
-        let compute = |number: i64, days| {
-            history_writer::recompute_rollup(&stores.databases.clickhouse, &subject, number, days)
+        let compute = async |number: i64, mode| {
+            let (client, since) = (&stores.databases.clickhouse, NaiveDate::default());
+            history_writer::recompute_rollup(client, &subject, number, mode).await?;
+            history_writer::recompute_videos(client, &subject, since, number, mode).await
         };
         let (one, other) = tokio::join!(
             compute(

@@ -24,13 +24,15 @@ use crate::harness::{
 };
 use crate::recovery::seed;
 use crate::served::Served;
+use crate::video_rollup::video_rollup_agrees;
 
 /// The tracker is killed after one of these each day.
-const STEPS: [&str; 7] = [
+const STEPS: [&str; 8] = [
     "write-committed",
     "relay-numbered",
     "relay-dimensions",
     "relay-snapshots",
+    "relay-account-rollup",
     "relay-rollup",
     "relay-recorded",
     "relay-finished",
@@ -138,6 +140,7 @@ impl KillTest {
         let today = self.today();
         for window in [(self.first_day, today), (today, today)] {
             organization_agrees(&self.expected.organization, &history, None, window).await;
+            video_rollup_agrees(&self.expected.organization, &history, &ids, window).await;
             // A batch has at least one account.
             if !ids.accounts.is_empty() {
                 batches_agree(&self.expected.organization, &history, &ids, window).await;

@@ -24,3 +24,6 @@ mod retention;
 mod failures;
 mod served;
 mod setup;
+mod video_fill;
+#[path = "../analytics/video_rollup.rs"]
+mod video_rollup;

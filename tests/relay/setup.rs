@@ -8,7 +8,7 @@ use tidemark::model::period::{Period, Window};
 use tidemark::model::platform::Platform;
 use tidemark::store::Write;
 use tidemark::store::analytics::subjects;
-use tidemark::store::analytics::{HistoryReader, SubjectScope};
+use tidemark::store::analytics::{AccountFilter, HistoryReader, SubjectScope};
 use tidemark::store::clickhouse::history_writer;
 use tidemark::store::observations::{
     AccountRef, ObservedAccount, ObservedVideo, VideoOrigin, save_accounts, save_videos,
@@ -93,7 +93,7 @@ impl IsolatedStores {
 
     /// All totals of an organization, as text.
     pub(crate) async fn totals(&self, organization: Uuid) -> String {
-        let scope = SubjectScope::for_organization(self.pg(), organization, None).await.unwrap();
+        let scope = SubjectScope::fetch(self.pg(), organization, &AccountFilter::default()).await.unwrap();
         let today = Utc::now().date_naive();
         let window = Window { period: Period::Custom, start: today - Days::new(30), end: today };
         let history = HistoryReader::new(&self.databases.clickhouse, 2);
@@ -113,6 +113,7 @@ impl IsolatedStores {
                  union all select toString(tuple(* except (version))) from videos final where org_id = {org:UUID}
                  union all select toString(tuple(*)) from video_snapshots final where org_id = {org:UUID}
                  union all select toString(tuple(* except (version))) from account_daily final where org_id = {org:UUID}
+                 union all select toString(tuple(* except (version))) from video_daily final where org_id = {org:UUID}
                  ) order by row",
             )
             .param("org", organization)
@@ -131,10 +132,11 @@ impl IsolatedStores {
     }
 }
 
-const TABLES: [&str; 7] = [
+const TABLES: [&str; 8] = [
     "video_snapshots",
     "account_snapshots",
     "account_daily",
+    "video_daily",
     "accounts",
     "creators",
     "videos",

@@ -31,8 +31,9 @@ impl Account<'_> {
         let mut write = Write::begin(pg, self.organization).await.unwrap();
         let attempt = AttemptResult {
             at: now,
+            ended_at: now,
             next: now,
-            error: None,
+            failure: None,
             failures: 0,
             not_found_runs: 0,
             deep_reads: account.deep_reads,

@@ -15,6 +15,7 @@ mod clocks;
 mod depth;
 mod fairness;
 mod faults;
+mod health;
 mod history;
 mod identity;
 mod recording_source;

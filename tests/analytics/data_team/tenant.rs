@@ -1,6 +1,6 @@
 //! Organizations with history and tombstones.
 
-use chrono::Days;
+use chrono::{Days, NaiveDate};
 use uuid::Uuid;
 
 use crate::harness::{Organization, Stack};
@@ -24,7 +24,7 @@ impl Tenant {
         let mut ids = history.load(&organization).await;
         // Only rows that ClickHouse has leave tombstones.
         organization.wait_applied().await;
-        delete_records(&organization, &mut history, &mut ids).await;
+        delete_records(&organization, &mut history, &mut ids, today).await;
         organization.wait_applied().await;
         let observations = |video: &usize| history.videos[*video].snapshots.len();
         let video = (0..history.videos.len()).max_by_key(observations).unwrap();
@@ -47,14 +47,19 @@ impl Tenant {
     }
 }
 
-/// Deletes a creator, and an account with a profile and videos, which leave tombstones in every table.
-async fn delete_records(organization: &Organization, history: &mut model::History, ids: &mut model::Ids) {
+/// Deletes a creator, and an account with a profile and videos that gained views, which leave tombstones in every table.
+async fn delete_records(
+    organization: &Organization,
+    history: &mut model::History,
+    ids: &mut model::Ids,
+    today: NaiveDate,
+) {
     let is_deletable = |account: &usize| {
-        let is_observed = |video: &usize| {
-            !history.videos[*video].is_tracked && !history.videos[*video].snapshots.is_empty()
+        let gained = |video: &usize| {
+            !history.videos[*video].is_tracked
+                && history.gains(&[*video], NaiveDate::default(), today)[0] != 0
         };
-        !history.accounts[*account].followers.is_empty()
-            && history.videos_of(*account).iter().any(is_observed)
+        !history.accounts[*account].followers.is_empty() && history.videos_of(*account).iter().any(gained)
     };
     let account = (0..history.accounts.len()).find(is_deletable).expect("an account with history");
     organization.delete(&format!("/accounts/{}", ids.accounts[account])).await.ok(204);

@@ -160,7 +160,7 @@ async fn assert_rows_are_on_the_shard(client: &Client) {
     let (with_rows, distributed, all): (u64, u64, u64) =
         client.query_raw(statement).fetch_one().await.unwrap();
     // The tables of creators, account snapshots and migrations are empty.
-    assert_eq!((with_rows, distributed, all), (5, 8, 16));
+    assert_eq!((with_rows, distributed, all), (6, 9, 18));
 }
 
 #[tokio::test]
@@ -256,6 +256,10 @@ async fn only_the_shards_of_a_subject_are_queried() {
         (
             "assumeNotNull(sum(followers))",
             include_str!("../../../src/store/analytics/levels/organization.sql"),
+        ),
+        (
+            "assumeNotNull(sum(views) + sum(followers))",
+            include_str!("../../../src/store/analytics/timeseries/organization.sql"),
         ),
         (
             "assumeNotNull(sum(gains[1] + counts[1]))",

@@ -15,6 +15,7 @@ async fn assert_parses(client: &Client, statement: &str) {
     let rows = client
         .query_raw(&tree)
         .param("subjects", Vec::<(Uuid, u64)>::new())
+        .param("since", "1970-01-01")
         .param("version", 1)
         .param("all_days", false)
         .param("org", Uuid::nil())
@@ -96,8 +97,12 @@ fn cluster_names_with_quotes_are_rejected() {
 async fn statements_adapted_for_a_cluster_parse() {
     let client = &Stack::shared().databases.clickhouse;
     let cluster_client = cluster::configure(Client::default().with_database("tidemark"), "main");
-    let recompute = include_str!("../../../src/store/clickhouse/history_writer/recompute.sql");
-    assert_parses(client, &cluster::adapt_insert_select(&cluster_client, recompute).unwrap()).await;
+    for recompute in [
+        include_str!("../../../src/store/clickhouse/history_writer/recompute.sql"),
+        include_str!("../../../src/store/clickhouse/history_writer/recompute_videos.sql"),
+    ] {
+        assert_parses(client, &cluster::adapt_insert_select(&cluster_client, recompute).unwrap()).await;
+    }
     assert_parses(client, &cluster::pending_writes_query(&cluster_client, "")).await;
     assert_parses(client, &cluster::commented_inserts_query(&cluster_client, "")).await;
     for change in [

@@ -66,7 +66,7 @@ fn account_rows(organization: Uuid, subject: i64) -> Vec<(&'static str, String)>
 
 /// The tables of an individually tracked video's rows, with conditions.
 fn video_rows(organization: Uuid, subject: i64) -> Vec<(&'static str, String)> {
-    ["video_snapshots", "account_daily", "videos"]
+    ["video_snapshots", "account_daily", "video_daily", "videos"]
         .map(|table| (table, format!("org_id = '{organization}' and subject_id = {subject}")))
         .into()
 }
@@ -89,18 +89,17 @@ struct OtherRecords {
 
 impl OtherRecords {
     async fn create(stores: &IsolatedStores, organization: Uuid) -> Self {
-        let at = Utc::now() - TimeDelta::days(1);
         let creator = create_creator(stores, organization, "Sentinel creator").await;
-        let mut write = Write::begin(stores.pg(), organization).await.unwrap();
-        let mut video = observed_post(
-            VideoOrigin::Individual { is_active: true },
-            "7000000000000000001".to_owned(),
-            77,
-            at,
-        );
-        video.latest.description.record(Some("sentinel caption".to_owned()), at);
-        save_videos(&mut write, at, vec![video]).await.unwrap();
-        write.commit().await.unwrap();
+        // The second observation is a gain, which has a row in the rollup of videos.
+        for (days, views) in [(2, 70), (1, 77)] {
+            let at = Utc::now() - TimeDelta::days(days);
+            let origin = VideoOrigin::Individual { is_active: true };
+            let mut video = observed_post(origin, "7000000000000000001".to_owned(), views, at);
+            video.latest.description.record(Some("sentinel caption".to_owned()), at);
+            let mut write = Write::begin(stores.pg(), organization).await.unwrap();
+            save_videos(&mut write, at, vec![video]).await.unwrap();
+            write.commit().await.unwrap();
+        }
         let (video, subject) = sqlx::query_as(
             "select id, subject_id from videos where organization_id = $1 and external_id = '7000000000000000001'",
         )

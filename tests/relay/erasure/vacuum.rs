@@ -88,7 +88,7 @@ async fn expired_idempotency_keys_are_deleted_and_vacuumed() {
     .await
     .unwrap();
     let stop = CancellationToken::new();
-    let task = tokio::spawn(housekeeping::run(stores.pg().clone(), stop.clone()));
+    let task = tokio::spawn(housekeeping::run(stores.databases.clone(), stop.clone()));
     let state = "select (select count(*) from idempotency_keys), vacuum_count from pg_stat_user_tables
                  where relname = 'idempotency_keys'";
     wait_until("expired rows are vacuumed", || async {

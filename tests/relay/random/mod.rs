@@ -23,6 +23,7 @@ use crate::harness::{IsolatedStack, Organization, Process, SandboxAccount, Stack
 use crate::model::Random;
 use crate::recovery::{seed, wait_recovered};
 use crate::served::Served;
+use crate::video_rollup::video_rollup_agrees;
 
 /// Targets of killed trackers are taken over soon.
 const LEASES: (&str, &str) = ("TIDEMARK_TRACK_LEASE_SECONDS", "5");
@@ -250,6 +251,7 @@ impl KillTest {
                     organization_agrees(organization, &history, platform, window).await;
                 }
                 batches_agree(organization, &history, &ids, window).await;
+                video_rollup_agrees(organization, &history, &ids, window).await;
             }
             let window = (today - Days::new(13), today);
             creators_agree(organization, &history, &ids, window).await;

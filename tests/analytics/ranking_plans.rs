@@ -1,0 +1,109 @@
+//! Query plans of the rankings' statements in Postgres, over a few thousand records.
+
+use chrono::{Days, Utc};
+use serde_json::Value;
+use sqlx::postgres::PgArguments;
+use sqlx::{Arguments, AssertSqlSafe, Execute, PgPool};
+use tidemark::model::platform::Platform;
+use tidemark::model::tracking::TrackingStatus;
+use tidemark::store::analytics::accounts::{self, AccountFilter, COUNT_POSTS, IDENTITIES, RankingFilter};
+use tidemark::store::analytics::creators;
+use uuid::Uuid;
+
+use crate::harness::{TestApi, population::Population};
+
+const POPULATION: Population = Population { accounts: 1_500, videos: 15_000, on_first_account: 0 };
+
+/// The nodes of a plan that read tables: table, node type and index.
+async fn reads(pg: &PgPool, sql: &str, arguments: PgArguments) -> Vec<[String; 3]> {
+    let sql = format!("explain (format json) {sql}");
+    let explained: Value =
+        sqlx::query_scalar_with(AssertSqlSafe(sql), arguments).fetch_one(pg).await.unwrap();
+    let (mut nodes, mut reads) = (vec![&explained[0]["Plan"]], Vec::new());
+    while let Some(node) = nodes.pop() {
+        nodes.extend(node["Plans"].as_array().into_iter().flatten());
+        let field = |name: &str| node[name].as_str().unwrap_or_default().to_owned();
+        if node["Relation Name"].is_string() {
+            reads.push([field("Relation Name"), field("Node Type"), field("Index Name")]);
+        }
+    }
+    reads
+}
+
+/// Asserts that tables are read by an index, or within a bitmap of one.
+fn assert_indexed(reads: &[[String; 3]], tables: &[&str]) {
+    for table in tables {
+        assert!(reads.iter().any(|[read, ..]| read == table), "{table} is not read: {reads:?}");
+    }
+    let is_indexed = |node: &str| node.starts_with("Index") || node.starts_with("Bitmap");
+    assert!(reads.iter().all(|[_, node, _]| is_indexed(node)), "{reads:?}");
+}
+
+#[tokio::test]
+async fn statements_of_rankings_read_index_ranges() {
+    let api = TestApi::start().await;
+    let (pg, organization) = (api.pg(), api.organization.id);
+    // So that the organization is a part of the tables.
+    for _ in 0..2 {
+        POPULATION.insert(pg, api.stack.organization().await.id).await;
+    }
+    POPULATION.insert(pg, organization).await;
+    let accounts: Vec<(Uuid, i64)> =
+        sqlx::query_as("select id, internal_id from accounts where organization_id = $1")
+            .bind(organization)
+            .fetch_all(pg)
+            .await
+            .unwrap();
+    let creators: Vec<Uuid> = sqlx::query_scalar("select id from creators where organization_id = $1")
+        .bind(organization)
+        .fetch_all(pg)
+        .await
+        .unwrap();
+    for shown in [10, accounts.len()] {
+        let subjects: Vec<_> = accounts[..shown].iter().map(|(_, subject)| *subject).collect();
+        let mut arguments = PgArguments::default();
+        arguments.add(organization).unwrap();
+        arguments.add(subjects).unwrap();
+        for days in [180, 90, 0] {
+            arguments.add(Utc::now() - Days::new(days)).unwrap();
+        }
+        let reads = reads(pg, COUNT_POSTS, arguments).await;
+        assert_indexed(&reads, &["accounts", "videos"]);
+        let videos = reads.iter().find(|[table, ..]| table == "videos").unwrap();
+        assert!(videos[2].starts_with("videos_of_account"), "{reads:?}");
+    }
+    let page: Vec<_> = accounts[..100].iter().map(|(id, _)| *id).collect();
+    for (sql, ids, tables) in [
+        (IDENTITIES, page, &["accounts"][..]),
+        (creators::FIND, creators[..100].to_vec(), &["creators", "accounts"]),
+    ] {
+        let mut arguments = PgArguments::default();
+        arguments.add(organization).unwrap();
+        arguments.add(ids).unwrap();
+        let reads = reads(pg, sql, arguments).await;
+        let small: Vec<_> =
+            reads.into_iter().filter(|[table, ..]| tables.contains(&table.as_str())).collect();
+        assert_indexed(&small, tables);
+    }
+    let mut arguments = PgArguments::default();
+    arguments.add(organization).unwrap();
+    arguments.add(None::<Platform>).unwrap();
+    assert_indexed(&reads(pg, creators::LIST, arguments).await, &["creators", "accounts"]);
+
+    let accounts = [
+        AccountFilter::default(),
+        AccountFilter { platform: Some(Platform::Tiktok), ..AccountFilter::default() },
+        AccountFilter { creator: Some(creators[0]), ..AccountFilter::default() },
+        AccountFilter { category: Some("category7".to_owned()), ..AccountFilter::default() },
+    ];
+    let by_status = RankingFilter { status: Some(vec![TrackingStatus::Failing]), ..RankingFilter::default() };
+    let filters = accounts.map(|accounts| RankingFilter { accounts, status: None });
+    for filter in filters.into_iter().chain([by_status]) {
+        let mut query = accounts::ranking_query(organization, &api.app.readable, &filter);
+        let sql = query.sql().as_str().to_owned();
+        let arguments = query.build().take_arguments().unwrap().unwrap();
+        let reads: Vec<_> = reads(pg, &sql, arguments).await;
+        let accounts: Vec<_> = reads.into_iter().filter(|[table, ..]| table == "accounts").collect();
+        assert_indexed(&accounts, &["accounts"]);
+    }
+}
