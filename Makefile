@@ -1,7 +1,7 @@
 # Commands for this repository. `make` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep test-clickhouse bench bench-paging bench-import bench-relay bench-search bench-tenants loadtest openapi lint audit fmt build deps libchdb clean-demo
+.PHONY: help demo test test-deep test-clickhouse bench bench-paging bench-import bench-relay bench-search bench-tenants loadtest openapi ui ui-types lint audit fmt build deps libchdb clean-demo
 
 CARGO ?= cargo
 # Port of the demo's API; all other ports are chosen freely.
@@ -51,6 +51,15 @@ bench-import: ## Time imports until visible everywhere (TIDEMARK_BENCH_ROWS rows
 
 openapi: ## Rewrite docs/openapi.json
 	TIDEMARK_TEST_ACCEPT=1 scripts/with-stores scripts/run-tests -E 'test(openapi_document_matches_docs)'
+
+ui: ## Build the dashboard into ui/dist, which is committed, and check it
+	@scripts/install-ui
+	npm --prefix ui run build
+	npm --prefix ui run verify
+
+ui-types: ## Rewrite the dashboard's types of the API from docs/openapi.json
+	@scripts/install-ui
+	npm --prefix ui run types
 
 lint: ## Check formatting and run clippy; warnings are errors
 	$(CARGO) fmt --all --check
