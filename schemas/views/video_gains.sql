@@ -6,11 +6,11 @@ CREATE OR REPLACE VIEW {public:Identifier}.video_gains
     subject_id   UInt64 COMMENT 'The account (accounts.subject_id) or individually tracked video (videos.subject_id)',
     video_id     UInt64 COMMENT 'Video, videos.video_id; internal_id in the API',
     platform     LowCardinality(String) COMMENT 'instagram or tiktok',
-    view_gain    Int64 COMMENT 'Gain of view_count on this day, 0 if not reported by then',
-    play_gain    Int64 COMMENT 'Gain of play_count on this day, 0 if not reported by then',
-    like_gain    Int64 COMMENT 'Gain of like_count on this day, 0 if not reported by then',
-    comment_gain Int64 COMMENT 'Gain of comment_count on this day, 0 if not reported by then',
-    share_gain   Int64 COMMENT 'Gain of share_count on this day, 0 if not reported by then'
+    view_gain    Int64 COMMENT 'Gain of view_count, 0 if not reported by then',
+    play_gain    Int64 COMMENT 'Gain of play_count, 0 if not reported by then',
+    like_gain    Int64 COMMENT 'Gain of like_count, 0 if not reported by then',
+    comment_gain Int64 COMMENT 'Gain of comment_count, 0 if not reported by then',
+    share_gain   Int64 COMMENT 'Gain of share_count, 0 if not reported by then'
 )
 SQL SECURITY INVOKER
 AS SELECT

@@ -7,15 +7,15 @@ CREATE OR REPLACE VIEW {public:Identifier}.video_snapshots
     video_id      UInt64 COMMENT 'Video, videos.video_id; internal_id in the API',
     date          Date COMMENT 'UTC day of observed_at',
     observed_at   DateTime64(6, 'UTC') COMMENT 'When the counters were read; of several times on one day, the last',
-    view_count    Nullable(Int64) COMMENT 'Views so far, as read that day; null = not reported',
-    like_count    Nullable(Int64) COMMENT 'Likes so far, as read that day; null = not reported',
-    comment_count Nullable(Int64) COMMENT 'Comments so far, as read that day; null = not reported',
-    share_count   Nullable(Int64) COMMENT 'Shares so far, as read that day; null = not reported',
-    saved_count   Nullable(Int64) COMMENT 'Saves so far, as read that day; null = not reported',
-    play_count    Nullable(Int64) COMMENT 'Plays (on TikTok always equal to views) so far, as read that day; null = not reported',
-    ig_play_count Nullable(Int64) COMMENT 'Plays on Instagram alone so far, as read that day; null = not reported',
-    fb_play_count Nullable(Int64) COMMENT 'Plays of the Facebook cross-post so far, as read that day; null = not reported',
-    fb_like_count Nullable(Int64) COMMENT 'Likes of the Facebook cross-post so far, as read that day; null = not reported'
+    view_count    Nullable(Int64) COMMENT 'Views as read that day; null = not reported',
+    like_count    Nullable(Int64) COMMENT 'Likes as read that day; null = not reported',
+    comment_count Nullable(Int64) COMMENT 'Comments as read that day; null = not reported',
+    share_count   Nullable(Int64) COMMENT 'Shares as read that day; null = not reported',
+    saved_count   Nullable(Int64) COMMENT 'Saves as read that day; null = not reported',
+    play_count    Nullable(Int64) COMMENT 'Plays (on TikTok always equal to views) as read that day; null = not reported',
+    ig_play_count Nullable(Int64) COMMENT 'Plays on Instagram alone as read that day; null = not reported',
+    fb_play_count Nullable(Int64) COMMENT 'Plays of the Facebook cross-post as read that day; null = not reported',
+    fb_like_count Nullable(Int64) COMMENT 'Likes of the Facebook cross-post as read that day; null = not reported'
 )
 SQL SECURITY INVOKER
 AS SELECT
