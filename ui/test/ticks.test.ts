@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { dayTicks, valueTicks } from "../src/charts/ticks.ts";
+import { dayTicks, tickTexts, valueTicks } from "../src/charts/ticks.ts";
 
 function dates(start: string, count: number): string[] {
   const first = Date.parse(`${start}T00:00:00Z`);
@@ -26,4 +26,23 @@ test("day ticks are all days, Mondays, or months", () => {
     ["01-01", "02-01", "03-01", "04-01", "05-01", "06-01", "07-01", "08-01", "09-01", "10-01", "11-01", "12-01"]);
   assert.equal(dayTicks(year, 4).length, 4);
   assert.ok(dayTicks(dates("2024-01-01", 731), 4).length <= 4);
+});
+
+test("ticks of a level need not begin at zero", () => {
+  assert.deepEqual(valueTicks([1_020_000, 1_090_000], 4, "least"), [1_020_000, 1_040_000, 1_060_000, 1_080_000, 1_100_000]);
+  assert.deepEqual(valueTicks([500, 500], 4, "least"), [499, 500, 501]);
+  assert.deepEqual(valueTicks([null], 4, "least"), [0, 1]);
+});
+
+test("ticks of rates are fractions", () => {
+  assert.deepEqual(valueTicks([0.031, 0.058]), [0, 0.02, 0.04, 0.06]);
+  assert.deepEqual(tickTexts([0, 0.02, 0.04, 0.06], true), ["0", "2 %", "4 %", "6 %"]);
+  assert.deepEqual(tickTexts([0, 0.005, 0.01], true), ["0", "0.5 %", "1.0 %"]);
+});
+
+test("tick texts share a unit and differ", () => {
+  assert.deepEqual(tickTexts([0, 500, 1_000]), ["0", "0.5k", "1.0k"]);
+  assert.deepEqual(tickTexts([-50, 0, 50]), ["−50", "0", "50"]);
+  assert.deepEqual(tickTexts([1_020_000, 1_040_000, 1_060_000]), ["1.02M", "1.04M", "1.06M"]);
+  assert.deepEqual(tickTexts([0, 5_000_000, 10_000_000]), ["0", "5M", "10M"]);
 });

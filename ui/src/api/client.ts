@@ -3,6 +3,7 @@
 import createClient, { type Middleware } from "openapi-fetch";
 
 import { key, signOut } from "../state/session.ts";
+import { RecordedRequest } from "./requests.ts";
 import type { components, paths } from "./schema.d.ts";
 
 type ProblemBody = components["schemas"]["Problem"];
@@ -36,15 +37,19 @@ const authenticate: Middleware = {
 };
 
 /** Lists are comma-separated. */
-export const api = createClient<paths>({ baseUrl: "/v2", querySerializer: { array: { style: "form", explode: false } } });
+export const api = createClient<paths>({
+  baseUrl: "/v2",
+  Request: RecordedRequest,
+  querySerializer: { array: { style: "form", explode: false } },
+});
 api.use(authenticate);
 
-/** The data of a response; throws an `ApiProblem` for an error. */
+/** The data of a response, undefined of 204; throws an `ApiProblem` for an error. */
 export async function unwrap<T>(response: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
   const { data, error, response: { ok, status } } = await response.catch((cause: unknown) => {
     throw cause instanceof DOMException && cause.name === "AbortError" ? cause : new ApiProblem(0, {});
   });
-  if (ok && data !== undefined) return data;
+  if (ok) return data as T;
   const problem = new ApiProblem(status, (error ?? {}) as Partial<ProblemBody>);
   if (problem.code === "FORBIDDEN") signOut(problem.message);
   throw problem;

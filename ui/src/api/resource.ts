@@ -3,12 +3,15 @@
 import { useCallback, useEffect, useState } from "preact/hooks";
 
 import { ApiProblem } from "./client.ts";
+import { requestsOf } from "./requests.ts";
 
 export interface Resource<T> {
   /** Of the current request, or of an earlier one while this one is running. */
   data: T | null;
   problem: ApiProblem | null;
   isLoading: boolean;
+  /** URLs of the requests that were last answered. */
+  requests: readonly string[];
   reload: () => void;
 }
 
@@ -17,17 +20,17 @@ export function useResource<T>(
   load: (signal: AbortSignal) => Promise<T>,
   dependencies: readonly unknown[],
 ): Resource<T> {
-  const [state, setState] = useState<Omit<Resource<T>, "reload">>({ data: null, problem: null, isLoading: true });
+  const [state, setState] = useState<Omit<Resource<T>, "reload">>({ data: null, problem: null, isLoading: true, requests: [] });
   const [attempt, setAttempt] = useState(0);
   useEffect(() => {
     const controller = new AbortController();
     setState((state) => ({ ...state, isLoading: true }));
     load(controller.signal).then(
-      (data) => setState({ data, problem: null, isLoading: false }),
+      (data) => setState({ data, problem: null, isLoading: false, requests: requestsOf(controller.signal) }),
       (cause: unknown) => {
         if (controller.signal.aborted) return;
         const problem = cause instanceof ApiProblem ? cause : new ApiProblem(0, { detail: String(cause) });
-        setState(({ data }) => ({ data, problem, isLoading: false }));
+        setState(({ data }) => ({ data, problem, isLoading: false, requests: requestsOf(controller.signal) }));
       },
     );
     return () => controller.abort();

@@ -3,24 +3,44 @@
 import type { ComponentChildren } from "preact";
 
 import type { ApiProblem } from "../api/client.ts";
+import { asCurl } from "../api/requests.ts";
 import type { Resource } from "../api/resource.ts";
-import { change as formatChange, compact, exact, initials } from "../format.ts";
+import { change as formatChange, compact, days, exact, initials, time } from "../format.ts";
+import { CopyButton } from "./copy.tsx";
 
 /** A number in short form; its title has all digits. */
 export function Count({ value, format = compact }: { value: number | null | undefined; format?: (value: number | null) => string }) {
   return <span title={exact(value)}>{format(value ?? null)}</span>;
 }
 
-export function Change({ percent }: { percent: number | null }) {
-  const direction = percent === null || percent === 0 ? "" : percent > 0 ? "up" : "down";
-  return <span class={`change small ${direction || "quiet"}`} title="Compared with the period before">{formatChange(percent)}</span>;
+interface ChangeProps {
+  percent: number | null;
+  /** The value that the percentage compares with. */
+  previous?: number | null;
 }
 
-/** A picture by its id: initials on a colour. */
-export function Picture({ id, name, kind = "profile" }: { id: string; name: string; kind?: "profile" | "cover" }) {
+export function Change({ percent, previous }: ChangeProps) {
+  const direction = percent === null || percent === 0 ? "quiet" : percent > 0 ? "up" : "down";
+  const title = previous === undefined ? "Compared with the period before" : `${exact(previous)} in the period before`;
+  return <span class={`change small ${direction}`} title={title}>{formatChange(percent)}</span>;
+}
+
+interface PictureProps {
+  id: string;
+  name: string;
+  kind?: "profile" | "cover" | "tile";
+  /** Shown if it is ours: pictures at the platforms expire, and would tell them who looks. */
+  src?: string | null;
+}
+
+/** A picture, or initials on a colour by its id. */
+export function Picture({ id, name, kind = "profile", src = null }: PictureProps) {
   const hue = parseInt(id.replaceAll("-", "").slice(-4), 16) % 360;
+  const isOurs = src !== null && URL.canParse(src, location.href) && new URL(src, location.href).origin === location.origin;
   return (
-    <span class={`picture ${kind}`} style={{ background: `hsl(${hue} 45% 38%)` }} aria-hidden="true">{initials(name)}</span>
+    <span class={`picture ${kind}`} style={{ "--hue": hue }} aria-hidden="true">
+      {isOurs ? <img src={src} alt="" loading="lazy" decoding="async" /> : initials(name)}
+    </span>
   );
 }
 
@@ -30,13 +50,16 @@ interface EntityProps {
   name: string;
   detail?: ComponentChildren;
   kind?: "profile" | "cover";
+  src?: string | null;
+  /** What the initials are of, if not of the name. */
+  owner?: string | null;
 }
 
 /** A picture with a linked name, and a detail below. */
-export function Entity({ id, href, name, detail, kind = "profile" }: EntityProps) {
+export function Entity({ id, href, name, detail, kind = "profile", src = null, owner = null }: EntityProps) {
   return (
     <div class="entity">
-      <Picture id={id} name={name} kind={kind} />
+      <Picture id={id} name={owner ?? name} kind={kind} src={src} />
       <span>
         <a href={href} title={name}><b dir="auto">{name}</b></a>
         {detail && <small class="quiet small">{detail}</small>}
@@ -49,8 +72,9 @@ export function ProblemNotice({ problem, retry }: { problem: ApiProblem; retry: 
   return (
     <div class="notice" role="alert">
       <p>{problem.message}</p>
+      {problem.fields.map(({ field, message }) => <p key={field} class="small">{field}: {message}</p>)}
       {problem.requestId && <p class="quiet small">Request {problem.requestId}</p>}
-      <p><button type="button" class="plain" onClick={retry}>Try again</button></p>
+      <p><button type="button" onClick={retry}>Try again</button></p>
     </div>
   );
 }
@@ -58,20 +82,50 @@ export function ProblemNotice({ problem, retry }: { problem: ApiProblem; retry: 
 interface CardProps<T> {
   title: string;
   resource: Resource<T>;
-  /** Height while nothing is loaded yet, in pixels. */
+  /** Height of the loaded card's content, in pixels, so that nothing moves when it appears. */
   height: number;
+  /** What the title does not say, beside it. */
+  note?: ComponentChildren;
   actions?: ComponentChildren;
+  /** Other requests whose data the card shows. */
+  requests?: readonly string[];
   children: (data: T) => ComponentChildren;
 }
 
 /** A titled part of a page that loads: first a skeleton, then its data, which stays while newer loads. */
-export function Card<T>({ title, resource: { data, problem, isLoading, reload }, height, actions, children }: CardProps<T>) {
+export function Card<T>({ title, resource, height, note, actions, requests = [], children }: CardProps<T>) {
+  const { data, problem, isLoading, reload } = resource;
+  const urls = [...resource.requests, ...requests];
   return (
     <section class="card" aria-busy={isLoading} aria-label={title}>
-      <header><h2>{title}</h2>{actions}</header>
+      <header>
+        <h2>{title}</h2>
+        {note && <p class="quiet small">{note}</p>}
+        <div class="controls">
+          {actions}
+          <CopyButton label="curl" title="Copy as curl" text={() => asCurl(urls)} disabled={urls.length === 0} />
+        </div>
+      </header>
       {problem && <ProblemNotice problem={problem} retry={reload} />}
-      {data !== null ? children(data) : !problem && <div class="skeleton" style={{ height: `${height}px` }} />}
+      <div class="card-body" style={{ minHeight: problem ? "0" : `${height}px` }}>
+        {data !== null ? children(data) : !problem && <div class="skeleton" style={{ height: `${height}px` }} />}
+      </div>
     </section>
+  );
+}
+
+interface WindowMeta {
+  start_date: string;
+  end_date: string;
+  data_as_of: string | null;
+}
+
+/** Which days the numbers of a page are of, and how current they are. */
+export function WindowNote({ meta }: { meta: WindowMeta | undefined }) {
+  return (
+    <p class="quiet small">
+      {meta ? `${days(meta.start_date, meta.end_date)} · days in UTC · data as of ${time(meta.data_as_of)}` : "\u00a0"}
+    </p>
   );
 }
 
@@ -79,14 +133,24 @@ export function Empty({ children }: { children: ComponentChildren }) {
   return <p class="empty">{children}</p>;
 }
 
-const STATUS_TONE: Readonly<Record<string, string>> = {
-  active: "ok",
-  ok: "ok",
-  failing: "bad",
-  unavailable: "bad",
+const STATUSES: Readonly<Record<string, { text: string; tone?: "ok" | "bad"; meaning: string }>> = {
+  active: { text: "Active", tone: "ok", meaning: "It is read at its interval." },
+  pending: { text: "Waiting", meaning: "It was not read yet. The first read follows within seconds." },
+  failing: { text: "Failing", tone: "bad", meaning: "The latest attempt failed. It is tried again." },
+  unavailable: { text: "Unavailable", tone: "bad", meaning: "The platform no longer shows it." },
+  paused: { text: "Paused", meaning: "Its tracking is paused. Its history stays." },
+  paused_by_creator: { text: "Paused by creator", meaning: "Its creator is paused. Its history stays." },
+  unsupported: { text: "Unsupported", tone: "bad", meaning: "No configured source can read it." },
+  ok: { text: "OK", tone: "ok", meaning: "" },
 };
 
 /** A tracking status in words. */
 export function Status({ status, title }: { status: string; title?: string | undefined }) {
-  return <span class={`status ${STATUS_TONE[status] ?? ""}`} title={title}>{status.replaceAll("_", " ")}</span>;
+  const { text, tone, meaning } = STATUSES[status] ?? { text: status.replaceAll("_", " "), meaning: "" };
+  return <span class={`status ${tone ?? ""}`} title={title ?? meaning}>{text}</span>;
+}
+
+/** What a tracking status means, in a sentence. */
+export function statusMeaning(status: string): string {
+  return STATUSES[status]?.meaning ?? "";
 }

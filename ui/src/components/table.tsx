@@ -2,16 +2,16 @@
 
 import type { ComponentChildren } from "preact";
 
+import { formatCsv, saveCsv, type CsvColumn } from "../csv.ts";
 import { navigate, view } from "../state/view.ts";
 
-export interface Column<Row> {
-  name: string;
+export interface Column<Row> extends CsvColumn<Row> {
   render: (row: Row) => ComponentChildren;
-  /** The value in the CSV; columns without one are not in it. */
-  csv?: (row: Row) => string | number | null;
   isNumber?: boolean;
-  /** The value of `sort` in the address that sorts by this column, descending. */
+  /** The value of `sort` in the address that sorts by this column; descending with `-` before it. */
   sort?: string;
+  /** Whether the API sorts by it in descending order only. */
+  isDescending?: boolean;
 }
 
 interface Props<Row> {
@@ -19,14 +19,17 @@ interface Props<Row> {
   columns: readonly Column<Row>[];
   rows: readonly Row[];
   rowKey: (row: Row) => string;
+  /** The sort in effect if the address names none. */
+  sort?: string;
 }
 
-export function Table<Row>({ title, columns, rows, rowKey }: Props<Row>) {
+export function Table<Row>({ title, columns, rows, rowKey, sort = "" }: Props<Row>) {
+  const current = view.value.filters.get("sort") ?? sort;
   return (
     <div class="table-frame" tabIndex={0} role="region" aria-label={title}>
       <table>
         <thead>
-          <tr>{columns.map((column) => <Heading key={column.name} column={column} />)}</tr>
+          <tr>{columns.map((column) => <Heading key={column.name} column={column} current={current} />)}</tr>
         </thead>
         <tbody>
           {rows.map((row) => (
@@ -40,46 +43,31 @@ export function Table<Row>({ title, columns, rows, rowKey }: Props<Row>) {
   );
 }
 
-function Heading<Row>({ column: { name, sort, isNumber } }: { column: Column<Row> }) {
-  const current = view.value.filters.get("sort") ?? "";
+function Heading<Row>({ column: { name, sort, isNumber, isDescending }, current }: { column: Column<Row>; current: string }) {
   const direction = current === sort ? "ascending" : current === `-${sort}` ? "descending" : null;
   return (
     <th scope="col" class={isNumber ? "number" : ""} {...(sort && direction ? { "aria-sort": direction } : {})}>
-      {sort ? <button type="button" onClick={() => sortBy(direction === "descending" ? sort : `-${sort}`)}>{name}{direction && (direction === "descending" ? " ↓" : " ↑")}</button> : name}
+      {sort
+        ? <button type="button" onClick={() => sortBy(direction === "descending" && !isDescending ? sort : `-${sort}`)}>{name}<Arrow direction={direction} /></button>
+        : name}
     </th>
   );
+}
+
+/** Takes the same room whether it is shown or not. */
+function Arrow({ direction }: { direction: "ascending" | "descending" | null }) {
+  return <span class="arrow" aria-hidden="true">{direction === "ascending" ? "↑" : direction === "descending" ? "↓" : ""}</span>;
 }
 
 function sortBy(sort: string): void {
   navigate({ filters: new Map(view.value.filters).set("sort", sort) }, { replace: true });
 }
 
-const NEEDS_QUOTES = /[",\r\n]/;
-/** Spreadsheets read text that begins like this as a formula. */
-const IS_FORMULA = /^[=+\-@\t\r]/;
-
-function csvField(value: string | number | null): string {
-  if (value === null) return "";
-  if (typeof value === "number") return String(value);
-  const text = IS_FORMULA.test(value) ? `'${value}` : value;
-  return NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-
-/** RFC 4180, with a header row. */
-export function formatCsv<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
-  const shown = columns.filter((column) => column.csv);
-  const lines = [shown.map(({ name }) => csvField(name)), ...rows.map((row) => shown.map(({ csv }) => csvField(csv?.(row) ?? null)))];
-  return lines.map((fields) => `${fields.join(",")}\r\n`).join("");
-}
-
 /** Saves the rows of a table as a file. */
 export function CsvButton<Row>({ title, columns, rows }: Pick<Props<Row>, "title" | "columns" | "rows">) {
-  const save = () => {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([formatCsv(columns, rows)], { type: "text/csv" }));
-    link.download = `${title.toLowerCase().replace(/\W+/g, "-")}.csv`;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1_000);
-  };
-  return <button type="button" class="plain small" onClick={save} disabled={rows.length === 0}>CSV</button>;
+  return (
+    <button type="button" class="plain small" title="Save as CSV" aria-label="Save as CSV" onClick={() => saveCsv(title, formatCsv(columns, rows))} disabled={rows.length === 0}>
+      CSV
+    </button>
+  );
 }

@@ -2,7 +2,8 @@
 
 import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
-import { LineChart, Sparkline, type Series } from "../charts/line.tsx";
+import { LineChart, Sparkline } from "../charts/line.tsx";
+import type { Series } from "../charts/series.ts";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { RankedAccounts, RankedContent, RankedCreators } from "../components/rankings.tsx";
 import { Change, Card, Count, Empty } from "../components/parts.tsx";
