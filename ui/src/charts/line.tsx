@@ -32,9 +32,15 @@ const HEIGHT = 260;
 const LABEL_GAP = 15;
 const MARGIN = { top: 12, bottom: 26, left: 50 };
 
+/** Lines with a name beside them. Several previous ones go without: they have the colours of the current ones. */
+function labelled(series: readonly Series[]): Series[] {
+  const hasSeveral = series.filter(({ isPrevious }) => isPrevious).length > 1;
+  return series.filter(({ isPrevious, values }) => !(isPrevious && hasSeveral) && values.some((value) => value !== null));
+}
+
 /** Room for the names at the ends of the lines. */
 function rightMargin(series: readonly Series[], width: number): number {
-  const longest = Math.max(0, ...series.map(({ name }) => [...name].length));
+  const longest = Math.max(0, ...labelled(series).map(({ name }) => [...name].length));
   return Math.min(longest * 6.4 + 16, width * 0.24);
 }
 
@@ -100,7 +106,7 @@ function Line({ series: { values, colour, isPrevious }, today, x, y, hasArea }: 
 
 /** The names of the series beside their last known values. */
 function Labels({ series, x, width, y }: { series: readonly Series[]; x: number; width: number; y: Scale }) {
-  const known = series.filter(({ values }) => values.some((value) => value !== null));
+  const known = labelled(series);
   const wanted = known.map(({ values }) => y(values.findLast((value) => value !== null) ?? 0));
   const placed = placeLabels(wanted, LABEL_GAP, MARGIN.top, HEIGHT - MARGIN.bottom);
   return known.map(({ name, colour, isPrevious }, index) => (

@@ -1,8 +1,8 @@
 // What is shown of every page's numbers: range, platform, comparison. All of it is in the address.
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
-import { PERIODS, PLATFORMS, navigate, view, type Platform, type Range } from "../state/view.ts";
+import { PERIODS, PLATFORMS, navigate, rangeDays, view, type Platform, type Range } from "../state/view.ts";
 
 const PERIOD_NAMES: Readonly<Record<Range["period"], string>> = {
   "7d": "7 days",
@@ -15,6 +15,7 @@ export const PLATFORM_NAMES: Readonly<Record<Platform, string>> = { instagram: "
 export function Controls() {
   const { range, platform, compare } = view.value;
   const [isCustom, setCustom] = useState(range.period === "custom");
+  useEffect(() => setCustom(range.period === "custom"), [range.period]);
   const pick = (period: Range["period"]) => {
     setCustom(period === "custom");
     if (period !== "custom") navigate({ range: { ...range, period, start: null, end: null } });
@@ -24,36 +25,43 @@ export function Controls() {
       <select aria-label="Range" value={isCustom ? "custom" : range.period} onChange={(event) => pick(event.currentTarget.value as Range["period"])}>
         {[...PERIODS, "custom" as const].map((period) => <option key={period} value={period}>{PERIOD_NAMES[period]}</option>)}
       </select>
-      {isCustom ? <CustomRange range={range} /> : (
-        <label class="small">
+      {isCustom ? <CustomRange key={`${range.start}/${range.end}`} range={range} /> : (
+        <label class="check small">
           <input type="checkbox" checked={range.includeToday} onChange={(event) => navigate({ range: { ...range, includeToday: event.currentTarget.checked } })} />
-          {" "}with today
+          with today
         </label>
       )}
       <select aria-label="Platform" value={platform ?? ""} onChange={(event) => navigate({ platform: (event.currentTarget.value || null) as Platform | null })}>
         <option value="">All platforms</option>
         {PLATFORMS.map((platform) => <option key={platform} value={platform}>{PLATFORM_NAMES[platform]}</option>)}
       </select>
-      <label class="small">
+      <label class="check small">
         <input type="checkbox" checked={compare} onChange={(event) => navigate({ compare: event.currentTarget.checked })} />
-        {" "}compare
+        compare
       </label>
     </div>
   );
 }
 
+/** The longest window that the API takes, in days. */
+const MAX_DAYS = 731;
+
 function CustomRange({ range }: { range: Range }) {
   const [start, setStart] = useState(range.start ?? "");
   const [end, setEnd] = useState(range.end ?? "");
+  const custom: Range = { period: "custom", start, end, includeToday: true };
+  const isTooLong = rangeDays(custom) > MAX_DAYS;
   const apply = (event: Event) => {
     event.preventDefault();
-    if (start && end && start <= end) navigate({ range: { period: "custom", start, end, includeToday: true } });
+    if (start && end && start <= end && !isTooLong) navigate({ range: custom });
   };
   return (
     <form class="controls" onSubmit={apply}>
       <input type="date" aria-label="First day (UTC)" required value={start} onInput={(event) => setStart(event.currentTarget.value)} />
+      <span class="quiet" aria-hidden="true">–</span>
       <input type="date" aria-label="Last day (UTC)" required min={start} value={end} onInput={(event) => setEnd(event.currentTarget.value)} />
-      <button type="submit">Show</button>
+      <button type="submit" disabled={isTooLong}>Show</button>
+      {isTooLong && <span class="small" role="status">At most {MAX_DAYS} days</span>}
     </form>
   );
 }

@@ -87,13 +87,15 @@ interface CardProps<T> {
   /** What the title does not say, beside it. */
   note?: ComponentChildren;
   actions?: ComponentChildren;
+  /** What stands there while nothing is loaded yet, if not a grey area. */
+  placeholder?: ComponentChildren;
   /** Other requests whose data the card shows. */
   requests?: readonly string[];
   children: (data: T) => ComponentChildren;
 }
 
 /** A titled part of a page that loads: first a skeleton, then its data, which stays while newer loads. */
-export function Card<T>({ title, resource, height, note, actions, requests = [], children }: CardProps<T>) {
+export function Card<T>({ title, resource, height, note, actions, placeholder, requests = [], children }: CardProps<T>) {
   const { data, problem, isLoading, reload } = resource;
   const urls = [...resource.requests, ...requests];
   return (
@@ -108,7 +110,7 @@ export function Card<T>({ title, resource, height, note, actions, requests = [],
       </header>
       {problem && <ProblemNotice problem={problem} retry={reload} />}
       <div class="card-body" style={{ minHeight: problem ? "0" : `${height}px` }}>
-        {data !== null ? children(data) : !problem && <div class="skeleton" style={{ height: `${height}px` }} />}
+        {data !== null ? children(data) : !problem && (placeholder ?? <div class="skeleton" style={{ height: `${height}px` }} />)}
       </div>
     </section>
   );
@@ -123,8 +125,8 @@ interface WindowMeta {
 /** Which days the numbers of a page are of, and how current they are. */
 export function WindowNote({ meta }: { meta: WindowMeta | undefined }) {
   return (
-    <p class="quiet small">
-      {meta ? `${days(meta.start_date, meta.end_date)} · days in UTC · data as of ${time(meta.data_as_of)}` : "\u00a0"}
+    <p class="window-note quiet small">
+      {meta ? <><span>{days(meta.start_date, meta.end_date)} · days in UTC</span><span> · data as of {time(meta.data_as_of)}</span></> : "\u00a0"}
     </p>
   );
 }

@@ -3,10 +3,18 @@
 import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import type { paths } from "../api/schema.d.ts";
-import { day, gain } from "../format.ts";
-import { linkTo } from "../state/view.ts";
-import { CsvButton, Table, type Column } from "./table.tsx";
+import { day } from "../format.ts";
+import { linkTo, view } from "../state/view.ts";
+import { FIGURE_NAMES, shortFormat, type Figure } from "./figures.ts";
 import { Card, Change, Count, Empty, Entity } from "./parts.tsx";
+import { CsvButton, Table, type Column } from "./table.tsx";
+
+/** Heights in pixels of a heading, of a row with a picture, and of the padding below a card that its table fills. */
+const HEAD_HEIGHT = 32;
+const ROW_HEIGHT = 56;
+const PADDING = 16;
+/** Rows that room is kept for while a longer ranking loads. */
+const MAX_EXPECTED_ROWS = 10;
 
 type Query<Path extends keyof paths> = paths[Path] extends { get: { parameters: { query?: infer Q } } } ? NonNullable<Q> : never;
 
@@ -18,28 +26,42 @@ interface Props<Path extends keyof paths> {
 interface RankingCardProps<Row> {
   title: string;
   /** Identifies the request. */
-  query: object;
+  query: { limit?: number; metric?: Figure };
   load: (signal: AbortSignal) => Promise<{ data: Row[] }>;
   columns: readonly Column<Row>[];
 }
 
 function RankingCard<Row extends { id: string }>({ title, query, load, columns }: RankingCardProps<Row>) {
   const resource = useResource(load, [JSON.stringify(query)]);
+  const height = HEAD_HEIGHT + Math.min(query.limit ?? MAX_EXPECTED_ROWS, MAX_EXPECTED_ROWS) * ROW_HEIGHT - PADDING;
   return (
-    <Card title={title} resource={resource} height={320} actions={<CsvButton title={title} columns={columns} rows={resource.data?.data ?? []} />}>
+    <Card title={title} note={`by ${FIGURE_NAMES[query.metric ?? "views"].toLowerCase()}`} resource={resource} height={height}
+      actions={<CsvButton title={title} columns={columns} rows={resource.data?.data ?? []} />}>
       {({ data }) => data.length === 0 ? <Empty>Nothing gained in this period.</Empty> : <Table title={title} columns={columns} rows={data} rowKey={(row) => row.id} />}
     </Card>
   );
 }
 
-type Metrics<Metric extends string> = { metrics: Record<Metric, number | null> };
-
-function gainColumn<Metric extends string, Row extends Metrics<Metric>>(metric: Metric): Column<Row> {
-  return { name: "Gained", isNumber: true, csv: (row) => row.metrics[metric], render: (row) => <Count value={row.metrics[metric]} format={gain} /> };
+/** A number of the metric, and how it changed unless the page compares nothing. */
+function metricColumns<Metric extends Figure, Row extends { metrics: Record<Metric, number | null> }>(metric: Metric): Column<Row>[] {
+  return [{
+    name: FIGURE_NAMES[metric], isNumber: true, csv: (row) => row.metrics[metric],
+    render: (row) => <Count value={row.metrics[metric]} format={shortFormat(metric)} />,
+  }];
 }
 
-function changeColumn<Row extends { change_percent: number | null }>(): Column<Row> {
-  return { name: "Change", isNumber: true, csv: (row) => row.change_percent, render: (row) => <Change percent={row.change_percent} /> };
+interface Compared {
+  metrics: Record<Figure, number | null>;
+  previous: Record<Figure, number | null>;
+  change_percent: number | null;
+}
+
+function comparedColumns<Row extends Compared>(metric: Figure): Column<Row>[] {
+  if (!view.value.compare) return metricColumns(metric);
+  return [...metricColumns<Figure, Row>(metric), {
+    name: "Change", isNumber: true, csv: (row) => row.change_percent,
+    render: (row) => <Change percent={row.change_percent} previous={row.previous[metric]} />,
+  }];
 }
 
 type Response<Path extends "/content/top" | "/accounts/top" | "/creators/top"> =
@@ -49,14 +71,14 @@ const CONTENT: Column<Response<"/content/top">> = {
   name: "Post",
   csv: (row) => row.description,
   render: (row) => (
-    <Entity id={row.id} kind="cover" href={linkTo(`/content/${row.id}`)} name={row.description || "Post without a caption"}
+    <Entity id={row.id} kind="cover" src={row.cover_image_url} href={linkTo(`/content/${row.id}`)} name={row.description || "Post without a caption"} owner={row.account_username}
       detail={`${row.account_username ? `@${row.account_username}` : "tracked alone"}${row.create_time ? ` · ${day(row.create_time.slice(0, 10))}` : ""}`} />
   ),
 };
 const ACCOUNT: Column<Response<"/accounts/top">> = {
   name: "Account",
   csv: (row) => row.username,
-  render: (row) => <Entity id={row.id} href={linkTo(`/accounts/${row.id}`)} name={`@${row.username}`} detail={row.creator_name ?? row.name} />,
+  render: (row) => <Entity id={row.id} src={row.profile_pic_url} href={linkTo(`/accounts/${row.id}`)} name={`@${row.username}`} detail={<bdi>{row.creator_name ?? row.name}</bdi>} />,
 };
 const CREATOR: Column<Response<"/creators/top">> = {
   name: "Creator",
@@ -66,15 +88,15 @@ const CREATOR: Column<Response<"/creators/top">> = {
 
 export function RankedContent({ title, query }: Props<"/content/top">) {
   const load = (signal: AbortSignal) => unwrap(api.GET("/content/top", { params: { query }, signal }));
-  return <RankingCard title={title} query={query} load={load} columns={[CONTENT, gainColumn(query.metric ?? "views")]} />;
+  return <RankingCard title={title} query={query} load={load} columns={[CONTENT, ...metricColumns<Exclude<Query<"/content/top">["metric"], undefined>, Response<"/content/top">>(query.metric ?? "views")]} />;
 }
 
 export function RankedAccounts({ title, query }: Props<"/accounts/top">) {
   const load = (signal: AbortSignal) => unwrap(api.GET("/accounts/top", { params: { query }, signal }));
-  return <RankingCard title={title} query={query} load={load} columns={[ACCOUNT, gainColumn(query.metric ?? "views"), changeColumn()]} />;
+  return <RankingCard title={title} query={query} load={load} columns={[ACCOUNT, ...comparedColumns<Response<"/accounts/top">>(query.metric ?? "views")]} />;
 }
 
 export function RankedCreators({ title, query }: Props<"/creators/top">) {
   const load = (signal: AbortSignal) => unwrap(api.GET("/creators/top", { params: { query }, signal }));
-  return <RankingCard title={title} query={query} load={load} columns={[CREATOR, gainColumn(query.metric ?? "views"), changeColumn()]} />;
+  return <RankingCard title={title} query={query} load={load} columns={[CREATOR, ...comparedColumns<Response<"/creators/top">>(query.metric ?? "views")]} />;
 }

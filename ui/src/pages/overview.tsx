@@ -1,17 +1,28 @@
 // Overview: what the organization gained, day by day, and what gained most.
 
 import { api, unwrap } from "../api/client.ts";
-import { useResource } from "../api/resource.ts";
+import { useResource, type Resource } from "../api/resource.ts";
 import { LineChart, Sparkline } from "../charts/line.tsx";
 import type { Series } from "../charts/series.ts";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
+import { FIGURES, FIGURE_NAMES, chartOf, shortFormat, type Figure } from "../components/figures.ts";
+import type { PageProps } from "../components/frame.tsx";
 import { RankedAccounts, RankedContent, RankedCreators } from "../components/rankings.tsx";
-import { Change, Card, Count, Empty } from "../components/parts.tsx";
-import { days, exact, gain, rate, time } from "../format.ts";
-import { PLATFORMS, navigate, view, windowParameters, type Metric, type View } from "../state/view.ts";
+import { Card, Change, Count, WindowNote } from "../components/parts.tsx";
+import { compact, days, exact } from "../format.ts";
+import { METRICS, PLATFORMS, linkTo, setFilters, view, windowParameters, type View } from "../state/view.ts";
 
 function shared({ range, platform }: View) {
   return { ...windowParameters(range), ...(platform ? { platform } : {}) };
+}
+
+function isSplit({ platform, filters }: View): boolean {
+  return platform === null && filters.get("split") === "platform";
+}
+
+/** The figure that the chart and the rankings are of. */
+function figureOf({ filters }: View): Figure {
+  return FIGURES.find((figure) => figure === filters.get("figure")) ?? "views";
 }
 
 async function fetchOverview(view: View, signal: AbortSignal) {
@@ -19,100 +30,159 @@ async function fetchOverview(view: View, signal: AbortSignal) {
 }
 
 async function fetchSeries(view: View, signal: AbortSignal) {
-  const query = { ...shared(view), ...(view.compare ? { compare: "previous" as const } : {}), ...(view.platform ? {} : { group_by: "platform" as const }) };
+  const query = {
+    ...shared(view),
+    ...(view.compare ? { compare: "previous" as const } : {}),
+    ...(isSplit(view) ? { group_by: "platform" as const } : {}),
+  };
   return unwrap(api.GET("/analytics/timeseries", { params: { query }, signal }));
 }
 
 type Overview = Awaited<ReturnType<typeof fetchOverview>>;
 type Timeseries = Awaited<ReturnType<typeof fetchSeries>>;
 type Day = Timeseries["data"][number];
-type FigureName = "views" | "engagement" | "engagement_rate" | "followers" | "new_posts";
 
-const FIGURES: readonly { name: FigureName; title: string; metric: Metric | null }[] = [
-  { name: "views", title: "Views", metric: "views" },
-  { name: "engagement", title: "Engagement", metric: "engagement" },
-  { name: "engagement_rate", title: "Engagement rate", metric: null },
-  { name: "followers", title: "Followers", metric: null },
-  { name: "new_posts", title: "New posts", metric: null },
-];
+const TILES = ["views", "engagement", "engagement_rate", "followers", "new_posts"] as const;
 
-export function OverviewPage() {
+export function OverviewPage({ identity }: PageProps) {
   const current = view.value;
-  const dependencies = [JSON.stringify([current.range, current.platform])];
+  const dependencies = [JSON.stringify(shared(current))];
   const overview = useResource((signal) => fetchOverview(current, signal), dependencies);
-  const series = useResource((signal) => fetchSeries(current, signal), [...dependencies, current.compare]);
+  const series = useResource((signal) => fetchSeries(current, signal), [...dependencies, current.compare, isSplit(current)]);
   const window = shared(current);
-  const meta = overview.data?.meta;
+  const figure = figureOf(current);
+  const metric = METRICS.find((name) => name === figure) ?? "views";
+  const totals = overview.data?.data.totals;
   return (
     <>
       <div class="page-head">
         <div class="grow">
           <h1>Overview</h1>
-          <p class="quiet small">{meta ? `${days(meta.start_date, meta.end_date)} · days in UTC · data as of ${time(meta.data_as_of)}` : "\u00a0"}</p>
+          <WindowNote meta={overview.data?.meta} />
+          <TrackingNote accounts={totals?.accounts} />
         </div>
         <Controls />
       </div>
-      {overview.data?.data.totals.accounts === 0 && <FirstSteps />}
-      <Card title="Gained in this period" resource={overview} height={96}>
-        {(data) => <Figures overview={data} days={series.data?.data ?? []} />}
-      </Card>
-      <Card title={`${current.metric[0]?.toUpperCase()}${current.metric.slice(1)} per day`} resource={series} height={300}>
-        {(data) => <Chart timeseries={data} metric={current.metric} />}
-      </Card>
-      <div class="columns">
-        <RankedContent title="Top content" query={{ ...window, metric: current.metric, limit: 6 }} />
-        <RankedAccounts title="Top accounts" query={{ ...window, metric: current.metric, limit: 8 }} />
-        <RankedCreators title="Top creators" query={{ ...window, metric: current.metric, limit: 8 }} />
-      </div>
+      {totals && totals.accounts + totals.individual_videos === 0 && !current.platform ? <FirstSteps canWrite={identity?.scopes.includes("write") ?? true} /> : (
+        <>
+          <Card title="Gained in this period" resource={overview} requests={series.requests} height={118} placeholder={<Figures overview={null} timeseries={null} figure={figure} />}>
+            {(data) => <Figures overview={data} timeseries={series.data} figure={figure} />}
+          </Card>
+          <ChartCard resource={series} figure={figure} />
+          <div class="columns rankings">
+            <RankedContent title="Top content" query={{ ...window, metric, limit: 7 }} />
+            <RankedAccounts title="Top accounts" query={{ ...window, metric: figure, limit: 7 }} />
+            <RankedCreators title="Top creators" query={{ ...window, metric: figure, limit: 7 }} />
+          </div>
+        </>
+      )}
     </>
   );
 }
 
-function FirstSteps() {
+const PROBLEMS = ["failing", "unavailable", "unsupported"] as const;
+
+/** How many accounts do not update, and where to see why. */
+function TrackingNote({ accounts }: { accounts: number | undefined }) {
+  const { data } = useResource((signal) => unwrap(api.GET("/tracking", { signal })), []);
+  if (!data || accounts === undefined) return <p class="small">{"\u00a0"}</p>;
+  const found = PROBLEMS.filter((status) => data.data.accounts[status] > 0);
+  if (found.length === 0) return <p class="quiet small"><Count value={accounts} format={exact} /> accounts, all updating</p>;
   return (
-    <Empty>
-      No accounts are tracked yet. <a href="/accounts"><b>Add the first ones</b></a>: paste usernames or profile links, and their posts appear within a minute.
-    </Empty>
+    <p class="small">
+      <a class="link" href={linkTo("/tracking")}>
+        Not updating: {found.map((status, index) => <>{index > 0 && ", "}<Count value={data.data.accounts[status]} format={exact} /> {status}</>)} – see why
+      </a>
+    </p>
   );
 }
 
-function Figures({ overview: { data }, days }: { overview: Overview; days: readonly Day[] }) {
+function FirstSteps({ canWrite }: { canWrite: boolean }) {
+  return (
+    <section class="card first-steps" aria-label="First steps">
+      <h2>Nothing is tracked yet</h2>
+      <p>Add accounts by username or profile link. Their posts appear here within a minute; views gained are known from the second day on.</p>
+      {canWrite
+        ? <p><a class="button primary" href={linkTo("/accounts")}>Add accounts</a></p>
+        : <p>This key may only read. Adding accounts needs a key with the scope <code>write</code>.</p>}
+    </section>
+  );
+}
+
+interface FiguresProps {
+  overview: Overview | null;
+  timeseries: Timeseries | null;
+  /** The one that the chart shows. */
+  figure: Figure;
+}
+
+/** Empty tiles until the overview is loaded. */
+function Figures({ overview, timeseries, figure }: FiguresProps) {
+  const today = timeseries ? todayOf(timeseries) : -1;
   return (
     <div class="figures">
-      {FIGURES.map(({ name, title, metric }) => {
-        const { current, change_percent } = data[name];
-        const format = name === "engagement_rate" ? rate : name === "followers" ? undefined : gain;
-        const content = (
-          <>
-            <span class="quiet small">{title}</span>
-            <b><Count value={current} {...(format ? { format } : {})} /></b>
-            <Change percent={change_percent} />
-            <Sparkline values={days.map((day) => day[name])} label={`${title} per day`} />
-          </>
+      {TILES.map((name) => {
+        const value = overview?.data[name];
+        const { title, format, base } = chartOf(name);
+        return (
+          <button key={name} type="button" class="figure" aria-pressed={figure === name} onClick={() => setFilters({ figure: name === "views" ? null : name })}>
+            <span class="quiet small">{FIGURE_NAMES[name]}</span>
+            <b>{value ? <Count value={value.current} format={name === "followers" ? compact : shortFormat(name)} /> : <span class="skeleton text" />}</b>
+            <span class="small">{value && view.value.compare && <Change percent={value.change_percent} previous={value.previous} />}</span>
+            <Sparkline values={(timeseries?.data ?? []).map((day) => valueOf(day, name))} label={title} today={today} base={base} format={format} />
+          </button>
         );
-        return metric
-          ? <button key={name} type="button" class="figure" aria-pressed={view.value.metric === metric} onClick={() => navigate({ metric }, { replace: true })}>{content}</button>
-          : <div key={name} class="figure">{content}</div>;
       })}
     </div>
   );
 }
 
-/** A day on which nothing was observed is a gap. */
-function valueOf(day: Pick<Day, Metric | "observed"> | undefined, metric: Metric): number | null {
-  return day && day.observed > 0 ? day[metric] : null;
+function todayOf({ data, meta }: Timeseries): number {
+  return data.findIndex(({ date }) => date > meta.complete_through);
 }
 
-function Chart({ timeseries: { data, meta }, metric }: { timeseries: Timeseries; metric: Metric }) {
-  const series: Series[] = [{ name: "Total", values: data.map((day) => valueOf(day, metric)), colour: 1 }];
-  if (data[0]?.platforms) {
-    PLATFORMS.forEach((platform, position) => {
-      series.push({ name: PLATFORM_NAMES[platform], values: data.map(({ platforms }) => valueOf(platforms?.[platform], metric)), colour: position === 0 ? 3 : 2 });
-    });
-  }
-  if (data[0]?.previous) {
-    series.push({ name: "Previous", values: data.map(({ previous }) => valueOf(previous ?? undefined, metric)), colour: 1, isPrevious: true });
-  }
-  const today = data.findIndex(({ date }) => date > meta.complete_through);
-  return <LineChart title={`${metric} per day`} dates={data.map(({ date }) => date)} series={series} today={today} format={exact} />;
+/** A day on which nothing was observed is a gap. Posts have a time of their own. */
+function valueOf(day: Pick<Day, Figure | "observed"> | null | undefined, figure: Figure): number | null {
+  return day && (day.observed > 0 || figure === "new_posts") ? day[figure] : null;
+}
+
+function ChartCard({ resource, figure }: { resource: Resource<Timeseries>; figure: Figure }) {
+  const { title } = chartOf(figure);
+  const previous = resource.data?.data.flatMap(({ previous }) => previous ?? []) ?? [];
+  const actions = (
+    <>
+      <select aria-label="Figure" value={figure} onChange={(event) => setFilters({ figure: event.currentTarget.value === "views" ? null : event.currentTarget.value })}>
+        {FIGURES.map((figure) => <option key={figure} value={figure}>{FIGURE_NAMES[figure]}</option>)}
+      </select>
+      {view.value.platform === null && (
+        <label class="check small">
+          <input type="checkbox" checked={isSplit(view.value)} onChange={(event) => setFilters({ split: event.currentTarget.checked ? "platform" : null })} /> by platform
+        </label>
+      )}
+    </>
+  );
+  const note = previous.length > 0 && view.value.compare ? `dashed: ${days(previous[0]?.date ?? "", previous.at(-1)?.date ?? "")}` : undefined;
+  return (
+    <Card title={title} note={note} resource={resource} height={292} actions={actions}>
+      {(timeseries) => <Chart timeseries={timeseries} figure={figure} />}
+    </Card>
+  );
+}
+
+/** The values of a figure and, where there are any, those of the previous period. */
+function seriesOf(name: string, colour: Series["colour"], data: readonly Day[], figure: Figure, pick: (day: Day | NonNullable<Day["previous"]>) => Pick<Day, Figure | "observed"> | undefined): Series[] {
+  const current: Series = { name, colour, values: data.map((day) => valueOf(pick(day), figure)) };
+  if (!data[0]?.previous) return [current];
+  const previous = data.map(({ previous }) => valueOf(previous && pick(previous), figure));
+  const dates = data.map(({ previous }) => previous?.date ?? "");
+  return [current, { name: name === "Total" ? "Before" : `${name} before`, colour, values: previous, dates, isPrevious: true }];
+}
+
+function Chart({ timeseries, figure }: { timeseries: Timeseries; figure: Figure }) {
+  const { data } = timeseries;
+  const { title, ...look } = chartOf(figure);
+  const series = data[0]?.platforms
+    ? PLATFORMS.flatMap((platform, position) => seriesOf(PLATFORM_NAMES[platform], position === 0 ? 3 : 2, data, figure, (day) => day.platforms?.[platform]))
+    : seriesOf("Total", 1, data, figure, (day) => day);
+  return <LineChart title={title} dates={data.map(({ date }) => date)} series={series} today={todayOf(timeseries)} {...look} />;
 }

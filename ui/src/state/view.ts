@@ -90,6 +90,12 @@ export function windowParameters({ period, start, end, includeToday }: Range) {
   return { period, ...(includeToday ? {} : { include_today: false }) };
 }
 
+/** Number of days of a range. */
+export function rangeDays({ period, start, end }: Range): number {
+  if (period !== "custom") return Number(period.slice(0, -1));
+  return start && end ? (Date.parse(end) - Date.parse(start)) / 86_400_000 + 1 : 0;
+}
+
 /** The page that is shown. Set by `navigate` and the browser's history only. */
 export const view = signal<View>(
   typeof location === "undefined" ? parseView("/", "") : parseView(location.pathname, location.search),
@@ -103,6 +109,16 @@ export function navigate(change: Partial<View>, { replace = false } = {}): void 
   else history.pushState(null, "", address);
   view.value = next;
   if (change.path && !replace) scrollTo(0, 0);
+}
+
+/** Sets filters of this page; null and empty text remove one. */
+export function setFilters(changes: Readonly<Record<string, string | null>>): void {
+  const filters = new Map(view.value.filters);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value) filters.set(name, value);
+    else filters.delete(name);
+  }
+  navigate({ filters }, { replace: true });
 }
 
 /** A link to a path that keeps range, platform, comparison and metric, and drops the filters of this page. */
