@@ -19,8 +19,9 @@ function withSign(value: number, digits: string): string {
 /** All digits, in groups of three: 1 204 558. */
 export function exact(value: Value): string {
   if (isUnknown(value)) return NONE;
-  const digits = Math.abs(value).toString().replace(/\B(?=(\d{3})+$)/g, THIN_SPACE);
-  return withSign(value, digits);
+  const [whole = "", fraction] = Math.abs(value).toString().split(".");
+  const digits = whole.replace(/\B(?=(\d{3})+$)/g, THIN_SPACE);
+  return withSign(value, fraction ? `${digits}.${fraction}` : digits);
 }
 
 /** Three significant digits with a unit: 999, 1.2k, 12.3M, 1.5B. Rounds towards zero, so 999 999 is 999k, not 1000k. */
@@ -86,6 +87,14 @@ export function duration(seconds: number): string {
   ];
   const unit = units.find((unit) => seconds >= unit.seconds) ?? { seconds: 1, name: "s" };
   return `${Math.floor(seconds / unit.seconds)}${THIN_SPACE}${unit.name}`;
+}
+
+/** The length of a video: 0:07, 1:23, 1:02:03. */
+export function clock(seconds: number): string {
+  const whole = Math.round(seconds);
+  const [hours, minutes, rest] = [Math.floor(whole / 3_600), Math.floor(whole / 60) % 60, whole % 60];
+  const parts = hours > 0 ? [hours, String(minutes).padStart(2, "0")] : [minutes];
+  return [...parts, String(rest).padStart(2, "0")].join(":");
 }
 
 /** Up to two initials of a name, for a picture that is missing. */

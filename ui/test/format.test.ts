@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { change, compact, day, days, duration, exact, gain, initials, rate, time } from "../src/format.ts";
+import { change, clock, compact, day, days, duration, exact, gain, initials, rate, time } from "../src/format.ts";
 
 test("exact numbers have groups of three", () => {
   assert.equal(exact(0), "0");
   assert.equal(exact(999), "999");
   assert.equal(exact(1_204_558), "1\u2009204\u2009558");
   assert.equal(exact(-1_000), "−1\u2009000");
+  assert.equal(exact(1_234.5678), "1\u2009234.5678");
+  assert.equal(exact(0.048312), "0.048312");
   assert.equal(exact(null), "–");
 });
 
@@ -45,6 +47,10 @@ test("days and times are UTC", () => {
 test("durations use the largest unit", () => {
   const texts = [0, 59, 60, 3_599, 7_200, 86_400 * 5].map(duration);
   assert.deepEqual(texts, ["0\u2009s", "59\u2009s", "1\u2009min", "59\u2009min", "2\u2009h", "5\u2009d"]);
+});
+
+test("the length of a video has minutes and seconds", () => {
+  assert.deepEqual([7, 83, 599.6, 3_723, 0].map(clock), ["0:07", "1:23", "10:00", "1:02:03", "0:00"]);
 });
 
 test("initials skip punctuation and know every script", () => {

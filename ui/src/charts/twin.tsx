@@ -44,7 +44,7 @@ function Rows({ title, dates, series, format }: Props) {
           <tbody>
             {positions.map((position) => (
               <tr key={position}>
-                {columns.map(({ name, render }, number) => number === 0 ? <th key={name} scope="row">{render(position)}</th> : <td key={name} class="number">{render(position)}</td>)}
+                {columns.map(({ name, render }, number) => number === 0 ? <th key={name} scope="row">{render?.(position)}</th> : <td key={name} class="number">{render?.(position)}</td>)}
               </tr>
             ))}
           </tbody>

@@ -12,7 +12,12 @@ const PERIOD_NAMES: Readonly<Record<Range["period"], string>> = {
 };
 export const PLATFORM_NAMES: Readonly<Record<Platform, string>> = { instagram: "Instagram", tiktok: "TikTok" };
 
-export function Controls() {
+interface Props {
+  /** Whether the page shows anything compared with the period before. */
+  hasComparison?: boolean;
+}
+
+export function Controls({ hasComparison = true }: Props) {
   const { range, platform, compare } = view.value;
   const [isCustom, setCustom] = useState(range.period === "custom");
   useEffect(() => setCustom(range.period === "custom"), [range.period]);
@@ -35,10 +40,12 @@ export function Controls() {
         <option value="">All platforms</option>
         {PLATFORMS.map((platform) => <option key={platform} value={platform}>{PLATFORM_NAMES[platform]}</option>)}
       </select>
-      <label class="check small">
-        <input type="checkbox" checked={compare} onChange={(event) => navigate({ compare: event.currentTarget.checked })} />
-        compare
-      </label>
+      {hasComparison && (
+        <label class="check small">
+          <input type="checkbox" checked={compare} onChange={(event) => navigate({ compare: event.currentTarget.checked })} />
+          compare
+        </label>
+      )}
     </div>
   );
 }

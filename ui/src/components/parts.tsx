@@ -126,7 +126,7 @@ interface WindowMeta {
 export function WindowNote({ meta }: { meta: WindowMeta | undefined }) {
   return (
     <p class="window-note quiet small">
-      {meta ? <><span>{days(meta.start_date, meta.end_date)} · days in UTC</span><span> · data as of {time(meta.data_as_of)}</span></> : "\u00a0"}
+      {meta ? <><span>{days(meta.start_date, meta.end_date)} · days in UTC</span><span>data as of {time(meta.data_as_of)}</span></> : "\u00a0"}
     </p>
   );
 }

@@ -6,7 +6,8 @@ import { formatCsv, saveCsv, type CsvColumn } from "../csv.ts";
 import { navigate, view } from "../state/view.ts";
 
 export interface Column<Row> extends CsvColumn<Row> {
-  render: (row: Row) => ComponentChildren;
+  /** Columns without it are in the CSV only. */
+  render?: (row: Row) => ComponentChildren;
   isNumber?: boolean;
   /** The value of `sort` in the address that sorts by this column; descending with `-` before it. */
   sort?: string;
@@ -21,20 +22,23 @@ interface Props<Row> {
   rowKey: (row: Row) => string;
   /** The sort in effect if the address names none. */
   sort?: string;
+  /** For many columns: narrow ones, with headings of two lines. */
+  isDense?: boolean;
 }
 
-export function Table<Row>({ title, columns, rows, rowKey, sort = "" }: Props<Row>) {
+export function Table<Row>({ title, columns: all, rows, rowKey, sort = "", isDense = false }: Props<Row>) {
+  const columns = all.filter(({ render }) => render);
   const current = view.value.filters.get("sort") ?? sort;
   return (
     <div class="table-frame" tabIndex={0} role="region" aria-label={title}>
-      <table>
+      <table class={isDense ? "dense" : ""}>
         <thead>
           <tr>{columns.map((column) => <Heading key={column.name} column={column} current={current} />)}</tr>
         </thead>
         <tbody>
           {rows.map((row) => (
             <tr key={rowKey(row)}>
-              {columns.map(({ name, render, isNumber }) => <td key={name} class={isNumber ? "number" : ""}>{render(row)}</td>)}
+              {columns.map(({ name, render, isNumber }) => <td key={name} class={isNumber ? "number" : ""}>{render?.(row)}</td>)}
             </tr>
           ))}
         </tbody>

@@ -1,102 +1,118 @@
 // Content: every post by what it gained in the window, or by its counters and age, to the end of the table.
 
-import { api, unwrap } from "../api/client.ts";
-import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
-import { usePages, type Page } from "../components/pages.ts";
-import { Count, Empty, Entity, ProblemNotice } from "../components/parts.tsx";
+import { useState } from "preact/hooks";
+
+import { Sparkline } from "../charts/line.tsx";
+import { CaptionFilter, ContentFilters } from "../components/content-filters.tsx";
+import { ContentGrid, GridSkeleton } from "../components/content-grid.tsx";
+import { PAGE_SIZE, fetchContent, fetchContentDetails, sortOf, type ContentDetail, type ContentRow, type WindowMeta } from "../components/content-rows.ts";
+import { Controls } from "../components/controls.tsx";
+import { useDetails } from "../components/details.ts";
+import { FIGURE_NAMES } from "../components/figures.ts";
+import { usePages } from "../components/pages.ts";
+import { Card, Count, Empty, Entity, ProblemNotice, WindowNote } from "../components/parts.tsx";
 import { CsvButton, Table, type Column } from "../components/table.tsx";
 import { day, gain } from "../format.ts";
-import { METRICS, linkTo, navigate, view, windowParameters, type Platform, type View } from "../state/view.ts";
+import { METRICS, linkTo, setFilters, view, type Metric } from "../state/view.ts";
 
-const PAGE_SIZE = 50;
-/** Counters and times that the list sorts by. */
-const LIST_SORTS = ["create_time", "view_count", "like_count", "play_count", "added_at"] as const;
+const SORT_NAMES: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(METRICS.map((metric) => [`-${metric}`, `${FIGURE_NAMES[metric]} gained`])),
+  "-create_time": "Newest",
+  create_time: "Oldest",
+  "-view_count": "Most views in all",
+  view_count: "Fewest views in all",
+  "-like_count": "Most likes in all",
+  like_count: "Fewest likes in all",
+  "-play_count": "Most plays in all",
+  play_count: "Fewest plays in all",
+  "-added_at": "Added last",
+  added_at: "Added first",
+};
 
-interface Row {
-  id: string;
-  platform: Platform;
-  url: string | null;
-  description: string | null;
-  media_type: string | null;
-  create_time: string | null;
-  account_id: string | null;
-  account_username: string | null;
-  view_count: number;
-  gains: { views: number; likes: number; comments: number; shares: number; engagement: number } | null;
+const ROW_HEIGHT = 56;
+
+type Row = ContentRow & { detail: ContentDetail | undefined };
+
+function gainOf(row: Row, metric: Metric): number | null {
+  return (row.gains ?? row.detail?.gains)?.[metric] ?? null;
 }
 
-function filters({ platform, filters }: View) {
-  const text = (name: string) => (filters.has(name) ? { [name]: filters.get(name) ?? "" } : {});
-  const minViews = Number(filters.get("min_views"));
-  return {
-    ...(platform ? { platform } : {}),
-    ...text("account_id"), ...text("creator_id"), ...text("posted_after"), ...text("q"),
-    ...(Number.isInteger(minViews) && minViews > 0 ? { min_views: minViews } : {}),
-  };
+function columns(metric: Metric, today: number): Column<Row>[] {
+  return [
+    { name: "Id", csv: (row) => row.id },
+    {
+      name: "Post", csv: (row) => row.description,
+      render: (row) => (
+        <Entity id={row.account_id ?? row.id} kind="cover" src={row.cover_image_url} href={linkTo(`/content/${row.id}`)} name={row.description || "Post without a caption"} owner={row.account_username}
+          detail={[row.account_username ? `@${row.account_username}` : "tracked alone", row.media_type].filter(Boolean).join(" · ")} />
+      ),
+    },
+    { name: "Platform", csv: (row) => row.platform },
+    { name: "Account", csv: (row) => row.account_username },
+    { name: "Creator", csv: (row) => row.creator_name },
+    { name: "Link", csv: (row) => row.url },
+    { name: "Posted", sort: "create_time", csv: (row) => row.create_time, render: (row) => <span class="nowrap">{row.create_time ? day(row.create_time.slice(0, 10)) : "–"}</span> },
+    { name: "Views in all", sort: "view_count", isNumber: true, csv: (row) => row.view_count, render: (row) => <Count value={row.view_count} /> },
+    { name: "Per day", render: (row) => <span class="spark-cell">{row.detail?.series && <Sparkline values={row.detail.series} label={`${FIGURE_NAMES[metric]} gained per day`} today={today} />}</span> },
+    ...METRICS.map((name): Column<Row> => ({
+      name: `${FIGURE_NAMES[name]} gained`, sort: name, isDescending: true, isNumber: true,
+      csv: (row) => gainOf(row, name), render: (row) => <Count value={gainOf(row, name)} format={gain} />,
+    })),
+  ];
 }
-
-/** Sorted by a gain: the ranking, to its end. Sorted by anything else: the list, and the gains of its rows. */
-async function fetchPage(view: View, cursor: string | null, signal: AbortSignal): Promise<Page<Row>> {
-  const sort = view.filters.get("sort") ?? `-${view.metric}`;
-  const order_by = LIST_SORTS.find((name) => name === sort.replace("-", ""));
-  const window = windowParameters(view.range);
-  const page = { limit: PAGE_SIZE, ...(cursor ? { cursor } : {}) };
-  if (!order_by) {
-    const metric = METRICS.find((name) => `-${name}` === sort) ?? view.metric;
-    const { data, pagination } = await unwrap(api.GET("/content/top", { params: { query: { ...window, ...filters(view), ...page, metric, include_all: true } }, signal }));
-    return { rows: data.map((row) => ({ ...row, gains: row.metrics })), next: pagination.next_cursor ?? null };
-  }
-  const order_direction = sort.startsWith("-") ? ("desc" as const) : ("asc" as const);
-  const { data, pagination } = await unwrap(api.GET("/content", { params: { query: { ...filters(view), ...page, order_by, order_direction } }, signal }));
-  if (data.length === 0) return { rows: [], next: null };
-  const video_ids = data.map(({ id }) => id);
-  const gains = await unwrap(api.GET("/videos/metrics", { params: { query: { ...window, video_ids } }, signal }));
-  return { rows: data.map((row) => ({ ...row, gains: gains.data[row.id] ?? null })), next: pagination.next_cursor ?? null };
-}
-
-const COLUMNS: readonly Column<Row>[] = [
-  {
-    name: "Post", csv: (row) => row.description,
-    render: (row) => (
-      <Entity id={row.id} kind="cover" href={linkTo(`/content/${row.id}`)} name={row.description || "Post without a caption"}
-        detail={row.account_username ? `@${row.account_username}` : "tracked alone"} />
-    ),
-  },
-  { name: "Platform", csv: (row) => row.platform, render: (row) => PLATFORM_NAMES[row.platform] },
-  { name: "Posted (UTC)", sort: "create_time", csv: (row) => row.create_time, render: (row) => (row.create_time ? day(row.create_time.slice(0, 10)) : "–") },
-  { name: "Views", sort: "view_count", isNumber: true, csv: (row) => row.view_count, render: (row) => <Count value={row.view_count} /> },
-  ...METRICS.map((metric): Column<Row> => ({
-    name: `${metric[0]?.toUpperCase()}${metric.slice(1)} gained`, sort: metric, isNumber: true,
-    csv: (row) => row.gains?.[metric] ?? null, render: (row) => <Count value={row.gains?.[metric]} format={gain} />,
-  })),
-];
 
 export function ContentPage() {
   const current = view.value;
-  const key = JSON.stringify([current.range, current.platform, current.metric, [...current.filters]]);
-  const pages = usePages<Row>(key, (cursor, signal) => fetchPage(current, cursor, signal));
-  const filter = (name: string, value: string) => {
-    const next = new Map(current.filters);
-    if (value) next.set(name, value);
-    else next.delete(name);
-    navigate({ filters: next }, { replace: true });
-  };
+  const [meta, setMeta] = useState<WindowMeta>();
+  const { layout, ...asked } = Object.fromEntries(current.filters);
+  const key = JSON.stringify([current.range, current.platform, current.metric, asked]);
+  const pages = usePages<ContentRow>(key, (cursor, signal) => fetchContent(current, cursor, signal, setMeta));
+  const details = useDetails(pages.rows, (ids, signal) => fetchContentDetails(current, ids, signal, setMeta));
+  const rows = pages.rows?.map((row): Row => ({ ...row, detail: details.details.get(row.id) })) ?? null;
+  const sort = sortOf(current);
+  const today = sparkToday(meta);
+  const shown = columns(sort.metric, today);
+  const isGrid = layout === "grid";
   return (
     <>
-      <div class="page-head"><div class="grow"><h1>Content</h1><p class="quiet small">Gains of the range, beside counters of all time · days in UTC</p></div><Controls /></div>
-      <div class="controls">
-        <input type="search" aria-label="Filter by caption" placeholder="Caption" value={current.filters.get("q") ?? ""} onChange={(event) => filter("q", event.currentTarget.value.trim())} />
-        <input type="number" min={0} aria-label="At least so many views" placeholder="Views from" value={current.filters.get("min_views") ?? ""} onChange={(event) => filter("min_views", event.currentTarget.value)} />
-        <label class="small">Posted since <input type="date" value={current.filters.get("posted_after") ?? ""} onChange={(event) => filter("posted_after", event.currentTarget.value)} /></label>
+      <div class="page-head">
+        <div class="grow"><h1>Content</h1><WindowNote meta={meta} /></div>
+        <Controls hasComparison={false} />
       </div>
-      <section class="card" aria-label="Content" aria-busy={pages.isLoading}>
-        <header><h2>Posts</h2><CsvButton title="Content" columns={COLUMNS} rows={pages.rows ?? []} /></header>
-        {pages.problem && <ProblemNotice problem={pages.problem} retry={pages.reload} />}
-        {pages.rows === null && !pages.problem && <div class="skeleton" style={{ height: "600px" }} />}
-        {pages.rows?.length === 0 && <Empty>No post matches.</Empty>}
-        {pages.rows && pages.rows.length > 0 && <Table title="Content" columns={COLUMNS} rows={pages.rows} rowKey={(row) => row.id} />}
-      </section>
-      {pages.hasMore && <button type="button" onClick={pages.loadMore} disabled={pages.isLoading}>Show more</button>}
+      <div class="toolbar">
+        <CaptionFilter />
+        <select aria-label="Sort" value={sort.text} onChange={(event) => setFilters({ sort: event.currentTarget.value })}>
+          {Object.entries(SORT_NAMES).map(([sort, name]) => <option key={sort} value={sort}>{name}</option>)}
+        </select>
+        <div class="segments" role="group" aria-label="Layout">
+          <button type="button" aria-pressed={!isGrid} onClick={() => setFilters({ layout: null })}>Table</button>
+          <button type="button" aria-pressed={isGrid} onClick={() => setFilters({ layout: "grid" })}>Grid</button>
+        </div>
+        <ContentFilters />
+      </div>
+      <Card
+        title="Posts" note={`sorted by: ${SORT_NAMES[sort.text]?.toLowerCase()}`} resource={{ ...pages, data: rows }} requests={details.requests}
+        height={rows === null && !isGrid ? PAGE_SIZE * ROW_HEIGHT : 0} {...(isGrid ? { placeholder: <GridSkeleton count={PAGE_SIZE} /> } : {})}
+        actions={<CsvButton title="Content" columns={shown} rows={rows ?? []} />}
+      >
+        {(rows) => (
+          <>
+            {details.problem && <ProblemNotice problem={details.problem} retry={details.reload} />}
+            {rows.length === 0 && <Empty>No post matches.</Empty>}
+            {rows.length > 0 && (isGrid
+              ? <ContentGrid rows={rows} gainOf={(row) => gainOf(row as Row, sort.metric)} gainName={sort.metric} />
+              : <Table title="Content" columns={shown} rows={rows} rowKey={(row) => row.id} sort={sort.text} isDense />)}
+          </>
+        )}
+      </Card>
+      {pages.problem && !sort.order_by && <p>The list does not need the numbers that are missing: <button type="button" onClick={() => setFilters({ sort: "-create_time" })}>Show the newest posts</button></p>}
+      {pages.hasMore && <button type="button" class="more" onClick={pages.loadMore} disabled={pages.isLoading}>Show {PAGE_SIZE} more</button>}
     </>
   );
+}
+
+/** Position of the day that is not over in a series of the window; -1 without. */
+function sparkToday(meta: WindowMeta | undefined): number {
+  if (!meta || meta.complete_through >= meta.end_date) return -1;
+  return (Date.parse(meta.complete_through) - Date.parse(meta.start_date)) / 86_400_000 + 1;
 }
