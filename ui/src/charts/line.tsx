@@ -72,6 +72,7 @@ export function LineChart({ title, dates, series, today, format = exact, base = 
           {[...(events?.keys() ?? [])].map((at) => <path key={at} class="event" d={`M${x(at)},${HEIGHT - MARGIN.bottom}m-4,0h8l-4,-7z`} />)}
           {[...series].reverse().map((one, index) => <Line key={index} series={one} today={today} x={x} y={y} hasArea={base === "zero" && series.filter(({ isPrevious }) => !isPrevious).length === 1} />)}
           <Labels series={series} x={right + 8} width={width - right - 8} y={y} />
+          {labelled(series).length === 0 && <text class="nothing" x={(MARGIN.left + right) / 2} y={HEIGHT / 2} text-anchor="middle">Nothing is known of these days</text>}
           {shown !== null && <Crosshair at={shown} series={series} x={x} y={y} top={MARGIN.top} bottom={HEIGHT - MARGIN.bottom} />}
         </svg>
         {shown !== null && (

@@ -15,9 +15,11 @@ export const PLATFORM_NAMES: Readonly<Record<Platform, string>> = { instagram: "
 interface Props {
   /** Whether the page shows anything compared with the period before. */
   hasComparison?: boolean;
+  /** Whether it shows records of more than one platform. */
+  hasPlatform?: boolean;
 }
 
-export function Controls({ hasComparison = true }: Props) {
+export function Controls({ hasComparison = true, hasPlatform = true }: Props) {
   const { range, platform, compare } = view.value;
   const [isCustom, setCustom] = useState(range.period === "custom");
   useEffect(() => setCustom(range.period === "custom"), [range.period]);
@@ -36,10 +38,10 @@ export function Controls({ hasComparison = true }: Props) {
           with today
         </label>
       )}
-      <select aria-label="Platform" value={platform ?? ""} onChange={(event) => navigate({ platform: (event.currentTarget.value || null) as Platform | null })}>
+      {hasPlatform && <select aria-label="Platform" value={platform ?? ""} onChange={(event) => navigate({ platform: (event.currentTarget.value || null) as Platform | null })}>
         <option value="">All platforms</option>
         {PLATFORMS.map((platform) => <option key={platform} value={platform}>{PLATFORM_NAMES[platform]}</option>)}
-      </select>
+      </select>}
       {hasComparison && (
         <label class="check small">
           <input type="checkbox" checked={compare} onChange={(event) => navigate({ compare: event.currentTarget.checked })} />

@@ -136,7 +136,7 @@ export function Empty({ children }: { children: ComponentChildren }) {
 }
 
 const STATUSES: Readonly<Record<string, { text: string; tone?: "ok" | "bad"; meaning: string }>> = {
-  active: { text: "Active", tone: "ok", meaning: "It is read at its interval." },
+  active: { text: "Active", tone: "ok", meaning: "It is read on schedule." },
   pending: { text: "Waiting", meaning: "It was not read yet. The first read follows within seconds." },
   failing: { text: "Failing", tone: "bad", meaning: "The latest attempt failed. It is tried again." },
   unavailable: { text: "Unavailable", tone: "bad", meaning: "The platform no longer shows it." },

@@ -1,57 +1,114 @@
-// One video: its counters, its history, its caption.
+// One video: its counters, its history, its caption, and how it is tracked.
 
 import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
+import type { components } from "../api/schema.d.ts";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { Facts } from "../components/facts.tsx";
 import type { PageProps } from "../components/frame.tsx";
-import { HistoryCard } from "../components/history.tsx";
-import { Card, Count, Picture, ProblemNotice, Status } from "../components/parts.tsx";
-import { rate, time } from "../format.ts";
+import { HistoryCard, type Counts } from "../components/history.tsx";
+import { Card, Count, Picture, ProblemNotice, WindowNote } from "../components/parts.tsx";
+import { VideoTracking, accountLink } from "../components/video-tracking.tsx";
+import { clock, gain, rate, time } from "../format.ts";
 import { linkTo, view, windowParameters } from "../state/view.ts";
 
-export function VideoPage({ id }: PageProps) {
+type Content = components["schemas"]["Content"];
+
+async function fetchVideo(video_id: string, signal: AbortSignal): Promise<Content> {
+  return (await unwrap(api.GET("/content/{video_id}", { params: { path: { video_id } }, signal }))).data;
+}
+
+/** The counters as last observed: null where the platform never reported one, which the record itself shows as 0. */
+async function fetchCounters(video_id: string, signal: AbortSignal): Promise<Counts | null> {
+  const query = { period: "7d" as const, values: "cumulative" as const };
+  const { data } = await unwrap(api.GET("/videos/{video_id}/analytics", { params: { path: { video_id }, query }, signal }));
+  return data.at(-1) ?? null;
+}
+
+const COUNTERS = [
+  ["Views", "view_count"],
+  ["Likes", "like_count"],
+  ["Comments", "comment_count"],
+  ["Shares", "share_count"],
+  ["Saves", "saved_count"],
+] as const;
+
+export function VideoPage({ id, identity }: PageProps) {
   const window = windowParameters(view.value.range);
-  const video = useResource((signal) => unwrap(api.GET("/content/{video_id}", { params: { path: { video_id: id } }, signal })), [id]);
+  const video = useResource((signal) => fetchVideo(id, signal), [id]);
+  const counters = useResource((signal) => fetchCounters(id, signal), [id]);
   const history = useResource(
     (signal) => unwrap(api.GET("/videos/{video_id}/analytics", { params: { path: { video_id: id }, query: { ...window, values: "both" } }, signal })),
     [id, JSON.stringify(window)],
   );
-  const record = video.data?.data;
+  const record = video.data;
+  if (video.problem?.status === 404) return <><div class="page-head"><h1>Post</h1></div><ProblemNotice problem={video.problem} retry={video.reload} /></>;
+  const posted = record?.create_time?.slice(0, 10);
   return (
     <>
-      {video.problem && <ProblemNotice problem={video.problem} retry={video.reload} />}
       <div class="page-head">
-        {record && <Picture id={record.id} name={record.account_username ?? "?"} kind="cover" />}
+        <Picture id={record?.account_id ?? id} name={record?.account_username ?? "?"} kind="cover" src={record?.cover_image_url ?? null} />
         <div class="grow">
           <h1>{record?.account_username ? `Post of @${record.account_username}` : "Post"}</h1>
-          <p class="quiet small">{record && `${PLATFORM_NAMES[record.platform]} · posted ${time(record.create_time)}`}</p>
+          <WindowNote meta={history.data?.meta} />
         </div>
-        <Controls />
+        <Controls hasComparison={false} hasPlatform={false} />
       </div>
-      <Card title="Since it was posted" resource={video} height={60}>
-        {({ data }) => (
-          <Facts facts={[
-            ["Views", <Count value={data.view_count} />], ["Likes", <Count value={data.like_count} />], ["Comments", <Count value={data.comment_count} />],
-            ["Shares", <Count value={data.share_count} />], ["Saves", <Count value={data.saved_count} />], ["Engagement rate", rate(data.engagement_rate)],
-          ]} />
-        )}
+      <Card title="Counters" note="since it was posted, and gained in this period" resource={video} requests={[...counters.requests, ...history.requests]} height={74} placeholder={<Counters video={null} counters={null} gains={null} />}>
+        {(video) => <Counters video={video} counters={counters.data} gains={history.data?.meta.totals ?? null} />}
       </Card>
-      <HistoryCard resource={history} />
-      <Card title="Post" resource={video} height={160}>
-        {({ data }) => (
-          <>
-            <p class="caption" dir="auto">{data.description || "No caption."}</p>
-            <Facts facts={[
-              ["Account", data.account_id ? <a href={linkTo(`/accounts/${data.account_id}`)}>@{data.account_username}</a> : "–"],
-              ["Creator", data.creator_id ? <a href={linkTo(`/creators/${data.creator_id}`)}>{data.creator_name}</a> : "–"],
-              ["Status", <Status status={data.tracking.status} />],
-              ["Last read", time(data.last_scrape_time)],
-              ["Link", data.url ? <a href={data.url} target="_blank" rel="noopener noreferrer">Open on {PLATFORM_NAMES[data.platform]}</a> : "–"],
-            ]} />
-          </>
-        )}
-      </Card>
+      <HistoryCard resource={history} {...(posted ? { events: new Map([[posted, "Posted"]]) } : {})} />
+      <div class="columns">
+        <Card title="Post" resource={video} height={220}>
+          {(video) => <Post video={video} />}
+        </Card>
+        <Card title="Tracking" resource={video} height={220}>
+          {(record) => <VideoTracking video={record} canWrite={identity?.scopes.includes("write") ?? false} onChanged={video.reload} />}
+        </Card>
+      </div>
+    </>
+  );
+}
+
+interface CountersProps {
+  video: Content | null;
+  counters: Counts | null;
+  gains: Counts | null;
+}
+
+/** Without numbers until the video is loaded. */
+function Counters({ video, counters, gains }: CountersProps) {
+  const isUnknown = (name: keyof Counts) => counters !== null && counters[name] === null;
+  return (
+    <dl class="counters">
+      {COUNTERS.map(([title, name]) => (
+        <div key={name}>
+          <dt class="quiet small">{title}</dt>
+          <dd><b>{video ? <Count value={isUnknown(name) ? null : video[name]} /> : <span class="skeleton text" />}</b></dd>
+          <dd class="quiet small"><Count value={isUnknown(name) ? null : gains?.[name]} format={gain} /></dd>
+        </div>
+      ))}
+      <div>
+        <dt class="quiet small">Engagement rate</dt>
+        <dd><b>{video ? <Count value={video.engagement_rate} format={rate} /> : <span class="skeleton text" />}</b></dd>
+        <dd class="quiet small">{video && isUnknown("like_count") ? "likes are hidden" : "\u00a0"}</dd>
+      </div>
+    </dl>
+  );
+}
+
+function Post({ video }: { video: Content }) {
+  return (
+    <>
+      <p class={`caption${video.description ? "" : " quiet"}`} dir="auto">{video.description || "No caption"}</p>
+      <Facts facts={[
+        ["Account", accountLink(video)],
+        ["Creator", video.creator_id ? <a class="link" href={linkTo(`/creators/${video.creator_id}`)}><bdi>{video.creator_name}</bdi></a> : "–"],
+        ["Platform", PLATFORM_NAMES[video.platform]],
+        ["Type", [video.media_type, video.duration ? clock(video.duration) : null].filter(Boolean).join(", ") || "–"],
+        ["Posted", time(video.create_time)],
+        ["Link", video.url ? <a class="link" href={video.url} target="_blank" rel="noopener noreferrer">Open on {PLATFORM_NAMES[video.platform]} ↗</a> : "–"],
+      ]} />
     </>
   );
 }
