@@ -35,7 +35,7 @@ function Rows({ title, dates, series, format }: Props) {
   return (
     <>
       <CsvButton title={title} columns={columns} rows={positions} />
-      <div class="table-frame" tabIndex={0} role="region" aria-label={title}>
+      <div class="table-frame" tabIndex={0} role="region" aria-label={`${title}: table`}>
         <table>
           <caption>{title}</caption>
           <thead>

@@ -49,7 +49,7 @@ export function usePages<Row>(key: string, load: (cursor: string | null, signal:
       (cause: unknown) => {
         if (controller.signal.aborted) return;
         const problem = cause instanceof ApiProblem ? cause : new ApiProblem(0, { detail: String(cause) });
-        setState((state) => ({ ...state, problem, isLoading: false }));
+        setState((state) => ({ ...state, problem, isLoading: false, requests: state.rows ? state.requests : requestsOf(controller.signal) }));
       },
     );
     return () => controller.abort();

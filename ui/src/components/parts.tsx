@@ -72,7 +72,7 @@ export function ProblemNotice({ problem, retry }: { problem: ApiProblem; retry: 
   return (
     <div class="notice" role="alert">
       <p>{problem.message}</p>
-      {problem.fields.map(({ field, message }) => <p key={field} class="small">{field}: {message}</p>)}
+      {problem.fields.length > 1 && problem.fields.map(({ field, message }) => <p key={field} class="small">{field}: {message}</p>)}
       {problem.requestId && <p class="quiet small">Request {problem.requestId}</p>}
       <p><button type="button" onClick={retry}>Try again</button></p>
     </div>

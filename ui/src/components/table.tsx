@@ -30,7 +30,7 @@ export function Table<Row>({ title, columns: all, rows, rowKey, sort = "", isDen
   const columns = all.filter(({ render }) => render);
   const current = view.value.filters.get("sort") ?? sort;
   return (
-    <div class="table-frame" tabIndex={0} role="region" aria-label={title}>
+    <div class="table-frame" tabIndex={0} role="region" aria-label={`${title}: table`}>
       <table class={isDense ? "dense" : ""}>
         <thead>
           <tr>{columns.map((column) => <Heading key={column.name} column={column} current={current} />)}</tr>

@@ -105,7 +105,7 @@ export function ContentPage() {
           </>
         )}
       </Card>
-      {pages.problem && !sort.order_by && <p>The list does not need the numbers that are missing: <button type="button" onClick={() => setFilters({ sort: "-create_time" })}>Show the newest posts</button></p>}
+      {pages.problem?.status === 503 && !sort.order_by && <p>Sorted by age, posts can be listed without these numbers. <button type="button" onClick={() => setFilters({ sort: "-create_time" })}>Show the newest</button></p>}
       {pages.hasMore && <button type="button" class="more" onClick={pages.loadMore} disabled={pages.isLoading}>Show {PAGE_SIZE} more</button>}
     </>
   );

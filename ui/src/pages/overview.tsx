@@ -59,7 +59,7 @@ export function OverviewPage({ identity }: PageProps) {
         <div class="grow">
           <h1>Overview</h1>
           <WindowNote meta={overview.data?.meta} />
-          <TrackingNote accounts={totals?.accounts} />
+          <TrackingNote accounts={identity?.usage.accounts} />
         </div>
         <Controls />
       </div>
@@ -85,8 +85,8 @@ const PROBLEMS = ["failing", "unavailable", "unsupported"] as const;
 /** How many accounts do not update, and where to see why. */
 function TrackingNote({ accounts }: { accounts: number | undefined }) {
   const { data } = useResource((signal) => unwrap(api.GET("/tracking", { signal })), []);
-  if (!data || accounts === undefined) return <p class="small">{"\u00a0"}</p>;
-  const found = PROBLEMS.filter((status) => data.data.accounts[status] > 0);
+  const found = PROBLEMS.filter((status) => data && data.data.accounts[status] > 0);
+  if (!data || !accounts) return <p class="small">{"\u00a0"}</p>;
   if (found.length === 0) return <p class="quiet small"><Count value={accounts} format={exact} /> accounts, all updating</p>;
   return (
     <p class="small">
@@ -101,7 +101,7 @@ function FirstSteps({ canWrite }: { canWrite: boolean }) {
   return (
     <section class="card first-steps" aria-label="First steps">
       <h2>Nothing is tracked yet</h2>
-      <p>Add accounts by username or profile link. Their posts appear here within a minute; views gained are known from the second day on.</p>
+      <p>Add accounts by username or profile link. Their posts appear here within a minute, and what they gain is counted from today on.</p>
       {canWrite
         ? <p><a class="button primary" href={linkTo("/accounts")}>Add accounts</a></p>
         : <p>This key may only read. Adding accounts needs a key with the scope <code>write</code>.</p>}
