@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { formatView, parseView, windowParameters } from "../src/state/view.ts";
+import { formatView, parseView, rangeDays, windowParameters } from "../src/state/view.ts";
 
 const ADDRESSES = [
   "/",
   "/?period=7d",
   "/accounts?period=90d&include_today=false&compare=none&platform=tiktok&metric=likes",
+  "/?period=90d&figure=engagement_rate&split=platform",
+  "/content?sort=-likes&layout=grid&account_id=0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65&media_type=reel&posted_after=2026-01-01&min_views=1000",
+  "/content/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65?counter=like_count&values=cumulative",
   "/content?period=custom&start_date=2026-01-01&end_date=2026-02-28&sort=-views&q=a+%26+b",
 ];
 
@@ -31,7 +34,14 @@ test("invalid values fall back to the defaults", () => {
 test("a range becomes parameters of the API", () => {
   assert.deepEqual(windowParameters(parse("/").range), { period: "30d" });
   assert.deepEqual(windowParameters(parse("/?include_today=false").range), { period: "30d", include_today: false });
-  assert.deepEqual(windowParameters(parse(ADDRESSES[3] ?? "").range), {
+  assert.deepEqual(windowParameters(parse("/?period=custom&start_date=2026-01-01&end_date=2026-02-28").range), {
     period: "custom", start_date: "2026-01-01", end_date: "2026-02-28",
   });
+});
+
+test("a range has a number of days", () => {
+  const days = (query: string) => rangeDays(parse(`/?${query}`).range);
+  assert.deepEqual(["", "period=7d", "period=90d&include_today=false"].map(days), [30, 7, 90]);
+  assert.equal(days("period=custom&start_date=2026-03-01&end_date=2026-03-01"), 1);
+  assert.equal(days("period=custom&start_date=2024-11-23&end_date=2026-11-23"), 731);
 });

@@ -80,7 +80,7 @@ function Actions({ video, onChanged }: Omit<Props, "canWrite">) {
         {video.is_tracked && <button type="button" disabled={isRunning} onClick={pause}>{video.is_active ? "Pause" : "Resume"}</button>}
         {video.is_tracked && <button type="button" disabled={isRunning} onClick={() => (isDiscovered ? untrack() : confirmation.current?.showModal())}>Stop tracking</button>}
       </div>
-      <dialog ref={confirmation} class="confirmation" aria-labelledby="confirm-title">
+      {!isDiscovered && <dialog ref={confirmation} class="confirmation" aria-labelledby="confirm-title">
         <form method="dialog">
           <h2 id="confirm-title">Delete this video and its history?</h2>
           <p>It is on no tracked account, so nothing of it stays. This cannot be undone.</p>
@@ -89,7 +89,7 @@ function Actions({ video, onChanged }: Omit<Props, "canWrite">) {
             <button value="delete" class="danger" onClick={untrack}>Delete</button>
           </div>
         </form>
-      </dialog>
+      </dialog>}
     </div>
   );
 }
