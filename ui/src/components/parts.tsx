@@ -61,7 +61,7 @@ export function Entity({ id, href, name, detail, kind = "profile", src = null, o
     <div class="entity">
       <Picture id={id} name={owner ?? name} kind={kind} src={src} />
       <span>
-        <a href={href} title={name}><b dir="auto">{name}</b></a>
+        <a href={href} title={name} dir="auto"><b>{name}</b></a>
         {detail && <small class="quiet small">{detail}</small>}
       </span>
     </div>

@@ -71,7 +71,7 @@ const CONTENT: Column<Response<"/content/top">> = {
   name: "Post",
   csv: (row) => row.description,
   render: (row) => (
-    <Entity id={row.account_id ?? row.id} kind="cover" src={row.cover_image_url} href={linkTo(`/content/${row.id}`)} name={row.description || "Post without a caption"} owner={row.account_username}
+    <Entity id={row.account_id ?? row.id} kind="cover" src={row.cover_image_url} href={linkTo(`/content/${row.id}`)} name={row.description || "Post without a caption"} owner={row.account_username ?? "?"}
       detail={`${row.account_username ? `@${row.account_username}` : "tracked alone"}${row.create_time ? ` · ${day(row.create_time.slice(0, 10))}` : ""}`} />
   ),
 };

@@ -43,7 +43,7 @@ function columns(metric: Metric, today: number): Column<Row>[] {
     {
       name: "Post", csv: (row) => row.description,
       render: (row) => (
-        <Entity id={row.account_id ?? row.id} kind="cover" src={row.cover_image_url} href={linkTo(`/content/${row.id}`)} name={row.description || "Post without a caption"} owner={row.account_username}
+        <Entity id={row.account_id ?? row.id} kind="cover" src={row.cover_image_url} href={linkTo(`/content/${row.id}`)} name={row.description || "Post without a caption"} owner={row.account_username ?? "?"}
           detail={[row.account_username ? `@${row.account_username}` : "tracked alone", row.media_type].filter(Boolean).join(" · ")} />
       ),
     },
