@@ -1,6 +1,6 @@
 // Data that a component loads: the last data stays while newer is loaded, and outdated requests are aborted.
 
-import { useCallback, useEffect, useState } from "preact/hooks";
+import { useCallback, useLayoutEffect, useState } from "preact/hooks";
 
 import { ApiProblem } from "./client.ts";
 import { requestsOf } from "./requests.ts";
@@ -22,7 +22,8 @@ export function useResource<T>(
 ): Resource<T> {
   const [state, setState] = useState<Omit<Resource<T>, "reload">>({ data: null, problem: null, isLoading: true, requests: [] });
   const [attempt, setAttempt] = useState(0);
-  useEffect(() => {
+  // Not `useEffect`: the request need not wait for the frame to be painted.
+  useLayoutEffect(() => {
     const controller = new AbortController();
     setState((state) => ({ ...state, isLoading: true }));
     load(controller.signal).then(

@@ -53,17 +53,18 @@ export function OverviewPage({ identity }: PageProps) {
   const figure = figureOf(current);
   const metric = METRICS.find((name) => name === figure) ?? "views";
   const totals = overview.data?.data.totals;
+  const canWrite = identity?.scopes.includes("write") ?? false;
   return (
     <>
       <div class="page-head">
         <div class="grow">
           <h1>Overview</h1>
           <WindowNote meta={overview.data?.meta} />
-          <TrackingNote accounts={identity?.usage.accounts} />
+          <TrackingNote accounts={identity?.usage.accounts} canWrite={canWrite} />
         </div>
         <Controls />
       </div>
-      {totals && totals.accounts + totals.individual_videos === 0 && !current.platform ? <FirstSteps canWrite={identity?.scopes.includes("write") ?? true} /> : (
+      {totals && totals.accounts + totals.individual_videos === 0 && !current.platform ? <FirstSteps canWrite={canWrite} /> : (
         <>
           <Card title="Gained in this period" resource={overview} requests={series.requests} height={118} placeholder={<Figures overview={null} timeseries={null} figure={figure} />}>
             {(data) => <Figures overview={data} timeseries={series.data} figure={figure} />}
@@ -80,19 +81,20 @@ export function OverviewPage({ identity }: PageProps) {
   );
 }
 
+const ADD_ACCOUNTS = "/accounts?add=true";
 const PROBLEMS = ["failing", "unavailable", "unsupported"] as const;
 
 /** How many accounts do not update, and where to see why. */
-function TrackingNote({ accounts }: { accounts: number | undefined }) {
+function TrackingNote({ accounts, canWrite }: { accounts: number | undefined; canWrite: boolean }) {
   const { data } = useResource((signal) => unwrap(api.GET("/tracking", { signal })), []);
   const found = PROBLEMS.filter((status) => data && data.data.accounts[status] > 0);
-  if (!data || !accounts) return <p class="small">{"\u00a0"}</p>;
-  if (found.length === 0) return <p class="quiet small"><Count value={accounts} format={exact} /> accounts, all updating</p>;
+  if (!data || !accounts) return <p class="tracking-note small">{"\u00a0"}</p>;
   return (
-    <p class="small">
-      <a class="link" href={linkTo("/tracking")}>
-        Not updating: {found.map((status, index) => <>{index > 0 && ", "}<Count value={data.data.accounts[status]} format={exact} /> {status}</>)} – see why
-      </a>
+    <p class="tracking-note quiet small">
+      <span><Count value={accounts} format={exact} /> accounts</span>
+      {found.length === 0 && <span>all updating</span>}
+      {found.length > 0 && <a class="link" href={linkTo("/tracking")}>{found.map((status, index) => <>{index > 0 && ", "}<Count value={data.data.accounts[status]} format={exact} /> {status}</>)}: see why</a>}
+      {canWrite && <a class="link" href={ADD_ACCOUNTS}>add more</a>}
     </p>
   );
 }
@@ -103,7 +105,7 @@ function FirstSteps({ canWrite }: { canWrite: boolean }) {
       <h2>Nothing is tracked yet</h2>
       <p>Add accounts by username or profile link. Their posts appear here within a minute, and what they gain is counted from today on.</p>
       {canWrite
-        ? <p><a class="button primary" href={linkTo("/accounts")}>Add accounts</a></p>
+        ? <p><a class="button primary" href={ADD_ACCOUNTS}>Add accounts</a></p>
         : <p>This key may only read. Adding accounts needs a key with the scope <code>write</code>.</p>}
     </section>
   );
