@@ -53,6 +53,7 @@ export function LineChart({ title, dates, series, today, format = exact, base = 
   const last = dates.length - 1;
   const x = scaleLinear(last > 0 ? [0, last] : [-1, 1], [MARGIN.left, right]);
   const y = scaleLinear([ticks[0] ?? 0, ticks.at(-1) ?? 1], [HEIGHT - MARGIN.bottom, MARGIN.top]);
+  const hasArea = base === "zero" && series.filter(({ isPrevious }) => !isPrevious).length === 1;
   const shown = position === null ? null : Math.min(position, last);
   return (
     <figure class="chart" aria-label={title}>
@@ -70,7 +71,7 @@ export function LineChart({ title, dates, series, today, format = exact, base = 
             ))}
           </g>
           {[...(events?.keys() ?? [])].map((at) => <path key={at} class="event" d={`M${x(at)},${HEIGHT - MARGIN.bottom}m-4,0h8l-4,-7z`} />)}
-          {[...series].reverse().map((one, index) => <Line key={index} series={one} today={today} x={x} y={y} hasArea={base === "zero" && series.filter(({ isPrevious }) => !isPrevious).length === 1} />)}
+          {[...series].reverse().map((one, index) => <Line key={index} series={one} today={today} x={x} y={y} hasArea={hasArea} />)}
           <Labels series={series} x={right + 8} width={width - right - 8} y={y} />
           {labelled(series).length === 0 && <text class="nothing" x={(MARGIN.left + right) / 2} y={HEIGHT / 2} text-anchor="middle">Nothing is known of these days</text>}
           {shown !== null && <Crosshair at={shown} series={series} x={x} y={y} top={MARGIN.top} bottom={HEIGHT - MARGIN.bottom} />}

@@ -167,7 +167,9 @@ function ChosenRecord({ id, label, nameOf, remove }: { id: string; label: string
   return (
     <div class="field">
       <span class="quiet small">{label}</span>
-      <button type="button" class="chosen" title={problem?.message ?? "Remove this filter"} onClick={remove}><span dir="auto">{data ?? (problem ? "Unknown" : "…")}</span> <span aria-hidden="true">×</span></button>
+      <button type="button" class="chosen" title={problem?.message ?? "Remove this filter"} onClick={remove}>
+        <span dir="auto">{data ?? (problem ? "Unknown" : "…")}</span> <span aria-hidden="true">×</span>
+      </button>
     </div>
   );
 }

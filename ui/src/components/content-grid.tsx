@@ -25,7 +25,10 @@ export function ContentGrid({ rows, gainOf, gainName }: Props) {
             </span>
             <span class="caption-lines" dir="auto">{row.description || "Post without a caption"}</span>
           </a>
-          <p class="grid-origin quiet small"><span>{row.account_username ? `@${row.account_username}` : "tracked alone"}</span> <span>{row.create_time ? day(row.create_time.slice(0, 10)) : "–"}</span></p>
+          <p class="grid-origin quiet small">
+            <span>{row.account_username ? `@${row.account_username}` : "tracked alone"}</span>
+            <span>{row.create_time ? day(row.create_time.slice(0, 10)) : "–"}</span>
+          </p>
           <p class="grid-counts"><b><Count value={gainOf(row)} format={gain} /></b> <span class="quiet small">{gainName} · <Count value={row.view_count} format={compact} /> in all</span></p>
         </li>
       ))}
@@ -37,7 +40,12 @@ export function ContentGrid({ rows, gainOf, gainName }: Props) {
 export function GridSkeleton({ count }: { count: number }) {
   return (
     <ul class="grid" aria-hidden="true">
-      {Array.from({ length: count }, (_, index) => <li key={index}><span class="cover-frame skeleton" /><span class="caption-lines skeleton" /><p class="small">{"\u00a0"}</p><p class="grid-counts">{"\u00a0"}</p></li>)}
+      {Array.from({ length: count }, (_, index) => (
+        <li key={index}>
+          <span class="cover-frame skeleton" /><span class="caption-lines skeleton" />
+          <p class="small">{"\u00a0"}</p><p class="grid-counts">{"\u00a0"}</p>
+        </li>
+      ))}
     </ul>
   );
 }

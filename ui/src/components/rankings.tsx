@@ -4,7 +4,8 @@ import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import type { paths } from "../api/schema.d.ts";
 import { day } from "../format.ts";
-import { linkTo, view } from "../state/view.ts";
+import { linkTo, view, type Platform } from "../state/view.ts";
+import { PLATFORM_NAMES } from "./controls.tsx";
 import { FIGURE_NAMES, shortFormat, type Figure } from "./figures.ts";
 import { Card, Change, Count, Empty, Entity } from "./parts.tsx";
 import { CsvButton, Table, type Column } from "./table.tsx";
@@ -66,20 +67,26 @@ function comparedColumns<Row extends Compared>(metric: Figure): Column<Row>[] {
 
 type Response<Path extends "/content/top" | "/accounts/top" | "/creators/top"> =
   paths[Path]["get"]["responses"][200]["content"]["application/json"]["data"][number];
+type ContentMetric = NonNullable<Query<"/content/top">["metric"]>;
 
 const CONTENT: Column<Response<"/content/top">> = {
   name: "Post",
   csv: (row) => row.description,
   render: (row) => (
-    <Entity id={row.account_id ?? row.id} kind="cover" src={row.cover_image_url} href={linkTo(`/content/${row.id}`)} name={row.description || "Post without a caption"} owner={row.account_username ?? "?"}
+    <Entity id={row.account_id ?? row.id} kind="cover" src={row.cover_image_url} href={linkTo(`/content/${row.id}`)}
+      name={row.description || "Post without a caption"} owner={row.account_username ?? "?"}
       detail={`${row.account_username ? `@${row.account_username}` : "tracked alone"}${row.create_time ? ` · ${day(row.create_time.slice(0, 10))}` : ""}`} />
   ),
 };
 const ACCOUNT: Column<Response<"/accounts/top">> = {
   name: "Account",
   csv: (row) => row.username,
-  render: (row) => <Entity id={row.id} src={row.profile_pic_url} href={linkTo(`/accounts/${row.id}`)} name={`@${row.username}`} detail={<bdi>{row.creator_name ?? row.name}</bdi>} />,
+  render: (row) => (
+    <Entity id={row.id} src={row.profile_pic_url} href={linkTo(`/accounts/${row.id}`)} name={`@${row.username}`} 
+      detail={<>{PLATFORM_NAMES[row.platform]} · <bdi>{row.creator_name ?? row.name ?? "no creator"}</bdi></>} />
+  ),
 };
+const PLATFORM: Column<{ platform: Platform }> = { name: "Platform", csv: (row) => row.platform };
 const CREATOR: Column<Response<"/creators/top">> = {
   name: "Creator",
   csv: (row) => row.name,
@@ -88,12 +95,13 @@ const CREATOR: Column<Response<"/creators/top">> = {
 
 export function RankedContent({ title, query }: Props<"/content/top">) {
   const load = (signal: AbortSignal) => unwrap(api.GET("/content/top", { params: { query }, signal }));
-  return <RankingCard title={title} query={query} load={load} columns={[CONTENT, ...metricColumns<Exclude<Query<"/content/top">["metric"], undefined>, Response<"/content/top">>(query.metric ?? "views")]} />;
+  const columns = [CONTENT, ...metricColumns<ContentMetric, Response<"/content/top">>(query.metric ?? "views")];
+  return <RankingCard title={title} query={query} load={load} columns={columns} />;
 }
 
 export function RankedAccounts({ title, query }: Props<"/accounts/top">) {
   const load = (signal: AbortSignal) => unwrap(api.GET("/accounts/top", { params: { query }, signal }));
-  return <RankingCard title={title} query={query} load={load} columns={[ACCOUNT, ...comparedColumns<Response<"/accounts/top">>(query.metric ?? "views")]} />;
+  return <RankingCard title={title} query={query} load={load} columns={[PLATFORM, ACCOUNT, ...comparedColumns<Response<"/accounts/top">>(query.metric ?? "views")]} />;
 }
 
 export function RankedCreators({ title, query }: Props<"/creators/top">) {

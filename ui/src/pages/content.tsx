@@ -6,7 +6,7 @@ import { Sparkline } from "../charts/line.tsx";
 import { CaptionFilter, ContentFilters } from "../components/content-filters.tsx";
 import { ContentGrid, GridSkeleton } from "../components/content-grid.tsx";
 import { PAGE_SIZE, fetchContent, fetchContentDetails, sortOf, type ContentDetail, type ContentRow, type WindowMeta } from "../components/content-rows.ts";
-import { Controls } from "../components/controls.tsx";
+import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { useDetails } from "../components/details.ts";
 import { FIGURE_NAMES } from "../components/figures.ts";
 import { usePages } from "../components/pages.ts";
@@ -43,8 +43,9 @@ function columns(metric: Metric, today: number): Column<Row>[] {
     {
       name: "Post", csv: (row) => row.description,
       render: (row) => (
-        <Entity id={row.account_id ?? row.id} kind="cover" src={row.cover_image_url} href={linkTo(`/content/${row.id}`)} name={row.description || "Post without a caption"} owner={row.account_username ?? "?"}
-          detail={[row.account_username ? `@${row.account_username}` : "tracked alone", row.media_type].filter(Boolean).join(" · ")} />
+        <Entity id={row.account_id ?? row.id} kind="cover" src={row.cover_image_url} href={linkTo(`/content/${row.id}`)}
+          name={row.description || "Post without a caption"} owner={row.account_username ?? "?"}
+          detail={[row.account_username ? `@${row.account_username}` : "tracked alone", `${PLATFORM_NAMES[row.platform]} ${row.media_type ?? ""}`].join(" · ")} />
       ),
     },
     { name: "Platform", csv: (row) => row.platform },
@@ -53,7 +54,7 @@ function columns(metric: Metric, today: number): Column<Row>[] {
     { name: "Link", csv: (row) => row.url },
     { name: "Posted", sort: "create_time", csv: (row) => row.create_time, render: (row) => <span class="nowrap">{row.create_time ? day(row.create_time.slice(0, 10)) : "–"}</span> },
     { name: "Views in all", sort: "view_count", isNumber: true, csv: (row) => row.view_count, render: (row) => <Count value={row.view_count} /> },
-    { name: "Per day", render: (row) => <span class="spark-cell">{row.detail?.series && <Sparkline values={row.detail.series} label={`${FIGURE_NAMES[metric]} gained per day`} today={today} />}</span> },
+    { name: "Per day", render: ({ detail }) => <SparkCell values={detail?.series} label={`${FIGURE_NAMES[metric]} gained per day`} today={today} /> },
     ...METRICS.map((name): Column<Row> => ({
       name: `${FIGURE_NAMES[name]} gained`, sort: name, isDescending: true, isNumber: true,
       csv: (row) => gainOf(row, name), render: (row) => <Count value={gainOf(row, name)} format={gain} />,
@@ -105,10 +106,20 @@ export function ContentPage() {
           </>
         )}
       </Card>
-      {pages.problem?.status === 503 && !sort.order_by && <p>Sorted by age, posts can be listed without these numbers. <button type="button" onClick={() => setFilters({ sort: "-create_time" })}>Show the newest</button></p>}
+      {pages.problem?.status === 503 && !sort.order_by && (
+        <p>
+          Sorted by age, posts can be listed without these numbers.{" "}
+          <button type="button" onClick={() => setFilters({ sort: "-create_time" })}>Show the newest</button>
+        </p>
+      )}
       {pages.hasMore && <button type="button" class="more" onClick={pages.loadMore} disabled={pages.isLoading}>Show {PAGE_SIZE} more</button>}
     </>
   );
+}
+
+/** As large before its values are there. */
+function SparkCell({ values, label, today }: { values: readonly number[] | null | undefined; label: string; today: number }) {
+  return <span class="spark-cell">{values && <Sparkline values={values} label={label} today={today} />}</span>;
 }
 
 /** Position of the day that is not over in a series of the window; -1 without. */

@@ -41,6 +41,7 @@ async function fetchSeries(view: View, signal: AbortSignal) {
 type Overview = Awaited<ReturnType<typeof fetchOverview>>;
 type Timeseries = Awaited<ReturnType<typeof fetchSeries>>;
 type Day = Timeseries["data"][number];
+type DayFigures = Pick<Day, Figure | "observed">;
 
 const TILES = ["views", "engagement", "engagement_rate", "followers", "new_posts"] as const;
 
@@ -64,7 +65,7 @@ export function OverviewPage({ identity }: PageProps) {
         </div>
         <Controls />
       </div>
-      {totals && totals.accounts + totals.individual_videos === 0 && !current.platform ? <FirstSteps canWrite={canWrite} /> : (
+      {totals && totals.accounts + totals.individual_videos === 0 && !current.platform ? <FirstSteps identity={identity} /> : (
         <>
           <Card title="Gained in this period" resource={overview} requests={series.requests} height={118} placeholder={<Figures overview={null} timeseries={null} figure={figure} />}>
             {(data) => <Figures overview={data} timeseries={series.data} figure={figure} />}
@@ -93,20 +94,23 @@ function TrackingNote({ accounts, canWrite }: { accounts: number | undefined; ca
     <p class="tracking-note quiet small">
       <span><Count value={accounts} format={exact} /> accounts</span>
       {found.length === 0 && <span>all updating</span>}
-      {found.length > 0 && <a class="link" href={linkTo("/tracking")}>{found.map((status, index) => <>{index > 0 && ", "}<Count value={data.data.accounts[status]} format={exact} /> {status}</>)}: see why</a>}
+      {found.length > 0 && (
+        <a class="link" href={linkTo("/tracking")}>
+          {found.map((status, index) => <>{index > 0 && ", "}<Count value={data.data.accounts[status]} format={exact} /> {status}</>)}: see why
+        </a>
+      )}
       {canWrite && <a class="link" href={ADD_ACCOUNTS}>add more</a>}
     </p>
   );
 }
 
-function FirstSteps({ canWrite }: { canWrite: boolean }) {
+function FirstSteps({ identity }: { identity: PageProps["identity"] }) {
   return (
     <section class="card first-steps" aria-label="First steps">
       <h2>Nothing is tracked yet</h2>
       <p>Add accounts by username or profile link. Their posts appear here within a minute, and what they gain is counted from today on.</p>
-      {canWrite
-        ? <p><a class="button primary" href={ADD_ACCOUNTS}>Add accounts</a></p>
-        : <p>This key may only read. Adding accounts needs a key with the scope <code>write</code>.</p>}
+      {identity?.scopes.includes("write") && <p><a class="button primary" href={ADD_ACCOUNTS}>Add accounts</a></p>}
+      {identity?.scopes.includes("write") === false && <p>This key may only read. Adding accounts needs a key with the scope <code>write</code>.</p>}
     </section>
   );
 }
@@ -144,7 +148,7 @@ function todayOf({ data, meta }: Timeseries): number {
 }
 
 /** A day on which nothing was observed is a gap. Posts have a time of their own. */
-function valueOf(day: Pick<Day, Figure | "observed"> | null | undefined, figure: Figure): number | null {
+function valueOf(day: DayFigures | null | undefined, figure: Figure): number | null {
   return day && (day.observed > 0 || figure === "new_posts") ? day[figure] : null;
 }
 
@@ -172,7 +176,10 @@ function ChartCard({ resource, figure }: { resource: Resource<Timeseries>; figur
 }
 
 /** The values of a figure and, where there are any, those of the previous period. */
-function seriesOf(name: string, colour: Series["colour"], data: readonly Day[], figure: Figure, pick: (day: Day | NonNullable<Day["previous"]>) => Pick<Day, Figure | "observed"> | undefined): Series[] {
+function seriesOf(
+  name: string, colour: Series["colour"], data: readonly Day[], figure: Figure,
+  pick: (day: Day | NonNullable<Day["previous"]>) => DayFigures | undefined,
+): Series[] {
   const current: Series = { name, colour, values: data.map((day) => valueOf(pick(day), figure)) };
   if (!data[0]?.previous) return [current];
   const previous = data.map(({ previous }) => valueOf(previous && pick(previous), figure));

@@ -54,7 +54,10 @@ export function VideoPage({ id, identity }: PageProps) {
         </div>
         <Controls hasComparison={false} hasPlatform={false} />
       </div>
-      <Card title="Counters" note="since it was posted, and gained in this period" resource={video} requests={[...counters.requests, ...history.requests]} height={74} placeholder={<Counters video={null} counters={null} gains={null} />}>
+      <Card
+        title="Counters" note="since it was posted, and gained in this period" resource={video} requests={[...counters.requests, ...history.requests]}
+        height={74} placeholder={<Counters video={null} counters={null} gains={null} />}
+      >
         {(video) => <Counters video={video} counters={counters.data} gains={history.data?.meta.totals ?? null} />}
       </Card>
       <HistoryCard resource={history} {...(posted ? { events: new Map([[posted, "Posted"]]) } : {})} />
