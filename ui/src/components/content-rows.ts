@@ -84,7 +84,7 @@ export async function fetchContentDetails(view: View, ids: string[], signal: Abo
     order_by ? unwrap(api.GET("/videos/metrics", { params: { query: { ...window, video_ids: ids } }, signal })) : null,
     rangeDays(view.range) <= MAX_SERIES_DAYS ? unwrap(api.GET("/content/timeseries", { params: { query: { ...window, ids, metric } }, signal })) : null,
   ]);
-  const meta = series?.meta ?? gains?.meta;
-  if (meta) onMeta(meta);
+  // The ranking's own window says how current everything in scope is, these only the rows.
+  if (gains) onMeta(gains.meta);
   return new Map(ids.map((id) => [id, { gains: gains?.data[id] ?? null, series: series?.data[id] ?? null }]));
 }
