@@ -81,8 +81,9 @@ impl<T> VideoGains<T> {
     }
 }
 
-/// A scraped video has a snapshot within this time, so reading this far before a window usually suffices.
-const LOOKBACK: Days = Days::new(40);
+/// A video that is read monthly has two snapshots within this time, so reading this far before a window usually suffices even
+/// if one of them lacks a counter.
+const LOOKBACK: Days = Days::new(70);
 
 /// Up to so many snapshots are returned by ClickHouse; more are summarized there, which costs less than to return them.
 /// Assumes one per video and day, so whole histories, since 1970, are always summarized.
@@ -175,7 +176,8 @@ impl SnapshotQuery {
 /// Reads snapshots and computes gains from them; `compute` also returns whether earlier snapshots cannot change the result.
 ///
 /// First reads snapshots since shortly before the windows, which costs the same however long the history is; then the
-/// whole history of the videos whose gains these do not decide.
+/// whole history of the videos whose gains these do not decide. A video without a snapshot since then gained nothing; if no
+/// video has one, the latest observation is an earlier one.
 pub(super) async fn fetch_gains<T: Default>(
     history: &HistoryReader,
     organization: Uuid,
@@ -198,7 +200,9 @@ pub(super) async fn fetch_gains<T: Default>(
         pending.retain(|video| {
             let is_complete =
                 since == NaiveDate::default() || video.tracked_since.is_some_and(|first| first >= since);
-            let Some(snapshots) = by_video.get(&video.internal_id).copied() else { return !is_complete };
+            let Some(snapshots) = by_video.get(&video.internal_id).copied() else {
+                return rows.is_empty() && !is_complete;
+            };
             let video_snapshots = VideoSnapshots { snapshots, from_zero: video.from_zero };
             let (gained, is_final) = compute(video_snapshots);
             if !is_final && !is_complete {
