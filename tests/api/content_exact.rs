@@ -25,7 +25,6 @@ const VIDEOS: usize = 1_100;
 struct Row {
     id: Uuid,
     internal_id: i64,
-    subject_id: i64,
     platform: String,
     account_id: Option<Uuid>,
     creator_id: Option<Uuid>,
@@ -44,7 +43,7 @@ struct Row {
 
 impl Row {
     fn candidate(&self, gain: i64) -> Candidate {
-        Candidate { internal_id: self.internal_id, subject_id: self.subject_id, gain }
+        Candidate { internal_id: self.internal_id, gain }
     }
 
     fn key(&self, sort: &str) -> Option<i64> {
@@ -354,14 +353,13 @@ async fn matching_ids_and_rows_agree_with_the_filter() {
             "{filter:?}"
         );
 
-        // Candidates with the same gain, of which one has the subject of another video.
+        // Candidates with the same gain, of which one does not exist.
         let mut among: Vec<_> = rows.iter().filter(|_| random.below(3) > 0).collect();
         among.sort_by_key(|row| row.id);
         let mut candidates: Vec<_> = among.iter().map(|row| row.candidate(7)).collect();
-        candidates[0].subject_id = -1;
-        among.retain(|row| {
-            matching.contains(&row.internal_id) && row.internal_id != candidates[0].internal_id
-        });
+        candidates[0].internal_id = -1;
+        among.remove(0);
+        among.retain(|row| matching.contains(&row.internal_id));
         for after in [None, Some((8, Uuid::max())), Some((7, rows[9].id)), Some((6, Uuid::nil()))] {
             let found = content::select_candidates(pg, organization, &filter, &candidates, after, 300).await;
             let follows = |row: &&&Row| after.is_none_or(|(gain, id)| gain > 7 || gain == 7 && row.id > id);

@@ -3,6 +3,8 @@
 //! ClickHouse knows the gains, Postgres everything that a filter compares. If few videos match the filter, their gains decide
 //! the whole ranking. Otherwise ClickHouse returns the videos with the largest gains, and Postgres selects from them, until a
 //! page is full. Videos of equal gain, which are in the order of their ids, are always selected from together.
+//!
+//! Gains are summed by video, whatever its subject: the rollup contains a video that moves to another subject exactly once.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -86,7 +88,6 @@ pub async fn rank(
 
 #[derive(Row, Deserialize)]
 struct GainRow {
-    subject_id: u64,
     video_id: u64,
     total: i64,
 }
@@ -125,7 +126,7 @@ impl Ranker<'_> {
     async fn rank_listed(&self, listed: Vec<VideoKey>) -> Result<Vec<RankedContent>, Error> {
         let ContentRanking { include_all, after, limit, .. } = *self.ranking;
         let gains = self.fetch_gains_of(&listed).await?;
-        let gain = |video: &VideoKey| gains.get(&(video.subject_id, video.internal_id)).copied().unwrap_or(0);
+        let gain = |video: &VideoKey| gains.get(&video.internal_id).copied().unwrap_or(0);
         let mut ranked: Vec<_> =
             listed.into_iter().map(|video| (Reverse(gain(&video)), video.id, video)).collect();
         ranked.retain(|(Reverse(gain), id, _)| {
@@ -164,7 +165,7 @@ impl Ranker<'_> {
     async fn add_ungained(&self, videos: &mut Vec<RankedContent>) -> Result<(), Error> {
         let ContentRanking { organization, filter, limit, .. } = *self.ranking;
         let gained = self.fetch_gains(i64::MIN..=i64::MAX, usize::MAX >> 1).await?;
-        let gained: HashSet<_> = gained.iter().map(|row| (row.subject_id, row.internal_id)).collect();
+        let gained: HashSet<_> = gained.iter().map(|row| row.internal_id).collect();
         let mut after = self.ranking.after.filter(|(gain, _)| *gain == 0).map(|(_, id)| id);
         let mut count = limit + SPARE_UNGAINED;
         let mut ungained = Vec::new();
@@ -172,10 +173,8 @@ impl Ranker<'_> {
             let listed = content::list_by_id(self.pg, organization, filter, after, count as i64).await?;
             let is_last = listed.len() < count;
             after = listed.last().map(|video| video.id);
-            let has_gained = |video: &VideoKey| gained.contains(&(video.subject_id, video.internal_id));
-            ungained.extend(
-                listed.iter().filter(|video| !has_gained(video)).map(|video| Candidate::new(*video, 0)),
-            );
+            let is_ungained = |video: &&VideoKey| !gained.contains(&video.internal_id);
+            ungained.extend(listed.iter().filter(is_ungained).map(|video| Candidate::new(*video, 0)));
             if is_last || ungained.len() >= limit - videos.len() {
                 break;
             }
@@ -215,8 +214,8 @@ impl Ranker<'_> {
         Ok(gains)
     }
 
-    /// Reads the gains of up to [`MAX_LISTED`] videos by subject and video; those of 0 are absent.
-    async fn fetch_gains_of(&self, listed: &[VideoKey]) -> Result<HashMap<(i64, i64), i64>, Error> {
+    /// Reads the gains of up to [`MAX_LISTED`] videos by their internal ids; those of 0 are absent.
+    async fn fetch_gains_of(&self, listed: &[VideoKey]) -> Result<HashMap<i64, i64>, Error> {
         let ContentRanking { organization, window, .. } = *self.ranking;
         let subjects = listed.iter().map(|video| video.subject_id);
         let (Some(first), Some(last), Some(window)) =
@@ -232,7 +231,7 @@ impl Ranker<'_> {
         };
         let rows: Vec<GainRow> = self.history.fetch_all(organization, VIDEOS_SQL, bind).await?;
         let gains = rows.into_iter().map(Candidate::from);
-        Ok(gains.map(|row| ((row.subject_id, row.internal_id), row.gain)).collect())
+        Ok(gains.map(|row| (row.internal_id, row.gain)).collect())
     }
 
     fn bind(&self, query: Query, bounds: RangeInclusive<i64>, count: usize) -> Query {
@@ -253,10 +252,6 @@ impl Ranker<'_> {
 
 impl From<GainRow> for Candidate {
     fn from(row: GainRow) -> Self {
-        Candidate {
-            internal_id: row.video_id.cast_signed(),
-            subject_id: row.subject_id.cast_signed(),
-            gain: row.total,
-        }
+        Candidate { internal_id: row.video_id.cast_signed(), gain: row.total }
     }
 }

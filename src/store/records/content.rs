@@ -233,13 +233,12 @@ pub struct VideoKey {
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate {
     pub internal_id: i64,
-    pub subject_id: i64,
     pub gain: i64,
 }
 
 impl Candidate {
     pub const fn new(video: VideoKey, gain: i64) -> Self {
-        Candidate { internal_id: video.internal_id, subject_id: video.subject_id, gain }
+        Candidate { internal_id: video.internal_id, gain }
     }
 }
 
@@ -322,15 +321,13 @@ pub fn candidates_query(
     let column = |value: fn(&Candidate) -> i64| candidates.iter().map(value).collect::<Vec<_>>();
     let mut query = QueryBuilder::new("with page as materialized (select v.id as page_id, gain from unnest(");
     query.push_bind(column(|candidate| candidate.internal_id)).push("::bigint[], ");
-    query.push_bind(column(|candidate| candidate.subject_id)).push("::bigint[], ");
     query.push_bind(column(|candidate| candidate.gain));
     // `offset 0` keeps the planner from reading all videos of the filter's accounts first.
     query.push(
-        "::bigint[]) as candidate (internal_id, subject_id, gain)
+        "::bigint[]) as candidate (internal_id, gain)
          cross join lateral (
              select v.id from videos v
-             where v.internal_id = candidate.internal_id and v.subject_id = candidate.subject_id
-                and v.organization_id = ",
+             where v.internal_id = candidate.internal_id and v.organization_id = ",
     );
     query.push_bind(organization).push(" and ");
     build_list(organization, filter, CategoryScope::Organization).push_conditions(&mut query);

@@ -3,11 +3,11 @@
 --
 -- gain         column of the counter's gains
 -- least, most  bounds of the gains, both inclusive
-SELECT subject_id, video_id, sum({gain:Identifier}) AS total
+SELECT video_id, sum({gain:Identifier}) AS total
 FROM video_daily FINAL
 WHERE org_id = {org:UUID} AND date BETWEEN {start:Date} AND {end:Date}
     AND subject_id NOT IN {removed:Array(UInt64)} AND subject_id BETWEEN {first:UInt64} AND {last:UInt64}
-GROUP BY subject_id, video_id
+GROUP BY video_id
 HAVING total BETWEEN {least:Int64} AND {most:Int64} AND total != 0
 ORDER BY total DESC
 LIMIT {limit:UInt64} WITH TIES
