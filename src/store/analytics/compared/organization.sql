@@ -7,4 +7,4 @@ SELECT
 FROM account_daily FINAL
 WHERE org_id = {org:UUID} AND date BETWEEN {previous_start:Date} AND {end:Date}
 GROUP BY subject_id, is_current
-SETTINGS max_threads = 1, local_filesystem_read_method = 'mmap', min_bytes_to_use_mmap_io = 1
+SETTINGS max_threads = 2, local_filesystem_read_method = 'mmap', min_bytes_to_use_mmap_io = 1

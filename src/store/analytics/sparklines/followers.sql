@@ -5,6 +5,8 @@ SELECT
     transform(subject_id, {subjects:Array(UInt64)}, {series:Array(UInt64)}, 0) AS number,
     greatest(date, {start:Date} - 1) AS day, sum(follower_gain + follower_base) AS value, max(observed_at) AS as_of
 FROM account_daily FINAL
-WHERE org_id = {org:UUID} AND date <= {end:Date} AND subject_id IN {subjects:Array(UInt64)}
+-- Other columns are read of these subjects only.
+PREWHERE subject_id IN {subjects:Array(UInt64)}
+WHERE org_id = {org:UUID} AND date <= {end:Date}
 GROUP BY number, day
-SETTINGS max_threads = 1, local_filesystem_read_method = 'mmap', min_bytes_to_use_mmap_io = 1
+SETTINGS max_threads = 2, local_filesystem_read_method = 'mmap', min_bytes_to_use_mmap_io = 1

@@ -18,6 +18,5 @@ SELECT
 FROM account_daily FINAL
 WHERE org_id = {org:UUID} AND date < {start:Date}
 GROUP BY is_tiktok
--- Both parts at once, each in one thread.
-SETTINGS max_threads = 2, max_final_threads = 1, local_filesystem_read_method = 'mmap',
-    min_bytes_to_use_mmap_io = 1
+-- Both parts at once.
+SETTINGS max_threads = 2, local_filesystem_read_method = 'mmap', min_bytes_to_use_mmap_io = 1

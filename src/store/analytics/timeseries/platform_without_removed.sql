@@ -22,6 +22,5 @@ WHERE org_id = {org:UUID} AND date < {start:Date}
     AND subject_id NOT IN {removed:Array(UInt64)} AND subject_id BETWEEN {first:UInt64} AND {last:UInt64}
     AND platform = {platform:String}
 GROUP BY is_tiktok
--- Both parts at once, each in one thread.
-SETTINGS max_threads = 2, max_final_threads = 1, local_filesystem_read_method = 'mmap',
-    min_bytes_to_use_mmap_io = 1
+-- Both parts at once.
+SETTINGS max_threads = 2, local_filesystem_read_method = 'mmap', min_bytes_to_use_mmap_io = 1
