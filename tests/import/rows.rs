@@ -90,6 +90,30 @@ async fn older_row_moves_tracking_start_and_changes_gains() {
 }
 
 #[tokio::test]
+async fn corrected_count_of_the_same_time_is_in_every_answer() {
+    let organization = Stack::shared().organization().await;
+    for rows in [&[("20", 100), ("21", 200)][..], &[("21", 500)], &[("21", 350)]] {
+        let row = |(day, views): &(&str, i64)| {
+            format!("tiktok,ann,1,2026-01-{day},2026-01-01T10:00:00Z,,{views},,,,,,,,")
+        };
+        let rows: Vec<_> = rows.iter().map(row).collect();
+        load(&organization, &InputFile::csv(&rows.iter().map(String::as_str).collect::<Vec<_>>()).path).await;
+    }
+    let window = "start_date=2026-01-21&end_date=2026-01-21";
+    assert_eq!(gains(&organization, "2026-01-21", "2026-01-21").await, [250, 0, 0]);
+    let top = organization.get(&format!("/content/top?{window}")).await.ok(200);
+    let video = top.text("/data/0/id");
+    for (path, pointer) in [
+        (format!("/content/top?{window}"), "/data/0/metrics/views".to_owned()),
+        (format!("/videos/metrics?video_ids={video}&{window}"), format!("/data/{video}/views")),
+        (format!("/content/timeseries?ids={video}&{window}"), format!("/data/{video}/0")),
+        (format!("/videos/{video}/analytics?{window}"), "/data/0/view_count".to_owned()),
+    ] {
+        assert_eq!(organization.get(&path).await.ok(200).integer(&pointer), 250, "{path}");
+    }
+}
+
+#[tokio::test]
 async fn result_does_not_depend_on_row_order_batches_or_repetition() {
     let stack = Stack::shared();
     let ordered = stack.organization().await;

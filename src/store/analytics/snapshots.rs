@@ -17,9 +17,12 @@ pub(super) struct Snapshot {
     pub counters: Vec<Option<i64>>,
 }
 
-/// Of each video and day, keeps the row observed last, or none if that is deleted. Sorts by video and day.
+/// Of each video and day, keeps the row observed last, or none if that is deleted. Of rows observed at the same time, it
+/// keeps the one inserted last, as FINAL does: one thread reads the parts of a table in the order of their insertion. Sorts
+/// by video and day.
 pub(super) fn deduplicate(mut rows: Vec<Snapshot>) -> Vec<Snapshot> {
-    rows.sort_unstable_by(|one, other| {
+    rows.reverse();
+    rows.sort_by(|one, other| {
         let newest_first = (other.observed_at, other.is_deleted).cmp(&(one.observed_at, one.is_deleted));
         (one.video_id, one.date).cmp(&(other.video_id, other.date)).then(newest_first)
     });
@@ -101,6 +104,14 @@ mod tests {
         let snapshots = deduplicate(rows);
         assert_eq!(snapshots.len(), 1);
         assert_eq!((snapshots[0].date, &snapshots[0].counters), (day(3), &vec![Some(2)]));
+    }
+
+    #[test]
+    fn row_inserted_last_wins_among_those_of_the_same_time() {
+        let rows = [40, 90, 70].map(|views| snapshot(3, 0, &[Some(views)]));
+        let snapshots = deduplicate(rows.into());
+        assert_eq!(snapshots.len(), 1);
+        assert_eq!(snapshots[0].counters, [Some(70)]);
     }
 
     #[test]
