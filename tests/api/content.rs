@@ -186,7 +186,7 @@ async fn content_filters_are_echoed_and_bind_the_cursor() {
     assert_eq!(
         api.get(&format!("/v2/content?{query}")).await.ok(200).at("/filters"),
         &json!({
-            "kind": "tracked", "category": "", "media_type": ["b", "a"], "posted_after": "2026-01-31",
+            "kind": "tracked", "category": "", "media_type": "b,a", "posted_after": "2026-01-31",
             "posted_before": "2026-02-01T08:00:00Z", "min_views": 0, "q": "x", "order_by": "create_time",
             "order_direction": "desc",
         })

@@ -6,6 +6,7 @@ use serde::Serialize;
 use sqlx::{PgExecutor, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
+use super::serialize_list;
 use super::videos::{self, VideoSort, account_filter, caption_filter};
 use crate::model::content::{Content, ContentIdentity, ContentKind};
 use crate::model::date_or_time::DateOrTime;
@@ -17,7 +18,7 @@ use crate::store::postgres::keyset::{
     KeysetPosition, List, ListPage, PageRequest, Sort, SortColumn, SortKey, push_equal,
 };
 
-/// The filter of videos of either kind.
+/// The filter of videos of either kind. It is serialized as a request spells it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ContentFilter {
     pub platform: Option<Platform>,
@@ -28,6 +29,7 @@ pub struct ContentFilter {
     pub kind: Option<ContentKind>,
     pub is_active: Option<bool>,
     pub is_unavailable: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "serialize_list")]
     pub media_type: Option<Vec<String>>,
     pub posted_after: Option<DateOrTime>,
     pub posted_before: Option<DateOrTime>,

@@ -13,3 +13,16 @@ pub mod post_days;
 pub mod rate_limits;
 pub mod subjects;
 pub mod videos;
+
+use std::fmt::Display;
+
+use serde::Serializer;
+
+/// Serializes the values of a filter with commas between them.
+fn serialize_list<S: Serializer, T: Display>(
+    values: &Option<Vec<T>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let values = values.iter().flatten().map(T::to_string);
+    serializer.serialize_str(&values.collect::<Vec<_>>().join(","))
+}

@@ -1,7 +1,6 @@
 //! The list of accounts: its filters and sorts.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -19,7 +18,7 @@ use crate::store::postgres::keyset::{
     KeysetPosition, List, ListPage, PageRequest, ParentFilter, ParentValue, Sort, SortColumn, SortKey,
     SortedRows, TextFilter, push_equal,
 };
-use crate::store::records::creators;
+use crate::store::records::{creators, serialize_list};
 
 /// The filter of a list of accounts. It is serialized as a request spells it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -40,15 +39,6 @@ pub struct AccountFilter {
     /// Tags that the account has to have.
     #[serde(flatten, serialize_with = "serialize_metadata")]
     pub metadata: Metadata,
-}
-
-/// Serializes values with commas between them.
-fn serialize_list<S: Serializer, T: Display>(
-    values: &Option<Vec<T>>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    let values = values.iter().flatten().map(T::to_string);
-    serializer.serialize_str(&values.collect::<Vec<_>>().join(","))
 }
 
 /// Serializes tags as `metadata.KEY`.
