@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::http::WindowedRequest;
-use crate::http::input::{ApiEnum, QueryParams, variant_name};
+use crate::http::input::{ApiEnum, QueryParams};
 use crate::http::output::WindowMeta;
 use crate::model::change::{Change, engagement_rate_ppm};
 use crate::model::gains::{AccountGains, Metrics};
@@ -15,7 +15,9 @@ use crate::store::analytics::accounts::PostCounts;
 use crate::store::analytics::subjects::ComparedTotals;
 
 /// What a ranking compares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
 pub(super) enum Metric {
     Views,
     Likes,
@@ -163,8 +165,7 @@ pub(super) struct RankingMeta {
     #[serde(flatten)]
     window: WindowMeta,
     /// Metric that entries are ranked by.
-    #[schemars(example = &"views")]
-    metric: &'static str,
+    metric: Metric,
     /// First day of the previous window (UTC, inclusive).
     #[schemars(example = &"2026-01-14")]
     previous_start_date: NaiveDate,
@@ -176,11 +177,6 @@ pub(super) struct RankingMeta {
 impl RankingMeta {
     pub(super) fn new<A>(request: &WindowedRequest<A>, window: WindowMeta, metric: Metric) -> Self {
         let previous = request.window.previous();
-        RankingMeta {
-            window,
-            metric: variant_name(metric),
-            previous_start_date: previous.start,
-            previous_end_date: previous.end,
-        }
+        RankingMeta { window, metric, previous_start_date: previous.start, previous_end_date: previous.end }
     }
 }

@@ -14,6 +14,7 @@ use super::fields::AnalyticsQuery;
 use super::rankings::{ComparedFigures, Metric, RankingMeta, ShownFigures};
 use crate::http::input::{FromQuery, QueryParams, Windowed};
 use crate::http::{Cached, Query, Records, Result, WindowedRequest, WithMeta};
+use crate::model::creator::CreatorType;
 use crate::model::limits::{DEFAULT_SHORT_LIST_SIZE, SHORT_LIST_SIZE};
 use crate::model::period::Window;
 use crate::store::Error;
@@ -54,7 +55,7 @@ pub(super) struct TopCreator {
     /// Creator id.
     id: Uuid,
     /// Always `creator`.
-    r#type: &'static str,
+    r#type: CreatorType,
     /// Name of the creator.
     name: String,
     /// Views that its accounts gained.
@@ -134,7 +135,7 @@ impl Entry {
         let Entry { creator, figures } = self;
         TopCreator {
             id: creator.id,
-            r#type: "creator",
+            r#type: CreatorType::Creator,
             name: creator.name,
             views: figures.current.views(),
             engagement: figures.current.engagement(),

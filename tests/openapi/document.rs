@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use reqwest::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::{TestApi, send};
 
@@ -116,6 +116,49 @@ async fn every_response_field_has_a_description() {
         }
     }
     assert_eq!(found, Vec::<String>::new());
+}
+
+/// Collects the optional fields of a schema whose value may be null.
+fn collect_nullable(path: &str, schema: &Value, found: &mut Vec<String>) {
+    let accepts_null = |schema: &Value| {
+        let null = Value::from("null");
+        let types = schema["anyOf"].as_array().into_iter().flatten().map(|one| &one["type"]);
+        types
+            .chain([&schema["type"]])
+            .any(|name| *name == null || name.as_array().is_some_and(|all| all.contains(&null)))
+    };
+    let required = schema["required"].as_array();
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        if accepts_null(field) && !required.is_some_and(|required| required.iter().any(|one| one == name)) {
+            found.push(format!("{path}.{name}"));
+        }
+    }
+    match schema {
+        Value::Object(members) => {
+            members
+                .iter()
+                .for_each(|(name, member)| collect_nullable(&format!("{path}.{name}"), member, found));
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_nullable(path, item, found)),
+        _ => {}
+    }
+}
+
+#[tokio::test]
+async fn optional_response_fields_are_not_nullable() {
+    let api = TestApi::start().await;
+    let document = fetch_document(&api).await;
+    let mut found = Vec::new();
+    collect_nullable("schemas", &document["components"]["schemas"], &mut found);
+    for (method, path, operation) in operations(&document) {
+        collect_nullable(&format!("{method} {path}"), &operation["responses"], &mut found);
+    }
+    assert_eq!(found, Vec::<String>::new());
+    let row = &document["components"]["schemas"]["SeriesRow"]["properties"];
+    assert_eq!(
+        (&row["end_date"]["type"], &row["engagement_rate"]["type"]),
+        (&"string".into(), &json!(["number", "null"]))
+    );
 }
 
 #[tokio::test]

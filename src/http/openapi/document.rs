@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::example::generate_example;
 use super::headers::{add_headers, request_headers, response_headers};
 use super::problems::{ProblemResponse, problem_responses, referenced_responses};
-use super::schema::named_schemas;
+use super::schema::{named_schemas, remove_null_of_optional_fields};
 
 /// The parts of the document that describe the service as a whole.
 pub struct ApiInfo {
@@ -41,8 +41,10 @@ pub fn build_document(public: &Router, private: &Router, info: &ApiInfo) -> Valu
         }
     }
     let responses = referenced_responses(&paths, &problems);
-    let schemas = named_schemas();
+    let mut schemas = named_schemas();
+    schemas.values_mut().for_each(remove_null_of_optional_fields);
     for operation in paths.values_mut().filter_map(Value::as_object_mut).flat_map(Map::values_mut) {
+        operation.get_mut("responses").into_iter().for_each(remove_null_of_optional_fields);
         add_examples(operation, &schemas);
     }
     let tags: Vec<_> =

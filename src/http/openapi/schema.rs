@@ -30,6 +30,40 @@ pub(super) fn named_schemas() -> Map<String, Value> {
     SCHEMAS.lock().unwrap_or_else(PoisonError::into_inner).definitions().clone()
 }
 
+/// Removes null from the types of optional fields, at any depth: a response omits an optional field that has no value.
+pub(super) fn remove_null_of_optional_fields(schema: &mut Value) {
+    let required = schema.get("required").cloned().unwrap_or_default();
+    let is_optional =
+        |name: &str| !required.as_array().is_some_and(|names| names.iter().any(|one| one == name));
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.iter_mut().filter(|(name, _)| is_optional(name)).for_each(|(_, field)| remove_null(field));
+    }
+    match schema {
+        Value::Object(members) => members.values_mut().for_each(remove_null_of_optional_fields),
+        Value::Array(items) => items.iter_mut().for_each(remove_null_of_optional_fields),
+        _ => {}
+    }
+}
+
+fn remove_null(schema: &mut Value) {
+    let Some(schema) = schema.as_object_mut() else { return };
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [name] = &types[..] {
+            let name = name.clone();
+            schema.insert("type".to_owned(), name);
+        }
+    }
+    if let Some(Value::Array(types)) = schema.get_mut("anyOf") {
+        types.retain(|one| *one != json!({"type": "null"}));
+        if let [Value::Object(one)] = &types[..] {
+            let one = one.clone();
+            schema.remove("anyOf");
+            schema.extend(one);
+        }
+    }
+}
+
 pub fn boolean() -> Value {
     json!({"type": "boolean"})
 }
