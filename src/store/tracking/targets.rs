@@ -47,23 +47,21 @@ pub async fn add_videos(write: &mut Write, videos: &[Uuid], now: DateTime<Utc>) 
     Ok(())
 }
 
+/// Not by the organization of the targets: while statistics do not know its new ones, the planner would expect one, and read
+/// all of them for each id.
+pub const REFRESH_ENABLED: &str = "update scrape_targets t set enabled = x.enabled
+     from (
+        select a.id, a.is_active and coalesce(c.is_active, true) as enabled
+        from accounts a left join creators c on c.id = a.creator_id
+        where a.organization_id = $1 and a.id = any($2)
+        union all
+        select id, is_active from videos where organization_id = $1 and id = any($2) and is_tracked
+     ) x
+     where t.id = x.id and t.enabled <> x.enabled";
+
 /// Enables or disables targets of accounts and videos by their own and their creators' flags.
 pub async fn refresh_enabled(write: &mut Write, ids: &[Uuid]) -> Result<(), Error> {
-    sqlx::query(
-        "update scrape_targets t set enabled = x.enabled
-         from (
-            select a.id, a.is_active and coalesce(c.is_active, true) as enabled
-            from accounts a left join creators c on c.id = a.creator_id
-            where a.organization_id = $1 and a.id = any($2)
-            union all
-            select id, is_active from videos where organization_id = $1 and id = any($2) and is_tracked
-         ) x
-         where t.organization_id = $1 and t.id = x.id and t.enabled <> x.enabled",
-    )
-    .bind(write.organization())
-    .bind(ids)
-    .execute(write.connection())
-    .await?;
+    sqlx::query(REFRESH_ENABLED).bind(write.organization()).bind(ids).execute(write.connection()).await?;
     Ok(())
 }
 
