@@ -324,19 +324,19 @@ pub fn candidates_query(
     let mut query = QueryBuilder::new("with page as materialized (select v.id as page_id, gain from unnest(");
     query.push_bind(column(|candidate| candidate.internal_id)).push("::bigint[], ");
     query.push_bind(column(|candidate| candidate.gain));
-    // `offset 0` keeps the planner from reading all videos of the filter's accounts first.
+    // `offset 0` keeps the planner from other indexes. While statistics do not know the new videos of an organization or a
+    // subject, it would expect one of them, and read all for each candidate.
     query.push(
         "::bigint[]) as candidate (internal_id, gain)
          cross join lateral (
-             select v.id from videos v
-             where v.internal_id = candidate.internal_id and v.organization_id = ",
+             select * from videos where internal_id = candidate.internal_id offset 0
+         ) v where v.organization_id = ",
     );
     query.push_bind(organization).push(" and ");
     build_list(organization, filter, CategoryScope::Organization).push_conditions(&mut query);
-    query.push(" offset 0) v");
     if let Some((gain, id)) = after {
-        query.push(" where gain < ").push_bind(gain).push(" or gain = ").push_bind(gain);
-        query.push(" and v.id > ").push_bind(id);
+        query.push(" and (gain < ").push_bind(gain).push(" or gain = ").push_bind(gain);
+        query.push(" and v.id > ").push_bind(id).push(")");
     }
     query.push(format_args!(" order by gain desc, v.id limit {limit}) select gain, "));
     query.push(IDENTITY.as_str()).push(IDENTITY_JOINS);
