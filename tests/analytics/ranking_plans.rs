@@ -5,14 +5,17 @@ use serde_json::Value;
 use sqlx::postgres::PgArguments;
 use sqlx::{Arguments, AssertSqlSafe, Execute, PgPool};
 use tidemark::model::platform::Platform;
+use tidemark::model::readable::ReadablePlatforms;
 use tidemark::model::tracking::TrackingStatus;
 use tidemark::store::analytics::accounts::{self, AccountFilter, COUNT_POSTS, IDENTITIES, RankingFilter};
 use tidemark::store::analytics::creators;
 use uuid::Uuid;
 
-use crate::harness::{TestApi, population::Population};
+use crate::harness::population::{PopulatedDatabase, Population};
 
 const POPULATION: Population = Population { accounts: 1_500, videos: 15_000, on_first_account: 0 };
+/// So that the organization is a part of the tables.
+const OTHERS: [Population; 2] = [Population { videos: 5_000, ..POPULATION }; 2];
 
 /// The nodes of a plan that read tables: table, node type and index.
 async fn reads(pg: &PgPool, sql: &str, arguments: PgArguments) -> Vec<[String; 3]> {
@@ -41,13 +44,8 @@ fn assert_indexed(reads: &[[String; 3]], tables: &[&str]) {
 
 #[tokio::test]
 async fn statements_of_rankings_read_index_ranges() {
-    let api = TestApi::start().await;
-    let (pg, organization) = (api.pg(), api.organization.id);
-    // So that the organization is a part of the tables.
-    for _ in 0..2 {
-        POPULATION.insert(pg, api.stack.organization().await.id).await;
-    }
-    POPULATION.insert(pg, organization).await;
+    let database = PopulatedDatabase::create(POPULATION, &OTHERS).await;
+    let (pg, organization) = (&database.pg, database.organization);
     let accounts: Vec<(Uuid, i64)> =
         sqlx::query_as("select id, internal_id from accounts where organization_id = $1")
             .bind(organization)
@@ -99,7 +97,8 @@ async fn statements_of_rankings_read_index_ranges() {
     let by_status = RankingFilter { status: Some(vec![TrackingStatus::Failing]), ..RankingFilter::default() };
     let filters = accounts.map(|accounts| RankingFilter { accounts, status: None });
     for filter in filters.into_iter().chain([by_status]) {
-        let mut query = accounts::ranking_query(organization, &api.app.readable, &filter);
+        let mut query =
+            accounts::ranking_query(organization, &ReadablePlatforms::new(Platform::ALL), &filter);
         let sql = query.sql().as_str().to_owned();
         let arguments = query.build().take_arguments().unwrap().unwrap();
         let reads: Vec<_> = reads(pg, &sql, arguments).await;

@@ -4,13 +4,15 @@ use sqlx::{AssertSqlSafe, Execute, PgPool, Postgres, QueryBuilder};
 use tidemark::model::content::ContentKind;
 use tidemark::model::date_or_time::DateOrTime;
 use tidemark::model::platform::Platform;
+use tidemark::model::readable::ReadablePlatforms;
 use tidemark::store::postgres::keyset::PageRequest;
 use tidemark::store::records::content::{self, Candidate, CategoryScope, ContentFilter, ContentSort};
 use tidemark::store::records::videos::VideoSort;
+use tidemark::store::tracking::targets::REFRESH_ENABLED;
 use uuid::Uuid;
 
-use super::paging_plans::{FEW_THOUSAND, LIMIT, ListPlans, far_positions};
-use crate::harness::TestApi;
+use super::paging_plans::{FEW_THOUSAND, LIMIT, ListPlans, MANY, SMALL, far_positions};
+use crate::harness::population::{PopulatedDatabase, Population};
 
 const BY_VIEWS: ContentSort = ContentSort::As(VideoSort::ViewCount);
 const BY_CREATE_TIME: ContentSort = ContentSort::As(VideoSort::CreateTime);
@@ -22,26 +24,33 @@ const SORTS: [ContentSort; 5] = [
     ContentSort::As(VideoSort::PlayCount),
 ];
 
-/// Inserts videos, a tenth of which are not on an account. Returns the first account.
-async fn insert_content(pg: &PgPool, organization: Uuid) -> Uuid {
-    let account = FEW_THOUSAND.insert(pg, organization).await;
-    sqlx::query(
-        "update videos set account_id = null where organization_id = $1 and is_tracked and not is_active",
-    )
-    .bind(organization)
-    .execute(pg)
-    .await
-    .unwrap();
-    sqlx::raw_sql("analyze videos").execute(pg).await.unwrap();
-    account
+#[tokio::test]
+async fn content_of_a_single_organization_is_read_by_indexes() {
+    check(&[]).await;
 }
 
 #[tokio::test]
-async fn every_content_sort_is_one_index_range() {
-    let api = TestApi::start().await;
-    let (pg, organization, readable) = (api.pg(), api.organization.id, &api.app.readable);
-    let account = insert_content(pg, organization).await;
-    for (account_id, scope) in [(None, "organization_id = "), (Some(account), "account_id = parent")] {
+async fn content_of_one_of_many_organizations_is_read_by_indexes() {
+    check(&MANY).await;
+}
+
+/// Checks all statements over videos a tenth of which are not on an account.
+async fn check(others: &[Population]) {
+    let database = PopulatedDatabase::create(FEW_THOUSAND, others).await;
+    let sql = "update videos set account_id = null where is_tracked and not is_active";
+    sqlx::query(sql).execute(&database.pg).await.unwrap();
+    database.vacuum().await;
+    check_sorts(&database).await;
+    check_filters(&database).await;
+    check_list_by_id(&database).await;
+    check_candidates(&database).await;
+}
+
+async fn check_sorts(database: &PopulatedDatabase) {
+    let (pg, organization, readable) =
+        (&database.pg, database.organization, &ReadablePlatforms::new(Platform::ALL));
+    for (account_id, scope) in [(None, "organization_id = "), (Some(database.account), "account_id = parent")]
+    {
         let filter = ContentFilter { account_id, ..ContentFilter::default() };
         let statement = |page: &PageRequest<ContentSort>| {
             content::list_query(organization, readable, &filter, CategoryScope::Accounts, page)
@@ -56,11 +65,9 @@ async fn every_content_sort_is_one_index_range() {
     }
 }
 
-#[tokio::test]
-async fn content_filters_read_few_rows_per_page() {
-    let api = TestApi::start().await;
-    let (pg, organization, readable) = (api.pg(), api.organization.id, &api.app.readable);
-    insert_content(pg, organization).await;
+async fn check_filters(database: &PopulatedDatabase) {
+    let (pg, organization, readable) =
+        (&database.pg, database.organization, &ReadablePlatforms::new(Platform::ALL));
     let all = ContentFilter::default;
     // One day of 50, with up to 85 videos.
     let day = sqlx::query_scalar(
@@ -104,37 +111,62 @@ async fn content_filters_read_few_rows_per_page() {
     }
 }
 
-#[tokio::test]
-async fn content_by_id_is_one_index_range() {
-    let api = TestApi::start().await;
-    let (pg, organization) = (api.pg(), api.organization.id);
-    insert_content(pg, organization).await;
+async fn check_list_by_id(PopulatedDatabase { pg, organization, .. }: &PopulatedDatabase) {
     let filter = ContentFilter::default();
-    let first = content::list_by_id(pg, organization, &filter, None, 1_000).await.unwrap();
+    let first = content::list_by_id(pg, *organization, &filter, None, 1_000).await.unwrap();
     for after in [None, first.last().map(|video| video.id)] {
-        let mut query = content::list_by_id_query(organization, &filter, after, LIMIT);
+        let mut query = content::list_by_id_query(*organization, &filter, after, LIMIT);
         let plan = explain(pg, &mut query).await;
         assert!(plan.contains("videos_by_id") && !plan.contains("Sort"), "after {after:?}: {plan}");
     }
 }
 
-#[tokio::test]
-async fn matching_content_is_found_by_internal_id() {
-    let api = TestApi::start().await;
-    let (pg, organization) = (api.pg(), api.organization.id);
-    insert_content(pg, organization).await;
+async fn check_candidates(PopulatedDatabase { pg, organization, .. }: &PopulatedDatabase) {
     let all = ContentFilter::default;
-    let found = content::list_matching(pg, organization, &all(), 100).await.unwrap();
+    let found = content::list_matching(pg, *organization, &all(), 100).await.unwrap();
     let candidates: Vec<_> = found.into_iter().map(|video| Candidate::new(video, 1)).collect();
     for filter in [
         all(),
         ContentFilter { category: Some("category7".to_owned()), ..all() },
         ContentFilter { platform: Some(Platform::Tiktok), q: Some("dance".to_owned()), ..all() },
     ] {
-        let mut query = content::candidates_query(organization, &filter, &candidates, None, LIMIT);
+        let mut query = content::candidates_query(*organization, &filter, &candidates, None, LIMIT);
         let plan = explain(pg, &mut query).await;
         assert!(plan.contains("videos_internal_id_key"), "{filter:?}: {plan}");
     }
+}
+
+/// Right after an import, the planner expects no records of the organization.
+#[tokio::test]
+async fn new_records_are_read_by_their_ids() {
+    let database = PopulatedDatabase::create(SMALL, &MANY).await;
+    let (pg, organization) = (&database.pg, database.insert_unknown(FEW_THOUSAND).await);
+    let all = ContentFilter::default();
+    let videos = content::list_matching(pg, organization, &all, 4_000).await.unwrap();
+    let candidates: Vec<_> = videos.into_iter().map(|video| Candidate::new(video, 1)).collect();
+    for filter in [
+        all,
+        ContentFilter { kind: Some(ContentKind::Discovered), ..ContentFilter::default() },
+        ContentFilter { category: Some("category7".to_owned()), ..ContentFilter::default() },
+    ] {
+        let plan =
+            explain(pg, &mut content::candidates_query(organization, &filter, &candidates, None, LIMIT));
+        let plan = plan.await;
+        assert!(plan.contains("videos_internal_id_key"), "{filter:?}: {plan}");
+    }
+    let accounts: Vec<Uuid> =
+        sqlx::query_scalar("select id from accounts where organization_id = $1 limit 1000")
+            .bind(organization)
+            .fetch_all(pg)
+            .await
+            .unwrap();
+    let plan: Vec<String> = sqlx::query_scalar(AssertSqlSafe(format!("explain {REFRESH_ENABLED}")))
+        .bind(organization)
+        .bind(accounts)
+        .fetch_all(pg)
+        .await
+        .unwrap();
+    assert!(plan.iter().any(|line| line.contains("scrape_targets_pkey")), "{plan:#?}");
 }
 
 async fn explain(pg: &PgPool, query: &mut QueryBuilder<Postgres>) -> String {

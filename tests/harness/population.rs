@@ -3,7 +3,10 @@
 //! Sort values are uniform and independent; every 50th video has no `create_time`, every tenth record is inactive.
 
 use sqlx::{AssertSqlSafe, PgPool};
+use tidemark::store::records::organizations::{self, OrganizationChange};
 use uuid::Uuid;
+
+use super::IsolatedStores;
 
 /// Numbers of records.
 #[derive(Debug, Clone, Copy)]
@@ -27,15 +30,62 @@ const RARE_WORDS: &[(&str, &str)] = &[
     ("lastposted", "(n::bigint * 104729 % $2) * 200 > $2 * 199"),
 ];
 
+/// A database of one test, in which an organization is one of many. Plans depend on the statistics of whole tables: here
+/// no other test and no autovacuum changes them.
+pub struct PopulatedDatabase {
+    pub pg: PgPool,
+    pub organization: Uuid,
+    /// Its first account.
+    pub account: Uuid,
+}
+
+/// The tables that a population fills.
+const TABLES: [&str; 5] = ["accounts", "scrape_targets", "creators", "videos", "caption_blocks"];
+
+impl PopulatedDatabase {
+    /// Inserts the population, and for each of the others an organization of its own.
+    pub async fn create(population: Population, others: &[Population]) -> Self {
+        let pg = IsolatedStores::create_postgres().await.pg().clone();
+        for table in TABLES {
+            let disable = format!("alter table {table} set (autovacuum_enabled = false)");
+            sqlx::raw_sql(AssertSqlSafe(disable)).execute(&pg).await.unwrap();
+        }
+        let create =
+            async || organizations::create(&pg, "test", &OrganizationChange::default()).await.unwrap().id;
+        for other in others {
+            other.insert_records(&pg, create().await).await;
+        }
+        let organization = create().await;
+        let account = population.insert(&pg, organization).await;
+        PopulatedDatabase { pg, organization, account }
+    }
+
+    /// Inserts the records of a new organization, which the statistics do not know, as right after an import.
+    pub async fn insert_unknown(&self, population: Population) -> Uuid {
+        let organization =
+            organizations::create(&self.pg, "new", &OrganizationChange::default()).await.unwrap().id;
+        population.insert_records(&self.pg, organization).await;
+        organization
+    }
+
+    /// Updates the statistics after a change, as autovacuum does.
+    pub async fn vacuum(&self) {
+        vacuum(&self.pg).await;
+    }
+}
+
+async fn vacuum(pg: &PgPool) {
+    for table in TABLES {
+        let vacuum = format!("vacuum (analyze) {table}");
+        sqlx::raw_sql(AssertSqlSafe(vacuum)).execute(pg).await.unwrap();
+    }
+}
+
 impl Population {
-    /// Inserts the records and analyzes their tables. Returns the first account.
+    /// Inserts the records, and vacuums and analyzes their tables. Returns the first account.
     pub async fn insert(self, pg: &PgPool, organization: Uuid) -> Uuid {
-        self.insert_accounts(pg, organization).await;
-        self.insert_videos(pg, organization).await;
-        sqlx::raw_sql("analyze accounts; analyze scrape_targets; analyze creators; analyze videos; analyze caption_blocks")
-            .execute(pg)
-            .await
-            .unwrap();
+        self.insert_records(pg, organization).await;
+        vacuum(pg).await;
         sqlx::query_scalar(
             "select id from accounts where organization_id = $1 order by added_at desc, id limit 1",
         )
@@ -43,6 +93,11 @@ impl Population {
         .fetch_one(pg)
         .await
         .unwrap()
+    }
+
+    async fn insert_records(self, pg: &PgPool, organization: Uuid) {
+        self.insert_accounts(pg, organization).await;
+        self.insert_videos(pg, organization).await;
     }
 
     async fn insert_accounts(self, pg: &PgPool, organization: Uuid) {
