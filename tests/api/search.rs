@@ -10,7 +10,7 @@ use crate::harness::{TestApi, WAIT_TIMEOUT, send, wait_until};
 
 #[tokio::test]
 async fn written_records_are_found() {
-    let api = TestApi::start().await;
+    let api = TestApi::start_with_search().await;
     let account = api.create("/v2/accounts", json!({"platform": "tiktok", "username": "needle_1"})).await;
     let creator = api.create("/v2/creators", json!({"name": "A Needle"})).await;
     let expected = json!({
@@ -38,7 +38,7 @@ async fn written_records_are_found() {
 /// Every field of a hit has the value of the record that it names.
 #[tokio::test]
 async fn hits_show_the_fields_of_their_records() {
-    let api = TestApi::start().await;
+    let api = TestApi::start_with_search().await;
     let mut random = Random(0x5eed);
     let [accounts, ..] = insert_records(&api, &mut random).await;
     sqlx::query(
@@ -284,7 +284,7 @@ async fn insert_records(api: &TestApi, random: &mut Random) -> [Vec<Record>; 3] 
 
 /// Compares search and the filter `q` with the expected matches of random queries.
 async fn compare_search_and_filters(seed: u64, queries: usize) {
-    let api = TestApi::start().await;
+    let api = TestApi::start_with_search().await;
     let mut random = Random(seed);
     let records = insert_records(&api, &mut random).await;
     let [accounts, creators, videos] = &records;

@@ -30,7 +30,7 @@ async fn disk_full_and_read_only_errors_are_503() {
 
 #[tokio::test]
 async fn read_only_postgres_serves_reads_and_rejects_writes() {
-    let api = TestApi::start().await;
+    let api = TestApi::start_with_search().await;
     let creator = api.create("/v2/creators", json!({"name": "Created before"})).await;
     let account = api.create("/v2/accounts", json!({"platform": "tiktok", "username": "before"})).await;
     let options = (*api.pg().connect_options()).clone().options([("default_transaction_read_only", "on")]);

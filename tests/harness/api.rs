@@ -36,9 +36,17 @@ impl Deref for TestApi {
 }
 
 impl TestApi {
-    /// An API without a tracker and without ClickHouse. Paths begin with the version, as in `/v2/accounts`.
+    /// An API without a tracker, ClickHouse and search results. Paths begin with the version, as in `/v2/accounts`.
     pub async fn start() -> Self {
         Self::start_with(Settings::default()).await
+    }
+
+    /// An API whose search finds what is written. Its index holds the records of all tests on the database.
+    pub async fn start_with_search() -> Self {
+        let api = TestApi::start().await;
+        let (databases, index) = (api.stack.databases.clone(), api.app.search.clone());
+        tokio::spawn(indexer::run(databases, index, CancellationToken::new()));
+        api
     }
 
     pub async fn start_with(settings: Settings) -> Self {
@@ -49,7 +57,6 @@ impl TestApi {
             clock: Clock::system(),
         };
         let (app, index) = app(&stack, settings);
-        tokio::spawn(indexer::run(stack.databases.clone(), app.search.clone(), CancellationToken::new()));
         stack.connection.base_url = serve(&app).await;
         let organization = stack.organization().await;
         TestApi { app, organization, _index: Arc::new(index) }
