@@ -135,7 +135,7 @@ pub async fn rankings_agree(
     for selection in Selection::all(h, ids, window) {
         let metric = METRICS[random.below(5) as usize];
         for include_all in [false, true] {
-            let limit = [2, 7, 100][random.below(3) as usize];
+            let limit = [7, 20, 100][random.below(3) as usize];
             let path = format!(
                 "/content/top?metric={metric}&include_all={include_all}&{}{}",
                 window_query(window),

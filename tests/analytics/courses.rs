@@ -213,33 +213,28 @@ async fn shrink(seed: u64, all_steps: Vec<Step>, first: String, today: NaiveDate
 }
 
 #[tokio::test]
-async fn random_courses_agree_with_the_model() {
-    courses([1, 2], steps).await;
+async fn random_course_agrees_with_the_model() {
+    courses([1], steps).await;
 }
 
 #[tokio::test]
-async fn other_random_courses_agree_with_the_model() {
-    courses([3, 101], steps).await;
+async fn new_random_course_agrees_with_the_model() {
+    courses([fastrand::u32(..).into()], steps).await;
 }
 
 #[tokio::test]
-async fn more_random_courses_agree_with_the_model() {
-    courses([102, 103], steps).await;
-}
-
-#[tokio::test]
-async fn random_courses_agree_with_the_model_under_retention() {
-    courses([201], steps_with_retention).await;
+async fn new_random_course_agrees_with_the_model_under_retention() {
+    courses([fastrand::u32(..).into()], steps_with_retention).await;
 }
 
 #[tokio::test]
 #[ignore = "takes minutes: make test-deep"]
 async fn many_random_courses_agree_with_the_model_under_retention() {
-    courses(2_000..2_020, steps_with_retention).await;
+    courses([201].into_iter().chain(2_000..2_020), steps_with_retention).await;
 }
 
 #[tokio::test]
 #[ignore = "takes minutes: make test-deep"]
 async fn many_random_courses_agree_with_the_model() {
-    courses(1_000..1_030, steps).await;
+    courses([2, 3, 101, 102, 103].into_iter().chain(1_000..1_030), steps).await;
 }

@@ -131,45 +131,45 @@ impl CacheTest {
         paths
     }
 
-    /// Returns the current responses. Checks each cached process against the uncached one, twice.
-    async fn check_all(&self, paths: &[String], after: &str) -> Vec<Option<Value>> {
+    /// Returns the current responses, after change `number`. Checks one cached process for each path against the uncached
+    /// one, twice; after the next change, it is the other process, whose responses may be from before both changes.
+    async fn check_all(&self, paths: &[String], number: usize, after: &str) -> Vec<Option<Value>> {
         self.organization.wait_applied().await;
         let mut responses = Vec::new();
-        for path in paths {
+        for (path_number, path) in paths.iter().enumerate() {
+            let after = format!("after {after}: {path}");
             let expected = self.uncached.1.get(path).await;
-            for (process, client) in &self.cached {
-                let first = client.get(path).await;
-                if expected.status != 200 {
-                    assert_eq!((first.status, expected.status), (404, 404), "after {after}: {path}");
-                    continue;
-                }
-                assert_eq!(
-                    (first.status, &first.json),
-                    (expected.status, &expected.json),
-                    "after {after}: {path}"
-                );
-                assert_eq!(first.header("etag"), expected.header("etag"), "after {after}: {path}");
-                let requests = process.clickhouse.request_count();
-                let second = client.get(path).await;
-                assert_eq!(
-                    (second.status, &second.body),
-                    (first.status, &first.body),
-                    "after {after}: {path}"
-                );
-                let tag = first.header("etag");
-                let get = client.request(reqwest::Method::GET, path).header("if-none-match", tag);
-                let not_modified = send(get).await.ok(304);
-                assert_eq!((not_modified.header("etag"), not_modified.body.len()), (tag, 0), "{path}");
-                assert_eq!(
-                    process.clickhouse.request_count(),
-                    requests,
-                    "after {after}: {path} queries ClickHouse for cached data"
-                );
+            let (process, client) = &self.cached[(path_number + number) % self.cached.len()];
+            let first = client.get(path).await;
+            if expected.status == 200 {
+                assert_eq!((first.status, &first.json), (200, &expected.json), "{after}");
+                assert_eq!(first.header("etag"), expected.header("etag"), "{after}");
+                check_cached(process, client, path, &first, &after).await;
+            } else {
+                assert_eq!((first.status, expected.status), (404, 404), "{after}");
             }
             responses.push((expected.status == 200).then_some(expected.json));
         }
         responses
     }
+}
+
+/// Checks that a process responds a second time with the same bytes, and without a query.
+async fn check_cached(
+    process: &ProxiedApi,
+    client: &Organization,
+    path: &str,
+    first: &Response,
+    after: &str,
+) {
+    let requests = process.clickhouse.request_count();
+    let second = client.get(path).await;
+    assert_eq!((second.status, &second.body), (first.status, &first.body), "{after}");
+    let tag = first.header("etag");
+    let get = client.request(reqwest::Method::GET, path).header("if-none-match", tag);
+    let not_modified = send(get).await.ok(304);
+    assert_eq!((not_modified.header("etag"), not_modified.body.len()), (tag, 0), "{after}");
+    assert_eq!(process.clickhouse.request_count(), requests, "{after} queries ClickHouse for cached data");
 }
 
 #[tokio::test]
@@ -178,10 +178,12 @@ async fn changes_show_in_every_process_and_the_rest_stays_cached() {
     let records = test.load().await;
     let paths = test.paths(&records);
     let (organization, ago) = (&test.organization, |days| test.ago(days));
-    let mut previous = test.check_all(&paths, "the start").await;
+    let mut previous = test.check_all(&paths, 0, "the start").await;
     // Counts the responses that a change affects.
+    let mut number = 0;
     let mut changes = async |after: &str| {
-        let now = test.check_all(&paths, after).await;
+        number += 1;
+        let now = test.check_all(&paths, number, after).await;
         let changed = now.iter().zip(&previous).filter(|(now, before)| now != before).count();
         previous = now;
         changed
