@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use tidemark::http::connections::{ConnectionLimits, raise_file_limit};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
@@ -10,7 +11,7 @@ use crate::harness::{Stack, TestApi, WAIT_TIMEOUT, serve_with_limits, wait_until
 
 /// Short, and long enough for a normal client on a busy machine.
 const SHORT_LIMITS: ConnectionLimits =
-    ConnectionLimits { max_connections: 64, idle_timeout: Duration::from_millis(400) };
+    ConnectionLimits { max_connections: 64, idle_timeout: Duration::from_secs(2) };
 
 /// Serves the API with these limits and returns its host.
 async fn serve_host(api: &TestApi, limits: ConnectionLimits) -> String {
@@ -108,12 +109,13 @@ async fn idle_and_slow_connections_are_closed() {
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(),
         [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".as_slice(), &[0, 0, 0, 4, 0, 0, 0, 0, 0]].concat(),
     ];
-    for sent in partial_requests {
+    join_all(partial_requests.map(async |sent| {
         let mut connection = TcpStream::connect(&host).await.unwrap();
         connection.write_all(&sent).await.unwrap();
         let received = String::from_utf8_lossy(&read_to_end(&mut connection).await).into_owned();
         assert!(!received.contains("HTTP/1.1 200"), "{received}");
-    }
+    }))
+    .await;
     // Keep-alive ends after the same time.
     let mut keep_alive = TcpStream::connect(&host).await.unwrap();
     for _ in 0..2 {
@@ -166,7 +168,7 @@ fn count_open(connections: &[TcpStream]) -> usize {
 #[tokio::test(flavor = "multi_thread")]
 async fn idle_connections_do_not_block_new_ones() {
     let api = TestApi::start().await;
-    let limits = ConnectionLimits { max_connections: 64, idle_timeout: Duration::from_secs(12) };
+    let limits = ConnectionLimits { max_connections: 64, idle_timeout: WAIT_TIMEOUT * 4 };
     let host = serve_host(&api, limits).await;
     let started = Instant::now();
     let mut busy = TcpStream::connect(&host).await.unwrap();

@@ -91,14 +91,11 @@ async fn retry_during_the_first_request_is_409() {
     let retry = create(&api, "/v2/creators", "slow", json!({"name": "one"})).await;
     assert_eq!((retry.status, retry.json["code"].as_str()), (409, Some("CONFLICT")));
     drop(first);
-    let mut status = 409;
-    for _ in 0..50 {
-        status = create(&api, "/v2/creators", "slow", json!({"name": "one"})).await.status;
-        if status != 409 {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    let status = wait_until("the key is free", async || {
+        let status = create(&api, "/v2/creators", "slow", json!({"name": "one"})).await.status;
+        (status != 409).then_some(status)
+    })
+    .await;
     assert_eq!(status, 201);
 }
 

@@ -157,9 +157,8 @@ async fn requests_waiting_for_a_lock_leave_connections_free() {
     assert!(
         responses.iter().any(|response| response.body_text().contains("conflict with a concurrent change"))
     );
-    let started = Instant::now();
+    // A request that gets no connection is 503.
     send(http_client().get(format!("{url}/v2/creators")).bearer_auth(other_key)).await.ok(200);
-    assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
     blocking.rollback().await.unwrap();
 }
 
@@ -175,9 +174,10 @@ async fn cancelled_statement_frees_its_connection() {
     .await
     .unwrap();
     assert_eq!(bounds, ["5s", "4s", "10s"]);
-    let long = sqlx::query("select pg_sleep(4)").execute(&pg);
+    // Only the cancellation ends it.
+    sqlx::query("set statement_timeout = 0").execute(&pg).await.unwrap();
+    let long = sqlx::query("select pg_sleep(600)").execute(&pg);
     assert!(tokio::time::timeout(Duration::from_millis(100), long).await.is_err());
-    let cancelled = Instant::now();
     let next: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&pg).await.unwrap();
     assert_ne!(next, backend);
     wait_until("the session ends", async || {
@@ -186,7 +186,6 @@ async fn cancelled_statement_frees_its_connection() {
         (!exists).then_some(())
     })
     .await;
-    assert!(cancelled.elapsed() < Duration::from_secs(3), "{:?}", cancelled.elapsed());
 }
 
 /// Pools of one connection: of the API, and of other processes.
@@ -198,10 +197,12 @@ fn single_connection_pools(url: &PgConnectOptions) -> [PgPool; 2] {
     ]
 }
 
-/// Cancels a statement while it waits, and returns its session.
+/// Cancels a statement while it waits, and returns its session. Nothing else ends the statement.
 async fn cancel_waiting(statement: &'static str, write: &mut Write) -> i32 {
     let backend = sqlx::query_scalar("select pg_backend_pid()");
     let backend = backend.fetch_one(write.connection()).await.unwrap();
+    let unlimited = sqlx::raw_sql("set local lock_timeout = 0; set local statement_timeout = 0");
+    unlimited.execute(write.connection()).await.unwrap();
     let waiting = sqlx::query(statement).execute(write.connection());
     assert!(tokio::time::timeout(Duration::from_millis(100), waiting).await.is_err());
     backend
@@ -215,10 +216,8 @@ async fn cancelled_transaction_releases_its_lock() {
     for pg in single_connection_pools(&own.connect_options()) {
         let mut write = Write::begin(&pg, Uuid::now_v7()).await.unwrap();
         let backend = cancel_waiting("select pg_advisory_xact_lock(4716)", &mut write).await;
-        let cancelled = Instant::now();
         drop(write);
         let next: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&pg).await.unwrap();
-        assert!(cancelled.elapsed() < Duration::from_secs(2), "{:?}", cancelled.elapsed());
         assert_ne!(next, backend);
         wait_until("the session ends", async || {
             let exists = "select exists (select from pg_stat_activity where pid = $1)";
@@ -226,8 +225,6 @@ async fn cancelled_transaction_releases_its_lock() {
             (!exists).then_some(())
         })
         .await;
-        // The lock timeout of 4 s would end it later.
-        assert!(cancelled.elapsed() < Duration::from_secs(3), "{:?}", cancelled.elapsed());
     }
     blocking.rollback().await.unwrap();
 }
@@ -250,9 +247,7 @@ async fn lost_postgres_frees_its_connections() {
                 let query = sqlx::query("select 1").execute(&mut *connection);
                 assert!(tokio::time::timeout(Duration::from_millis(100), query).await.is_err());
             }
-            let cancelled = Instant::now();
-            sqlx::query("select 1").execute(&pg).await.unwrap();
-            assert!(cancelled.elapsed() < Duration::from_secs(2), "{:?}", cancelled.elapsed());
+            sqlx::query("select 1").execute(&pg).await.expect("the pool opens another connection");
         }
     }
 }

@@ -197,7 +197,7 @@ async fn fetch_timeout_excludes_waiting_for_a_permit() {
     let (key, depth, now) = (key("some.one"), depth(9, "2026-01-01"), now());
     let fetch =
         async |sources: Sources| sources.fetch_account(Platform::Tiktok, &key, depth, now, &[]).await.result;
-    let (first, second) = futures_util::join!(fetch(sources(1_000)), fetch(sources(300)));
+    let (first, second) = futures_util::join!(fetch(sources(3_000)), fetch(sources(2_000)));
     assert!(matches!(first, Err(SourceError::Transient(_))), "{first:?}");
     assert!(second.is_ok(), "{second:?}");
 }

@@ -184,7 +184,8 @@ async fn postgres_outage_loses_no_change() {
     let name = format!("search outage {organization}");
     let options = pg.connect_options().as_ref().clone().application_name(&name);
     let follower_pg = PgPoolOptions::new()
-        .acquire_timeout(Duration::from_millis(200))
+        // How long the last attempt on the other server may wait.
+        .acquire_timeout(Duration::from_secs(2))
         .connect_with(options.clone())
         .await
         .unwrap();
