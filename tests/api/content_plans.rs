@@ -149,9 +149,8 @@ async fn new_records_are_read_by_their_ids() {
         ContentFilter { kind: Some(ContentKind::Discovered), ..ContentFilter::default() },
         ContentFilter { category: Some("category7".to_owned()), ..ContentFilter::default() },
     ] {
-        let plan =
-            explain(pg, &mut content::candidates_query(organization, &filter, &candidates, None, LIMIT));
-        let plan = plan.await;
+        let mut query = content::candidates_query(organization, &filter, &candidates, None, LIMIT);
+        let plan = explain(pg, &mut query).await;
         assert!(plan.contains("videos_internal_id_key"), "{filter:?}: {plan}");
     }
     let accounts: Vec<Uuid> =

@@ -338,7 +338,8 @@ async fn check_account_filters(database: &PopulatedDatabase) {
             plans.check_filter(name, sort, max_rows).await;
         }
         // Other filters have an index, or, of few thousand accounts, joining all of them costs as much as the range.
-        if max_rows == MAX_FILTERED_ROWS && filter.q.is_none() {
+        // Paused accounts have no next attempt: all others are read before them.
+        if max_rows == MAX_FILTERED_ROWS && filter.q.is_none() && filter.is_active.is_none() {
             for table in ["scrape_targets", "accounts"] {
                 let plans = ListPlans { table, ..plans };
                 plans.check_filter(name, AccountSort::NextAttemptAt, max_rows).await;
