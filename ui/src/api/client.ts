@@ -3,10 +3,13 @@
 import createClient, { type Middleware } from "openapi-fetch";
 
 import { key, signOut } from "../state/session.ts";
+import { noteRateLimit } from "./rate-limit.ts";
 import { RecordedRequest } from "./requests.ts";
 import type { components, paths } from "./schema.d.ts";
 
 type ProblemBody = components["schemas"]["Problem"];
+
+const REJECTED_KEY = "The API does not accept this key: it is wrong, expired or revoked.";
 
 /** An error response, or no response at all (`status` 0). */
 export class ApiProblem extends Error {
@@ -15,24 +18,33 @@ export class ApiProblem extends Error {
   readonly requestId: string | null;
   /** What is wrong with each field of a request. */
   readonly fields: readonly { field: string; message: string }[];
+  /** Seconds until the request may succeed; null if the response does not say. */
+  readonly retryAfter: number | null;
 
-  constructor(status: number, body: Partial<ProblemBody>) {
+  constructor(status: number, body: Partial<ProblemBody>, retryAfter: number | null = null) {
     super(body.detail ?? "The server did not answer. Check that it runs, then try again.");
     this.status = status;
     this.code = body.code ?? "UNREACHABLE";
     this.requestId = body.request_id ?? null;
     this.fields = body.errors ?? [];
+    this.retryAfter = retryAfter;
+  }
+
+  /** Anything thrown, as a problem to show. */
+  static from(cause: unknown): ApiProblem {
+    return cause instanceof ApiProblem ? cause : new ApiProblem(0, { detail: String(cause) });
   }
 }
 
 const authenticate: Middleware = {
   onRequest({ request }) {
-    if (key.value) request.headers.set("Authorization", `Bearer ${key.value}`);
+    if (key.value && !request.headers.has("Authorization")) request.headers.set("Authorization", `Bearer ${key.value}`);
     return request;
   },
   onResponse({ request, response }) {
+    noteRateLimit(response);
     const isCurrent = request.headers.get("Authorization") === `Bearer ${key.value}`;
-    if (response.status === 401 && isCurrent) signOut("The key is not valid any more. Paste another one.");
+    if (response.status === 401 && isCurrent) signOut(REJECTED_KEY);
   },
 };
 
@@ -45,12 +57,22 @@ export const api = createClient<paths>({
 api.use(authenticate);
 
 /** The data of a response, undefined of 204; throws an `ApiProblem` for an error. */
-export async function unwrap<T>(response: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
-  const { data, error, response: { ok, status } } = await response.catch((cause: unknown) => {
+export async function unwrap<T>(request: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
+  const { data, error, response } = await request.catch((cause: unknown) => {
     throw cause instanceof DOMException && cause.name === "AbortError" ? cause : new ApiProblem(0, {});
   });
-  if (ok) return data as T;
-  const problem = new ApiProblem(status, (error ?? {}) as Partial<ProblemBody>);
-  if (problem.code === "FORBIDDEN") signOut(problem.message);
+  if (response.ok) return data as T;
+  const body = (error ?? {}) as Partial<ProblemBody>;
+  const wait = response.headers.get("Retry-After");
+  const problem = new ApiProblem(response.status, response.status === 401 ? { ...body, detail: REJECTED_KEY } : body, wait === null ? null : Number(wait));
+  if (problem.code === "FORBIDDEN" && key.value !== null) signOut(problem.message);
   throw problem;
 }
+
+/** The caller that a key identifies. */
+export async function fetchIdentity(signal?: AbortSignal, text = key.value) {
+  const headers = { Authorization: `Bearer ${text}` };
+  return (await unwrap(api.GET("/whoami", { headers, ...(signal ? { signal } : {}) }))).data;
+}
+
+export type Identity = Awaited<ReturnType<typeof fetchIdentity>>;

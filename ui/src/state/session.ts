@@ -10,12 +10,20 @@ export const key = signal<string | null>(null);
 /** Why the last session ended, shown above the sign-in form. */
 export const endedBecause = signal<string | null>(null);
 
+/** Whether a text can be a key: what a header can carry. */
+export function isKey(text: string): boolean {
+  return KEY_PATTERN.test(text);
+}
+
 /** Takes the key from a link (`#key=…`) and removes it from the address, or from the browser's storage. */
 export function restoreSession(): void {
   const linked = new URLSearchParams(location.hash.slice(1)).get("key");
-  if (location.hash) history.replaceState(null, "", location.pathname + location.search);
-  if (linked && KEY_PATTERN.test(linked)) signIn(linked, false);
+  if (linked !== null) history.replaceState(null, "", location.pathname + location.search);
+  if (linked && isKey(linked)) signIn(linked, false);
   else key.value = sessionStorage.getItem(STORAGE_KEY) ?? localStorage.getItem(STORAGE_KEY);
+  addEventListener("storage", ({ key: name, newValue, oldValue }) => {
+    if (name === STORAGE_KEY && newValue === null && oldValue === key.value) signOut("You signed out in another tab.");
+  });
 }
 
 export function signIn(text: string, staySignedIn: boolean): void {

@@ -134,7 +134,7 @@ export function followHistory(): void {
   document.addEventListener("click", (event) => {
     const link = event.target instanceof Element ? event.target.closest("a") : null;
     const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
-    if (!link || !isPlain || link.target || link.origin !== location.origin || !isPage(link.pathname)) return;
+    if (!link || !isPlain || link.target || link.origin !== location.origin || event.defaultPrevented || !isPage(link.pathname)) return;
     event.preventDefault();
     const { path, ...rest } = parseView(link.pathname, link.search);
     navigate({ path, ...rest });

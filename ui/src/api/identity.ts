@@ -1,0 +1,47 @@
+// Who is signed in. Requested again while the page is visible, so that a revoked key ends the session without a click.
+
+import { useEffect, useState } from "preact/hooks";
+
+import { ApiProblem, fetchIdentity, type Identity } from "./client.ts";
+
+/** The API accepts a revoked key for up to 3 s. Together with this interval, the session ends within 5 s. */
+const INTERVAL_MS = 1_900;
+/** Part of the key's requests that may be spent on this. An unchanged identity is a 304. */
+const MAX_SHARE = 0.1;
+const RETRY_MS = 10_000;
+
+function isSame(a: Identity | null, b: Identity): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+function delayAfter(outcome: Identity | ApiProblem): number {
+  if (outcome instanceof ApiProblem) return Math.max(RETRY_MS, (outcome.retryAfter ?? 0) * 1_000);
+  return Math.max(INTERVAL_MS, 60_000 / (outcome.rate_limit * MAX_SHARE));
+}
+
+export function useIdentity(): Identity | null {
+  const [identity, setIdentity] = useState<Identity | null>(null);
+  useEffect(() => {
+    const controller = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const check = async () => {
+      const outcome = await fetchIdentity(controller.signal).catch(ApiProblem.from);
+      if (controller.signal.aborted) return;
+      if (!(outcome instanceof ApiProblem)) setIdentity((current) => (isSame(current, outcome) ? current : outcome));
+      clearTimeout(timer);
+      if (!document.hidden) timer = setTimeout(check, delayAfter(outcome));
+    };
+    const onVisibilityChange = () => {
+      clearTimeout(timer);
+      if (!document.hidden) void check();
+    };
+    document.addEventListener("visibilitychange", onVisibilityChange);
+    void check();
+    return () => {
+      controller.abort();
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", onVisibilityChange);
+    };
+  }, []);
+  return identity;
+}
