@@ -1,10 +1,10 @@
 // What surrounds every page: navigation, who is signed in, search.
 
 import type { ComponentType } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 
-import { api, unwrap } from "../api/client.ts";
-import { useResource } from "../api/resource.ts";
+import type { Identity } from "../api/client.ts";
+import { useIdentity } from "../api/identity.ts";
 import { AccountPage } from "../pages/account.tsx";
 import { AccountsPage } from "../pages/accounts.tsx";
 import { ApiPage } from "../pages/api.tsx";
@@ -16,10 +16,9 @@ import { TrackingPage } from "../pages/tracking.tsx";
 import { VideoPage } from "../pages/video.tsx";
 import { signOut } from "../state/session.ts";
 import { linkTo, view } from "../state/view.ts";
+import { Icon, Mark, type IconName } from "./icons.tsx";
 import { Empty } from "./parts.tsx";
 import { SearchPalette, openSearch } from "./search.tsx";
-
-export type Identity = Awaited<ReturnType<typeof fetchIdentity>>;
 
 export interface PageProps {
   identity: Identity | null;
@@ -29,50 +28,34 @@ export interface PageProps {
 
 interface Page {
   name: string;
+  icon: IconName;
   list: ComponentType<PageProps>;
   single?: ComponentType<PageProps>;
 }
 
 const PAGES: Readonly<Record<string, Page>> = {
-  "": { name: "Overview", list: OverviewPage },
-  content: { name: "Content", list: ContentPage, single: VideoPage },
-  accounts: { name: "Accounts", list: AccountsPage, single: AccountPage },
-  creators: { name: "Creators", list: CreatorsPage, single: CreatorPage },
-  tracking: { name: "Tracking", list: TrackingPage },
-  api: { name: "API", list: ApiPage },
+  "": { name: "Overview", icon: "overview", list: OverviewPage },
+  content: { name: "Content", icon: "content", list: ContentPage, single: VideoPage },
+  accounts: { name: "Accounts", icon: "accounts", list: AccountsPage, single: AccountPage },
+  creators: { name: "Creators", icon: "creators", list: CreatorsPage, single: CreatorPage },
+  tracking: { name: "Tracking", icon: "tracking", list: TrackingPage },
+  api: { name: "API", icon: "api", list: ApiPage },
 };
 
-async function fetchIdentity(signal: AbortSignal) {
-  return (await unwrap(api.GET("/whoami", { signal }))).data;
-}
-
 export function Frame() {
-  const { data: identity } = useResource(fetchIdentity, []);
+  const identity = useIdentity();
   const [, root = "", id = ""] = view.value.path.split("/");
   const page = PAGES[root];
   const Shown = id ? page?.single : page?.list;
-  useEffect(() => {
-    document.title = page ? `${page.name} · Tidemark` : "Tidemark";
-  }, [page]);
+  const address = `${root}/${id}`;
+  useArrival(address, page?.name ?? "No such page");
   return (
     <>
-      <a class="skip" href="#page">Skip to content</a>
+      <a class="skip" href="#page" onClick={(event) => (event.preventDefault(), document.getElementById("page")?.focus())}>Skip to content</a>
       <div class="frame">
-        <header class="sidebar">
-          <a class="brand" href={linkTo("/")}><Mark />Tidemark</a>
-          <nav aria-label="Pages">
-            {Object.entries(PAGES).map(([path, { name }]) => (
-              <a key={path} href={linkTo(`/${path}`)} {...(path === root ? { "aria-current": "page" as const } : {})}>{name}</a>
-            ))}
-          </nav>
-          <button type="button" class="plain" onClick={openSearch}>Search <kbd>/</kbd></button>
-          <footer class="small quiet">
-            <p>{identity?.organization.name}</p>
-            <button type="button" class="plain small" onClick={() => signOut(null)}>Sign out</button>
-          </footer>
-        </header>
-        <main id="page" key={`${root}/${id}`}>
-          {Shown ? <Shown identity={identity} id={id} /> : <Empty>There is no page at this address.</Empty>}
+        <Sidebar root={root} identity={identity} />
+        <main id="page" key={address} tabIndex={-1}>
+          {Shown ? <Shown identity={identity} id={id} /> : <NoPage />}
         </main>
       </div>
       <SearchPalette />
@@ -80,11 +63,44 @@ export function Frame() {
   );
 }
 
-/** The sign of the tide: a line that rises over a mark. */
-function Mark() {
+/** Sets the title of a page, and after navigation moves the focus to its heading. */
+function useArrival(address: string, name: string): void {
+  const shown = useRef(address);
+  useEffect(() => {
+    document.title = `${name} · Tidemark`;
+    if (shown.current === address) return;
+    shown.current = address;
+    const heading = document.querySelector<HTMLElement>("main h1");
+    heading?.setAttribute("tabindex", "-1");
+    heading?.focus({ preventScroll: true });
+  }, [address]);
+}
+
+function Sidebar({ root, identity }: { root: string; identity: Identity | null }) {
   return (
-    <svg width="20" height="20" viewBox="0 0 20 20" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round">
-      <path d="M1 13c3 0 3-4 6-4s3 4 6 4 3-4 6-4" /><path d="M3 5h14" opacity="0.45" />
-    </svg>
+    <header class="sidebar">
+      <a class="brand" href={linkTo("/")} aria-label="Tidemark, overview"><Mark />Tidemark</a>
+      <button type="button" class="search-button" onClick={openSearch} aria-keyshortcuts="Control+K /">
+        <Icon name="search" /><span>Search</span><kbd>Ctrl K</kbd>
+      </button>
+      <nav aria-label="Pages">
+        {Object.entries(PAGES).map(([path, { name, icon }]) => (
+          <a key={path} href={linkTo(`/${path}`)} {...(path === root ? { "aria-current": "page" as const } : {})}><Icon name={icon} />{name}</a>
+        ))}
+      </nav>
+      <footer class="small quiet">
+        <p title={identity ? `Key: ${identity.api_key_name}` : undefined}>{identity?.organization.name ?? "\u00a0"}</p>
+        <button type="button" class="plain small" onClick={() => signOut(null)}><Icon name="exit" />Sign out</button>
+      </footer>
+    </header>
+  );
+}
+
+function NoPage() {
+  return (
+    <>
+      <h1>No such page</h1>
+      <Empty>There is no page at this address. <a class="link" href="/">Go to the overview</a></Empty>
+    </>
   );
 }

@@ -5,24 +5,31 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
-import { compact } from "../format.ts";
-import { linkTo, navigate, parseView } from "../state/view.ts";
+import { compact, day } from "../format.ts";
+import { navigate } from "../state/view.ts";
+import { PLATFORM_NAMES } from "./controls.tsx";
+import { useDebounced } from "./debounce.ts";
+import { Icon, type IconName } from "./icons.tsx";
+import { Picture } from "./parts.tsx";
 
 const isOpen = signal(false);
-/** Requests wait until typing pauses for this long, in milliseconds. */
-const TYPING_PAUSE = 120;
+const MAX_PER_GROUP = 5;
 
 interface Hit {
+  group: "Pages" | "Accounts" | "Creators" | "Content";
   href: string;
   name: string;
   detail: string;
+  picture: { id: string; name: string; src?: string | null; kind: "profile" | "cover" } | IconName;
 }
 
-const PAGE_HITS: readonly Hit[] = ["Overview", "Content", "Accounts", "Creators", "Tracking", "API"].map((name) => ({
-  href: name === "Overview" ? "/" : `/${name.toLowerCase()}`,
-  name,
-  detail: "Page",
-}));
+const PAGE_ICONS: readonly [string, IconName][] = [
+  ["Overview", "overview"], ["Content", "content"], ["Accounts", "accounts"], ["Creators", "creators"], ["Tracking", "tracking"], ["API", "api"],
+];
+const PAGE_HITS: readonly Hit[] = [
+  ...PAGE_ICONS.map(([name, picture]) => ({ group: "Pages" as const, href: name === "Overview" ? "/" : `/${name.toLowerCase()}`, name, detail: "", picture })),
+  { group: "Pages", href: "/accounts?add=1", name: "Add accounts", detail: "Paste names or links", picture: "accounts" },
+];
 
 export function openSearch(): void {
   isOpen.value = true;
@@ -35,8 +42,9 @@ function isTyping(target: EventTarget | null): boolean {
 export function SearchPalette() {
   useEffect(() => {
     const open = (event: KeyboardEvent) => {
-      const isShortcut = (event.key === "k" && (event.ctrlKey || event.metaKey)) || (event.key === "/" && !isTyping(event.target));
-      if (!isShortcut) return;
+      const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey;
+      const isShortcut = (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey)) || (event.key === "/" && isPlain && !isTyping(event.target));
+      if (!isShortcut || document.querySelector("dialog[open]")) return;
       event.preventDefault();
       openSearch();
     };
@@ -46,68 +54,121 @@ export function SearchPalette() {
   return isOpen.value ? <Palette /> : null;
 }
 
-function useDebounced(text: string): string {
-  const [settled, setSettled] = useState(text);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(text), TYPING_PAUSE);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return settled;
+function matchingPages(text: string): Hit[] {
+  return PAGE_HITS.filter(({ name }) => name.toLowerCase().includes(text.toLowerCase()));
 }
 
-async function findHits(text: string, signal: AbortSignal): Promise<Hit[]> {
-  const pages = PAGE_HITS.filter(({ name }) => name.toLowerCase().startsWith(text.toLowerCase()));
-  if (!text) return pages;
-  const { data } = await unwrap(api.GET("/search", { params: { query: { q: text, limit: 6 } }, signal }));
+async function findRecords(text: string, signal: AbortSignal): Promise<Hit[]> {
+  if (!text) return [];
+  const { data } = await unwrap(api.GET("/search", { params: { query: { q: text, limit: MAX_PER_GROUP } }, signal }));
   return [
-    ...pages,
-    ...data.accounts.map((hit) => ({ href: `/accounts/${hit.id}`, name: `@${hit.username}`, detail: `Account · ${compact(hit.follower_count)} followers` })),
-    ...data.creators.map((hit) => ({ href: `/creators/${hit.id}`, name: hit.name, detail: "Creator" })),
-    ...data.videos.map((hit) => ({ href: `/content/${hit.id}`, name: hit.caption ?? "Post without a caption", detail: `Post · ${compact(hit.view_count)} views` })),
+    ...data.accounts.map(({ id, platform, username, follower_count, creator_name, display_name, profile_pic_url }): Hit => ({
+      group: "Accounts", href: `/accounts/${id}`, name: `@${username}`, picture: { id, name: username, src: profile_pic_url, kind: "profile" },
+      detail: [creator_name ?? display_name, PLATFORM_NAMES[platform], `${compact(follower_count)} followers`].filter(Boolean).join(" · "),
+    })),
+    ...data.creators.map(({ id, name, accounts_summary: { total, total_followers } }): Hit => ({
+      group: "Creators", href: `/creators/${id}`, name, picture: { id, name, kind: "profile" },
+      detail: `${total} ${total === 1 ? "account" : "accounts"} · ${compact(total_followers)} followers`,
+    })),
+    ...data.videos.map(({ id, caption, account_username, create_time, view_count, cover_image_url }): Hit => ({
+      group: "Content", href: `/content/${id}`, name: caption || "Post without a caption", picture: { id, name: account_username ?? "?", src: cover_image_url, kind: "cover" },
+      detail: [account_username && `@${account_username}`, create_time && day(create_time.slice(0, 10)), `${compact(view_count)} views`].filter(Boolean).join(" · "),
+    })),
   ];
+}
+
+/** What a text finds. Null until the records of this very text are there. */
+function useHits(text: string) {
+  const settled = useDebounced(text);
+  const records = useResource(async (signal) => ({ text: settled, hits: await findRecords(settled, signal) }), [settled]);
+  const isCurrent = records.data?.text === text;
+  const failure = records.problem && !records.isLoading ? records.problem : null;
+  return { hits: [...matchingPages(text), ...(isCurrent ? records.data?.hits ?? [] : [])], isCurrent: isCurrent || failure !== null, problem: failure };
 }
 
 function Palette() {
   const dialog = useRef<HTMLDialogElement>(null);
-  const [text, setText] = useState("");
+  const [input, setInput] = useState("");
   const [chosen, setChosen] = useState(0);
-  const settled = useDebounced(text.trim());
-  const { data: hits, problem } = useResource((signal) => findHits(settled, signal), [settled]);
+  const [isEntered, setEntered] = useState(false);
+  const text = input.trim();
+  const { hits, isCurrent, problem } = useHits(text);
   useEffect(() => dialog.current?.showModal(), []);
-  useEffect(() => setChosen(0), [hits]);
-  const close = () => {
-    isOpen.value = false;
-  };
+  useEffect(() => {
+    document.getElementById(`hit-${chosen}`)?.scrollIntoView({ block: "nearest" });
+  }, [chosen]);
   const go = (hit: Hit | undefined) => {
     if (!hit) return;
-    const url = new URL(linkTo(hit.href), location.origin);
-    navigate(parseView(url.pathname, url.search));
-    close();
+    dialog.current?.close();
+    const { pathname, searchParams } = new URL(hit.href, location.origin);
+    navigate({ path: pathname, filters: new Map(searchParams) });
   };
+  // Enter before the results of the text are there opens the first of them as soon as they are.
+  useEffect(() => {
+    if (!isEntered || !isCurrent) return;
+    setEntered(false);
+    go(hits[0]);
+  }, [isEntered, isCurrent]);
   const onKeyDown = (event: KeyboardEvent) => {
-    const count = hits?.length ?? 0;
-    if (event.key === "Enter") go(hits?.[chosen]);
-    else if (event.key === "ArrowDown") setChosen((chosen + 1) % Math.max(1, count));
-    else if (event.key === "ArrowUp") setChosen((chosen + count - 1) % Math.max(1, count));
+    const count = Math.max(1, hits.length);
+    if (event.key === "Enter" && (isCurrent || chosen > 0)) go(hits[chosen]);
+    else if (event.key === "Enter") setEntered(true);
+    else if (event.key === "ArrowDown") setChosen((chosen + 1) % count);
+    else if (event.key === "ArrowUp") setChosen((chosen + count - 1) % count);
     else return;
     event.preventDefault();
   };
+  const onInput = (value: string) => {
+    setInput(value);
+    setChosen(0);
+    setEntered(false);
+  };
   return (
-    <dialog ref={dialog} class="palette" aria-label="Search" onClose={close} onClick={(event) => event.target === dialog.current && close()}>
+    <dialog
+      ref={dialog} class="palette" aria-label="Search" onClose={() => (isOpen.value = false)}
+      onClick={(event) => event.target === event.currentTarget && event.currentTarget.close()}
+    >
       <input
-        type="search" list={undefined} role="combobox" aria-label="Search accounts, creators and content" aria-expanded="true" aria-controls="hits"
-        aria-activedescendant={`hit-${chosen}`} placeholder="Search accounts, creators, content" value={text} autofocus
-        onInput={(event) => setText(event.currentTarget.value)} onKeyDown={onKeyDown}
+        type="text" inputMode="search" role="combobox" aria-label="Search accounts, creators, content and pages" aria-autocomplete="list" aria-expanded={hits.length > 0}
+        aria-controls="hits" {...(hits.length > 0 ? { "aria-activedescendant": `hit-${chosen}` } : {})} placeholder="Search accounts, creators, content" autocomplete="off" spellcheck={false}
+        maxLength={128} value={input} autofocus onInput={(event) => onInput(event.currentTarget.value)} onKeyDown={onKeyDown}
       />
       {problem && <p class="notice" role="alert">{problem.message}</p>}
-      <ul id="hits" role="listbox" aria-label="Results">
-        {hits?.map((hit, position) => (
-          <li key={hit.href} id={`hit-${position}`} role="option" aria-selected={position === chosen} onClick={() => go(hit)}>
-            <span dir="auto">{hit.name}</span><small class="quiet small">{hit.detail}</small>
-          </li>
-        ))}
-        {hits?.length === 0 && <li class="empty">Nothing contains “{settled}”.</li>}
-      </ul>
+      <Hits hits={hits} chosen={chosen} choose={setChosen} go={go} isBusy={!isCurrent} />
+      <p class="palette-foot small quiet">
+        <span role="status">{isCurrent ? (hits.length === 0 ? `Nothing contains “${text}”.` : `${hits.length} ${hits.length === 1 ? "result" : "results"}`) : "Searching…"}</span>
+        <span aria-hidden="true"><kbd>↑</kbd> <kbd>↓</kbd> choose <kbd>Enter</kbd> open <kbd>Esc</kbd> close</span>
+      </p>
     </dialog>
+  );
+}
+
+interface HitsProps {
+  hits: readonly Hit[];
+  chosen: number;
+  choose: (position: number) => void;
+  go: (hit: Hit) => void;
+  isBusy: boolean;
+}
+
+function Hits({ hits, chosen, choose, go, isBusy }: HitsProps) {
+  const groups = [...new Set(hits.map(({ group }) => group))];
+  return (
+    <div id="hits" class="hits" role="listbox" aria-label="Results" aria-busy={isBusy}>
+      {groups.map((group) => (
+        <div key={group} role="group" aria-label={group}>
+          <p class="small quiet" aria-hidden="true">{group}</p>
+          {hits.map((hit, position) => hit.group === group && (
+            <div
+              key={hit.href} id={`hit-${position}`} class="hit" role="option" aria-selected={position === chosen}
+              onPointerMove={() => position !== chosen && choose(position)} onClick={() => go(hit)}
+            >
+              {typeof hit.picture === "string" ? <span class="hit-icon"><Icon name={hit.picture} /></span> : <Picture {...hit.picture} />}
+              <span class="hit-text"><span dir="auto">{hit.name}</span>{hit.detail && <small class="quiet small">{hit.detail}</small>}</span>
+            </div>
+          ))}
+        </div>
+      ))}
+    </div>
   );
 }
