@@ -156,3 +156,8 @@ export function Status({ status, title }: { status: string; title?: string | und
 export function statusMeaning(status: string): string {
   return STATUSES[status]?.meaning ?? "";
 }
+
+/** A tracking status as a name. */
+export function statusName(status: string): string {
+  return STATUSES[status]?.text ?? status;
+}

@@ -8,6 +8,8 @@ import { navigate, view } from "../state/view.ts";
 export interface Column<Row> extends CsvColumn<Row> {
   /** Columns without it are in the CSV only. */
   render?: (row: Row) => ComponentChildren;
+  /** What stands above the column instead of its name. */
+  heading?: ComponentChildren;
   isNumber?: boolean;
   /** The value of `sort` in the address that sorts by this column; descending with `-` before it. */
   sort?: string;
@@ -47,13 +49,13 @@ export function Table<Row>({ title, columns: all, rows, rowKey, sort = "", isDen
   );
 }
 
-function Heading<Row>({ column: { name, sort, isNumber, isDescending }, current }: { column: Column<Row>; current: string }) {
+function Heading<Row>({ column: { name, heading, sort, isNumber, isDescending }, current }: { column: Column<Row>; current: string }) {
   const direction = current === sort ? "ascending" : current === `-${sort}` ? "descending" : null;
   return (
     <th scope="col" class={isNumber ? "number" : ""} {...(sort && direction ? { "aria-sort": direction } : {})}>
       {sort
         ? <button type="button" onClick={() => sortBy(direction === "descending" && !isDescending ? sort : `-${sort}`)}>{name}<Arrow direction={direction} /></button>
-        : name}
+        : heading ?? name}
     </th>
   );
 }

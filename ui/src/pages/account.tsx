@@ -1,83 +1,114 @@
-// One account: what it gained, its posts, and how it is tracked.
+// One account: what it gained, its posts, how it is tracked, and its settings.
 
-import { ApiProblem, api, unwrap } from "../api/client.ts";
+import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
-import { useState } from "preact/hooks";
-
+import { AccountSettings, PauseButton, type Account } from "../components/account-settings.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { Facts } from "../components/facts.tsx";
 import type { PageProps } from "../components/frame.tsx";
-import { GainsCard } from "../components/gains.tsx";
-import { HistoryCard } from "../components/history.tsx";
-import { Card, Count, Picture, ProblemNotice, Status } from "../components/parts.tsx";
+import { Card, Count, Picture, Status, WindowNote } from "../components/parts.tsx";
 import { RankedContent } from "../components/rankings.tsx";
-import { days, time } from "../format.ts";
-import { linkTo, view, windowParameters } from "../state/view.ts";
+import { DailyGains, FollowersHistory, RecordFigures, useRecordGains } from "../components/record-gains.tsx";
+import { RecordProblem } from "../components/record-problem.tsx";
+import { reasonOf } from "../components/tracking-reason.ts";
+import { When } from "../components/when.tsx";
+import { day } from "../format.ts";
+import { METRICS, linkTo, view, windowParameters } from "../state/view.ts";
+import { figureOf } from "./overview.tsx";
+import { useTitle } from "../state/title.ts";
 
 const PROFILE_LINKS = { instagram: "https://www.instagram.com/", tiktok: "https://www.tiktok.com/@" } as const;
 
-async function fetchAccount(account_id: string, signal: AbortSignal) {
-  return (await unwrap(api.GET("/accounts/{account_id}", { params: { path: { account_id } }, signal }))).data;
-}
-
-type Account = Awaited<ReturnType<typeof fetchAccount>>;
-
 export function AccountPage({ id, identity }: PageProps) {
-  const { range, metric } = view.value;
-  const window = windowParameters(range);
-  const account = useResource((signal) => fetchAccount(id, signal), [id]);
-  const dependencies = [id, JSON.stringify(window)];
-  const totals = useResource((signal) => unwrap(api.GET("/accounts/metrics", { params: { query: { ...window, account_ids: [id] } }, signal })), dependencies);
-  const history = useResource(
-    (signal) => unwrap(api.GET("/accounts/{account_id}/analytics", { params: { path: { account_id: id }, query: { ...window, values: "both" } }, signal })),
-    dependencies,
-  );
-  const record = account.data;
+  const { range } = view.value;
+  const account = useResource((signal) => unwrap(api.GET("/accounts/{account_id}", { params: { path: { account_id: id } }, signal })), [id]);
+  const gains = useRecordGains(id, { account_id: id });
+  const record = account.data?.data ?? null;
+  useTitle(record && `@${record.username}`);
+  if (!record && account.problem) return <RecordProblem name="Account" resource={account} list="/accounts" />;
+  const canWrite = identity?.scopes.includes("write") ?? false;
   return (
     <>
-      {account.problem && <ProblemNotice problem={account.problem} retry={account.reload} />}
       <div class="page-head">
-        {record && <Picture id={record.id} name={record.username} />}
+        {record ? <Picture id={record.id} name={record.username} src={record.profile_pic_url} /> : <span class="picture skeleton" />}
         <div class="grow">
           <h1>{record ? `@${record.username}` : "Account"}</h1>
-          <p class="quiet small">{record && `${PLATFORM_NAMES[record.platform]} · `}{totals.data && days(totals.data.meta.start_date, totals.data.meta.end_date)} · days in UTC</p>
+          <p class="small quiet">{record ? <Description account={record} /> : "\u00a0"}</p>
+          <WindowNote meta={gains.totals.data?.meta} />
         </div>
-        <Controls />
+        <Controls hasPlatform={false} />
       </div>
-      <GainsCard id={id} resource={totals} />
-      <HistoryCard resource={history} />
+      {record && <NotUpdating account={record} canWrite={canWrite} onChanged={account.reload} />}
+      <RecordFigures {...gains} />
+      <DailyGains days={gains.days} />
+      <FollowersHistory days={gains.days} />
       <div class="columns">
-        <RankedContent title="Its posts that gained most" query={{ ...window, account_id: id, metric, limit: 10 }} />
-        <Card title="Tracking" resource={account} height={220}>
-          {(record) => <Tracking account={record} canWrite={identity?.scopes.includes("write") ?? false} onChanged={account.reload} />}
-        </Card>
+        <RankedContent title="Its posts that gained most" query={{ ...windowParameters(range), account_id: id, metric: METRICS.find((metric) => metric === figureOf(view.value)) ?? "views", limit: 10 }} />
+        <div class="stack">
+          <Card title="Tracking" resource={account} height={180}>
+            {({ data }) => <Tracking account={data} canWrite={canWrite} onChanged={account.reload} />}
+          </Card>
+          {canWrite && (
+            <Card title="Settings" resource={account} height={320}>
+              {({ data }) => <AccountSettings key={id} account={data} onChanged={account.reload} />}
+            </Card>
+          )}
+        </div>
       </div>
     </>
   );
 }
 
-function Tracking({ account, canWrite, onChanged }: { account: Account; canWrite: boolean; onChanged: () => void }) {
-  const [problem, setProblem] = useState<ApiProblem | null>(null);
-  const toggle = async () => {
-    const request = api.PATCH("/accounts/{account_id}", { params: { path: { account_id: account.id } }, body: { is_active: !account.is_active } });
-    await unwrap(request).then(onChanged, (cause: unknown) => setProblem(cause instanceof ApiProblem ? cause : null));
-  };
+function Description({ account: { platform, username, name, creator_id, creator_name, category } }: { account: Account }) {
+  return (
+    <>
+      {name && <span dir="auto">{name} · </span>}
+      <a class="link" href={PROFILE_LINKS[platform] + username} target="_blank" rel="noopener noreferrer">{PLATFORM_NAMES[platform]} ↗</a>
+      {creator_id && <> · by <a class="link" dir="auto" href={linkTo(`/creators/${creator_id}`)}>{creator_name}</a></>}
+      {category && <> · {category}</>}
+    </>
+  );
+}
+
+interface TrackingProps {
+  account: Account;
+  canWrite: boolean;
+  onChanged: () => void;
+}
+
+/** Why the account is not updating, and what to do. */
+function NotUpdating({ account, canWrite, onChanged }: TrackingProps) {
+  const { tracking, creator_id, creator_name } = account;
+  const reason = reasonOf(tracking);
+  if (!reason) return null;
+  return (
+    <section class={`notice${tracking.status === "pending" || tracking.status.startsWith("paused") ? " calm" : ""}`} aria-label="Why it is not updating">
+      <p><b>{tracking.status === "pending" ? "No numbers yet." : "Not updating."}</b> {reason}</p>
+      <p class="small quiet">
+        Last read <When value={account.last_scrape_time} />{tracking.next_attempt_at && <> · next attempt <When value={tracking.next_attempt_at} /></>}
+        {tracking.last_error && <> · {tracking.last_error}</>}
+      </p>
+      {tracking.status === "paused_by_creator" && creator_id && <p><a class="link" href={linkTo(`/creators/${creator_id}`)}>Resume {creator_name}</a></p>}
+      {tracking.status === "paused" && canWrite && <PauseButton account={account} onChanged={onChanged} />}
+    </section>
+  );
+}
+
+function Tracking({ account, canWrite, onChanged }: TrackingProps) {
   const { tracking } = account;
   return (
     <>
-      {problem && <ProblemNotice problem={problem} retry={toggle} />}
       <Facts facts={[
         ["Status", <Status status={tracking.status} />],
-        ["Why", tracking.last_error ?? "–"],
-        ["Last read", time(account.last_scrape_time)],
-        ["Next read", time(tracking.next_attempt_at)],
+        ["Last read", <When value={account.last_scrape_time} />],
+        ["Next attempt", <When value={tracking.next_attempt_at} />],
         ["Followers", <Count value={account.follower_count} />],
-        ["Posts", <Count value={account.total_post_count} />],
-        ["Creator", account.creator_id ? <a href={linkTo(`/creators/${account.creator_id}`)}>{account.creator_name}</a> : "–"],
-        ["Category", account.category ?? "–"],
-        ["Profile", <a href={PROFILE_LINKS[account.platform] + account.username} target="_blank" rel="noopener noreferrer">Open on {PLATFORM_NAMES[account.platform]}</a>],
+        ["Posts known", <Count value={account.total_post_count} />],
+        ["Views of all posts", <Count value={account.view_count} />],
+        ["Tracked since", day(account.added_at.slice(0, 10))],
+        ["Read every", `${account.scrape_interval_hours} h`],
       ]} />
-      {canWrite && <p><button type="button" onClick={toggle}>{account.is_active ? "Pause" : "Resume"}</button></p>}
+      {canWrite && tracking.status !== "paused" && <p class="after"><PauseButton account={account} onChanged={onChanged} /></p>}
     </>
   );
 }

@@ -1,103 +1,166 @@
-// Accounts: every tracked account with what it gained, and adding more.
+// Accounts: every tracked account with what it gained and whether it is updating, and adding more.
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
-import { api, unwrap } from "../api/client.ts";
+import type { Identity } from "../api/client.ts";
+import { asCurl } from "../api/requests.ts";
 import { Sparkline } from "../charts/line.tsx";
+import { AccountFilters, isFiltered } from "../components/account-filters.tsx";
+import { canRank, fetchAccounts, sortOf, type AccountRow } from "../components/account-rows.ts";
 import { AddAccounts } from "../components/add-accounts.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
-import { usePages, type Page } from "../components/pages.ts";
-import { Count, Empty, Entity, ProblemNotice, Status } from "../components/parts.tsx";
-import { CsvButton, Table, type Column } from "../components/table.tsx";
+import { CopyButton } from "../components/copy.tsx";
 import type { PageProps } from "../components/frame.tsx";
-import { gain } from "../format.ts";
-import { linkTo, navigate, view, windowParameters, type View } from "../state/view.ts";
+import { usePages, type PagedRows } from "../components/pages.ts";
+import { Change, Count, Empty, Entity, ProblemNotice, Status } from "../components/parts.tsx";
+import { SelectionBar } from "../components/selection.tsx";
+import { CsvButton, Table, type Column } from "../components/table.tsx";
+import { reasonOf } from "../components/tracking-reason.ts";
+import { gain, rate } from "../format.ts";
+import { linkTo, setFilters, view, type View } from "../state/view.ts";
 
-const PAGE_SIZE = 50;
-const SORTS = ["added_at", "username", "last_scrape_time", "follower_count", "view_count", "total_post_count", "next_attempt_at"] as const;
-const STATUSES = ["active", "pending", "failing", "paused", "paused_by_creator", "unavailable", "unsupported"] as const;
+/** How often the table loads again while accounts wait for their first read. */
+const PENDING_RELOAD_MS = 5_000;
 
-async function fetchPage(view: View, cursor: string | null, signal: AbortSignal) {
-  const sort = view.filters.get("sort") ?? "-follower_count";
-  const order_by = SORTS.find((name) => name === sort.replace("-", "")) ?? "follower_count";
-  const status = STATUSES.find((status) => status === view.filters.get("status"));
-  const { data: accounts, pagination } = await unwrap(api.GET("/accounts", {
-    params: {
-      query: {
-        limit: PAGE_SIZE, order_by, order_direction: sort.startsWith("-") ? "desc" : "asc",
-        ...(view.platform ? { platform: view.platform } : {}),
-        ...(view.filters.has("q") ? { q: view.filters.get("q") ?? "" } : {}),
-        ...(status ? { status: [status] } : {}),
-        ...(cursor ? { cursor } : {}),
-      },
-    },
-    signal,
-  }));
-  if (accounts.length === 0) return { rows: [], next: null };
-  const window = windowParameters(view.range);
-  const account_ids = accounts.map(({ id }) => id);
-  const [metrics, series] = await Promise.all([
-    unwrap(api.GET("/accounts/metrics", { params: { query: { ...window, account_ids } }, signal })),
-    unwrap(api.GET("/accounts/timeseries", { params: { query: { ...window, account_ids, metric: view.metric } }, signal })).catch(() => null),
-  ]);
-  const rows = accounts.map((account) => ({ ...account, gains: metrics.data[account.id], series: series?.data[account.id] ?? null }));
-  return { rows, next: pagination.next_cursor ?? null };
+const ACCOUNT: Column<AccountRow> = {
+  name: "Account", sort: "username", csv: (row) => row.username,
+  render: ({ id, username, platform, name, creator_name, profile_pic_url }) => (
+    <Entity id={id} href={linkTo(`/accounts/${id}`)} name={`@${username}`} src={profile_pic_url} detail={[PLATFORM_NAMES[platform], creator_name ?? name].filter(Boolean).join(" · ")} />
+  ),
+};
+/** In the CSV on their own; on screen, below the name. */
+const DETAILS: readonly Column<AccountRow>[] = [
+  { name: "Platform", csv: (row) => row.platform },
+  { name: "Creator", csv: (row) => row.creator_name },
+];
+const STATUS: Column<AccountRow> = {
+  name: "Status", csv: (row) => row.tracking?.status ?? null,
+  render: ({ tracking }) => {
+    const reason = tracking && reasonOf(tracking);
+    return tracking ? <div class="why"><Status status={tracking.status} />{reason && <small class="small quiet">{reason}</small>}</div> : "–";
+  },
+};
+
+type Gain = "views" | "engagement" | "followers";
+
+/** A gain, and how it changed if the table is sorted by it. */
+function gainColumn(name: string, gainName: Gain, view: View): Column<AccountRow>[] {
+  const isRanked = sortOf(view).gain === gainName && view.compare;
+  const column: Column<AccountRow> = {
+    name, isNumber: true, isDescending: true, csv: (row) => row.gains?.[gainName], ...(canRank(view) ? { sort: gainName } : {}),
+    render: (row) => <span class="stacked"><Count value={row.gains?.[gainName]} format={gain} />{isRanked && <Change percent={row.change_percent} />}</span>,
+  };
+  return isRanked ? [column, { name: `Change of ${name.toLowerCase()}`, csv: (row) => row.change_percent }] : [column];
 }
 
-type Row = Awaited<ReturnType<typeof fetchPage>>["rows"][number];
+function columns(view: View): Column<AccountRow>[] {
+  const sort = sortOf(view);
+  const ranked: Column<AccountRow>[] = [
+    { name: "Rate", sort: "engagement_rate", isDescending: true, isNumber: true, csv: (row) => row.engagement_rate, render: (row) => <span title={String(row.engagement_rate ?? "–")}>{rate(row.engagement_rate)}</span> },
+  ];
+  const listed: Column<AccountRow>[] = [
+    { name: "Posts", sort: "total_post_count", isNumber: true, csv: (row) => row.total_post_count, render: (row) => <Count value={row.total_post_count} /> },
+  ];
+  return [
+    ACCOUNT,
+    ...gainColumn("Views", "views", view),
+    { name: "Per day", render: (row) => (row.series ? <Sparkline values={row.series} label="Per day" base={sort.gain === "followers" ? "least" : "zero"} /> : null) },
+    ...gainColumn("Engagement", "engagement", view),
+    ...(sort.gain ? ranked : listed),
+    { name: "Followers", sort: "follower_count", isNumber: true, csv: (row) => row.follower_count, render: (row) => <Count value={row.follower_count} /> },
+    ...gainColumn("New followers", "followers", view),
+    STATUS,
+  ];
+}
 
-const COLUMNS: readonly Column<Row>[] = [
-  {
-    name: "Account", sort: "username", csv: (row) => row.username,
-    render: (row) => <Entity id={row.id} href={linkTo(`/accounts/${row.id}`)} name={`@${row.username}`} detail={row.creator_name ?? row.name} />,
-  },
-  { name: "Platform", csv: (row) => row.platform, render: (row) => PLATFORM_NAMES[row.platform] },
-  { name: "Status", csv: (row) => row.tracking.status, render: ({ tracking }) => <Status status={tracking.status} title={tracking.last_error ?? undefined} /> },
-  { name: "Followers", sort: "follower_count", isNumber: true, csv: (row) => row.follower_count, render: (row) => <Count value={row.follower_count} /> },
-  { name: "Posts", sort: "total_post_count", isNumber: true, csv: (row) => row.total_post_count, render: (row) => <Count value={row.total_post_count} /> },
-  { name: "Views gained", isNumber: true, csv: (row) => row.gains?.views ?? null, render: (row) => <Count value={row.gains?.views} format={gain} /> },
-  { name: "Engagement", isNumber: true, csv: (row) => row.gains?.engagement ?? null, render: (row) => <Count value={row.gains?.engagement} format={gain} /> },
-  { name: "Followers gained", isNumber: true, csv: (row) => row.gains?.followers ?? null, render: (row) => <Count value={row.gains?.followers} format={gain} /> },
-  { name: "Per day", render: (row) => (row.series ? <Sparkline values={row.series} label="Gained per day" /> : null) },
-];
+function setAdding(isAdding: boolean): void {
+  setFilters({ add: isAdding ? "1" : null });
+}
+
+/** Loads again while accounts wait for their first read, so that their posts appear. */
+function useArrivals({ rows, reload, isLoading }: PagedRows<AccountRow>): void {
+  const isWaiting = !isLoading && (rows?.some(({ tracking }) => tracking?.status === "pending") ?? false);
+  useEffect(() => {
+    if (!isWaiting) return;
+    const timer = setTimeout(reload, PENDING_RELOAD_MS);
+    return () => clearTimeout(timer);
+  }, [isWaiting]);
+}
 
 export function AccountsPage({ identity }: PageProps) {
   const current = view.value;
-  const [isAdding, setAdding] = useState(false);
-  const key = JSON.stringify([current.range, current.platform, current.metric, [...current.filters]]);
-  const pages = usePages<Row>(key, (cursor, signal) => fetchPage(current, cursor, signal) as Promise<Page<Row>>);
-  const filter = (name: string, value: string) => {
-    const filters = new Map(current.filters);
-    if (value) filters.set(name, value);
-    else filters.delete(name);
-    navigate({ filters }, { replace: true });
-  };
+  const canWrite = identity?.scopes.includes("write") ?? false;
+  const shown = new Map([...current.filters].filter(([name]) => name !== "add"));
+  const pages = usePages<AccountRow>(JSON.stringify([current.range, current.platform, current.metric, [...shown]]), (cursor, signal) => fetchAccounts(current, cursor, signal));
+  useArrivals(pages);
   return (
     <>
       <div class="page-head">
         <div class="grow">
           <h1>Accounts</h1>
-          {identity && <p class="quiet small"><Count value={identity.usage.accounts} /> tracked</p>}
+          <Usage identity={identity} />
         </div>
+        {canWrite && <button type="button" class="primary" aria-expanded={current.filters.has("add")} onClick={() => setAdding(!current.filters.has("add"))}>Add accounts</button>}
         <Controls />
       </div>
-      <div class="controls">
-        <input type="search" aria-label="Filter by username" placeholder="Username" value={current.filters.get("q") ?? ""} onChange={(event) => filter("q", event.currentTarget.value.trim())} />
-        <select aria-label="Status" value={current.filters.get("status") ?? ""} onChange={(event) => filter("status", event.currentTarget.value)}>
-          <option value="">Any status</option>
-          {STATUSES.map((status) => <option key={status} value={status}>{status.replaceAll("_", " ")}</option>)}
-        </select>
-        {identity?.scopes.includes("write") && <button type="button" class="primary" onClick={() => setAdding(!isAdding)}>Add accounts</button>}
-      </div>
-      {isAdding && <AddAccounts onAdded={pages.reload} />}
-      <section class="card" aria-label="Accounts" aria-busy={pages.isLoading}>
-        <header><h2>Accounts</h2><CsvButton title="Accounts" columns={COLUMNS} rows={pages.rows ?? []} /></header>
-        {pages.problem && <ProblemNotice problem={pages.problem} retry={pages.reload} />}
-        {pages.rows === null && !pages.problem && <div class="skeleton" style={{ height: "600px" }} />}
-        {pages.rows?.length === 0 && <Empty>No account matches. Add accounts by username or profile link.</Empty>}
-        {pages.rows && pages.rows.length > 0 && <Table title="Accounts" columns={COLUMNS} rows={pages.rows} rowKey={(row) => row.id} />}
-      </section>
-      {pages.hasMore && <button type="button" onClick={pages.loadMore} disabled={pages.isLoading}>Show more</button>}
+      {canWrite && current.filters.has("add") && <AddAccounts onAdded={pages.reload} onClose={() => setAdding(false)} />}
+      <AccountFilters />
+      <AccountsCard pages={pages} canWrite={canWrite} />
+      {pages.hasMore && <p class="more"><button type="button" onClick={pages.loadMore} disabled={pages.isLoading}>{pages.isLoading ? "Loading…" : "Show more"}</button></p>}
     </>
   );
+}
+
+function Usage({ identity }: { identity: Identity | null }) {
+  if (!identity) return <p class="quiet small">{"\u00a0"}</p>;
+  const { accounts, account_cap } = identity.usage;
+  return <p class="quiet small"><Count value={accounts} /> tracked{account_cap !== null && <> of <Count value={account_cap} /></>} · gains of the days in UTC</p>;
+}
+
+function AccountsCard({ pages, canWrite }: { pages: PagedRows<AccountRow>; canWrite: boolean }) {
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const rows = pages.rows ?? [];
+  const ids = rows.map(({ id }) => id).filter((id) => selected.has(id));
+  const shown = columns(view.value);
+  const sort = sortOf(view.value);
+  return (
+    <section class="card dense" aria-label="Accounts" aria-busy={pages.isLoading}>
+      {ids.length > 0
+        ? <SelectionBar ids={ids} onChanged={pages.reload} onClear={() => setSelected(new Set())} />
+        : (
+          <header>
+            <h2>{sort.gain ? "By what they gained" : "All accounts"}</h2>
+            <div class="controls">
+              <CsvButton title="Accounts" columns={[...shown.slice(0, 1), ...DETAILS, ...shown.slice(1)]} rows={rows} />
+              <CopyButton label="curl" title="Copy as curl" text={() => asCurl(pages.requests)} disabled={pages.requests.length === 0} />
+            </div>
+          </header>
+        )}
+      {pages.problem && <ProblemNotice problem={pages.problem} retry={pages.reload} />}
+      {pages.rows === null && !pages.problem && <div class="skeleton" style={{ height: "2600px", maxHeight: "70vh" }} />}
+      {pages.rows?.length === 0 && <NoAccounts canWrite={canWrite} />}
+      {rows.length > 0 && (
+        <Table
+          title="Accounts" columns={canWrite ? [selectColumn(rows, selected, setSelected), ...shown] : shown} rows={rows} rowKey={(row) => row.id}
+          sort={sort.gain ? `-${sort.gain}` : `${sort.order_direction === "desc" ? "-" : ""}${sort.order_by}`}
+        />
+      )}
+    </section>
+  );
+}
+
+function selectColumn(rows: readonly AccountRow[], selected: ReadonlySet<string>, setSelected: (ids: ReadonlySet<string>) => void): Column<AccountRow> {
+  const toggle = (id: string) => setSelected(selected.has(id) ? new Set([...selected].filter((one) => one !== id)) : new Set([...selected, id]));
+  const isAll = rows.every(({ id }) => selected.has(id));
+  return {
+    name: "Select",
+    heading: <label class="target"><input type="checkbox" aria-label="Select all that are shown" checked={isAll} onChange={() => setSelected(new Set(isAll ? [] : rows.map(({ id }) => id)))} /></label>,
+    render: ({ id, username }) => <label class="target"><input type="checkbox" aria-label={`Select @${username}`} checked={selected.has(id)} onChange={() => toggle(id)} /></label>,
+  };
+}
+
+function NoAccounts({ canWrite }: { canWrite: boolean }) {
+  if (isFiltered()) return <Empty>No account matches these filters.</Empty>;
+  if (!canWrite) return <Empty>No accounts are tracked yet. Adding them requires a key with the scope write.</Empty>;
+  return <Empty>No accounts are tracked yet. <button type="button" class="primary" onClick={() => setAdding(true)}>Add the first ones</button></Empty>;
 }

@@ -1,44 +1,158 @@
-// One creator: what all its accounts gained together, and each of them.
+// One creator: what all its accounts gained together, each of them, its posts, and its settings.
 
+import { useAction } from "../api/action.ts";
 import { api, unwrap } from "../api/client.ts";
-import { useResource } from "../api/resource.ts";
-import { Controls } from "../components/controls.tsx";
+import { useResource, type Resource } from "../api/resource.ts";
+import { LineChart } from "../charts/line.tsx";
+import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
+import { CreatorSettings, PauseCreatorButton } from "../components/creator-settings.tsx";
+import { FIGURE_NAMES, chartOf, shortFormat } from "../components/figures.ts";
 import type { PageProps } from "../components/frame.tsx";
-import { GainsCard } from "../components/gains.tsx";
-import { HistoryCard } from "../components/history.tsx";
-import { Picture, ProblemNotice } from "../components/parts.tsx";
-import { RankedAccounts, RankedContent } from "../components/rankings.tsx";
-import { days } from "../format.ts";
-import { view, windowParameters } from "../state/view.ts";
+import { Card, Change, Count, Empty, Entity, Picture, ProblemNotice, WindowNote } from "../components/parts.tsx";
+import { RankedContent } from "../components/rankings.tsx";
+import { DailyGains, FigureSelect, FollowersHistory, RecordFigures, SERIES_FIGURES, seriesFigure, useRecordGains } from "../components/record-gains.tsx";
+import { RecordProblem } from "../components/record-problem.tsx";
+import { UnlinkedAccountPicker } from "../components/record-pickers.tsx";
+import { CsvButton, Table, type Column } from "../components/table.tsx";
+import { compact, gain, rate } from "../format.ts";
+import { figureOf } from "./overview.tsx";
+import { useTitle } from "../state/title.ts";
+import { METRICS, linkTo, view, windowParameters, type View } from "../state/view.ts";
 
-export function CreatorPage({ id }: PageProps) {
-  const { range, metric } = view.value;
-  const window = windowParameters(range);
-  const dependencies = [id, JSON.stringify(window)];
+/** The longest page of a ranking. */
+const MAX_ACCOUNTS = 100;
+const MAX_LINES = 5;
+const COLOURS = [1, 2, 3, 4, 5] as const;
+
+async function fetchAccounts(creator_id: string, view: View, signal: AbortSignal) {
+  const query = { ...windowParameters(view.range), creator_id, metric: seriesFigure(view), include_all: true, limit: MAX_ACCOUNTS };
+  return unwrap(api.GET("/accounts/top", { params: { query }, signal }));
+}
+
+type Ranking = Awaited<ReturnType<typeof fetchAccounts>>;
+type AccountRow = Ranking["data"][number];
+
+async function fetchLines(accounts: Ranking, view: View, signal: AbortSignal) {
+  const account_ids = accounts.data.slice(0, MAX_LINES).map(({ id }) => id);
+  if (account_ids.length === 0) return null;
+  return unwrap(api.GET("/accounts/timeseries", { params: { query: { ...windowParameters(view.range), account_ids, metric: seriesFigure(view) } }, signal }));
+}
+
+export function CreatorPage({ id, identity }: PageProps) {
+  const current = view.value;
+  const canWrite = identity?.scopes.includes("write") ?? false;
   const creator = useResource((signal) => unwrap(api.GET("/creators/{creator_id}", { params: { path: { creator_id: id } }, signal })), [id]);
-  const totals = useResource((signal) => unwrap(api.GET("/creators/metrics", { params: { query: { ...window, creator_ids: [id] } }, signal })), dependencies);
-  const history = useResource(
-    (signal) => unwrap(api.GET("/creators/{creator_id}/analytics", { params: { path: { creator_id: id }, query: { ...window, values: "both" } }, signal })),
-    dependencies,
-  );
-  const record = creator.data?.data;
+  const gains = useRecordGains(id, { creator_id: id });
+  const accounts = useResource((signal) => fetchAccounts(id, current, signal), [id, JSON.stringify(current.range), seriesFigure(current)]);
+  const record = creator.data?.data ?? null;
+  useTitle(record?.name);
+  if (!record && creator.problem) return <RecordProblem name="Creator" resource={creator} list="/creators" />;
+  const reload = () => (creator.reload(), accounts.reload(), gains.totals.reload(), gains.days.reload());
   return (
     <>
-      {creator.problem && <ProblemNotice problem={creator.problem} retry={creator.reload} />}
       <div class="page-head">
-        {record && <Picture id={record.id} name={record.name} />}
+        {record ? <Picture id={record.id} name={record.name} /> : <span class="picture skeleton" />}
         <div class="grow">
           <h1 dir="auto">{record?.name ?? "Creator"}</h1>
-          <p class="quiet small">{totals.data && days(totals.data.meta.start_date, totals.data.meta.end_date)} · days in UTC</p>
+          <p class="small quiet">{record ? `${record.accounts_summary.total} ${record.accounts_summary.total === 1 ? "account" : "accounts"} · ${compact(record.accounts_summary.total_followers)} followers` : "\u00a0"}</p>
+          <WindowNote meta={gains.totals.data?.meta} />
         </div>
-        <Controls />
+        <Controls hasPlatform={false} />
       </div>
-      <GainsCard id={id} resource={totals} />
-      <HistoryCard resource={history} />
+      {record && !record.is_active && (
+        <section class="notice calm" aria-label="Paused">
+          <p><b>Paused.</b> None of its accounts is read. Their history stays.</p>
+          {canWrite && <PauseCreatorButton creator={record} onChanged={reload} />}
+        </section>
+      )}
+      <RecordFigures {...gains} />
+      <AccountLines accounts={accounts} />
+      <AccountsCard creatorId={id} accounts={accounts} canWrite={canWrite} onChanged={reload} />
+      <div class="columns wide">
+        <DailyGains days={gains.days} hasSelect={false} />
+        <FollowersHistory days={gains.days} />
+      </div>
       <div class="columns">
-        <RankedAccounts title="Accounts" query={{ ...window, creator_id: id, metric, limit: 50, include_all: true }} />
-        <RankedContent title="Posts that gained most" query={{ ...window, creator_id: id, metric, limit: 10 }} />
+        <RankedContent title="Posts that gained most" query={{ ...windowParameters(current.range), creator_id: id, metric: METRICS.find((metric) => metric === figureOf(current)) ?? "views", limit: 10 }} />
+        {canWrite && <Card title="Settings" resource={creator} height={200}>{({ data }) => <CreatorSettings key={id} creator={data} onChanged={reload} />}</Card>}
       </div>
     </>
+  );
+}
+
+/** One line per account: of a stack, only the lowest layer can be read. */
+function AccountLines({ accounts }: { accounts: Resource<Ranking> }) {
+  const current = view.value;
+  const ranking = accounts.data;
+  const lines = useResource(async (signal) => ranking && fetchLines(ranking, current, signal), [ranking]);
+  const { title: perDay, ...look } = chartOf(seriesFigure(current));
+  const title = `${perDay}, by account`;
+  const total = ranking?.data.length ?? 0;
+  if (ranking && total === 0) return null;
+  return (
+    <Card title={title} resource={lines} height={292} actions={<FigureSelect figures={SERIES_FIGURES} />} {...(total > MAX_LINES ? { note: `the ${MAX_LINES} of ${total} accounts that gained most` } : {})}>
+      {(data) => data && ranking && (
+        <LineChart title={title} dates={data.meta.dates} today={data.meta.dates.findIndex((date) => date > data.meta.complete_through)} {...look}
+          series={ranking.data.slice(0, MAX_LINES).flatMap(({ id, username, platform }, position) => (data.data[id]
+            ? [{ name: lineName(username, platform, ranking), values: data.data[id], colour: COLOURS[position] ?? 1 }]
+            : []))} />
+      )}
+    </Card>
+  );
+}
+
+/** Names the platform where the same name is on both. */
+function lineName(username: string, platform: AccountRow["platform"], { data }: Ranking): string {
+  const isOnBoth = data.filter((account) => account.username === username).length > 1;
+  return isOnBoth ? `@${username} (${PLATFORM_NAMES[platform]})` : `@${username}`;
+}
+
+interface AccountsProps {
+  creatorId: string;
+  accounts: Resource<Ranking>;
+  canWrite: boolean;
+  onChanged: () => void;
+}
+
+function AccountsCard({ creatorId, accounts, canWrite, onChanged }: AccountsProps) {
+  const path = (account_id: string) => ({ params: { path: { creator_id: creatorId, account_id } } });
+  const link = useAction((signal, id: string) => unwrap(api.PUT("/creators/{creator_id}/accounts/{account_id}", { ...path(id), signal })).then(onChanged));
+  const unlink = useAction((signal, id: string) => unwrap(api.DELETE("/creators/{creator_id}/accounts/{account_id}", { ...path(id), signal })).then(onChanged));
+  const isRunning = link.isRunning || unlink.isRunning;
+  const metric = seriesFigure(view.value);
+  const columns: Column<AccountRow>[] = [
+    {
+      name: "Account", csv: (row) => row.username,
+      render: ({ id, username, platform, profile_pic_url }) => <Entity id={id} href={linkTo(`/accounts/${id}`)} name={`@${username}`} src={profile_pic_url} detail={PLATFORM_NAMES[platform]} />,
+    },
+    { name: FIGURE_NAMES[metric], isNumber: true, csv: (row) => row.metrics[metric], render: (row) => <Count value={row.metrics[metric]} format={shortFormat(metric)} /> },
+    { name: "Change", isNumber: true, csv: (row) => row.change_percent, render: (row) => <Change percent={row.change_percent} /> },
+    { name: "Rate", isNumber: true, csv: (row) => row.metrics.engagement_rate, render: (row) => <span title={String(row.metrics.engagement_rate ?? "–")}>{rate(row.metrics.engagement_rate)}</span> },
+    { name: "New posts", isNumber: true, csv: (row) => row.metrics.new_posts, render: (row) => <Count value={row.metrics.new_posts} /> },
+    { name: "Followers", isNumber: true, csv: (row) => row.follower_count, render: (row) => <Count value={row.follower_count} /> },
+    { name: "New followers", isNumber: true, csv: (row) => row.metrics.followers, render: (row) => <Count value={row.metrics.followers} format={gain} /> },
+  ];
+  const unlinkColumn: Column<AccountRow> = {
+    name: "Unlink", heading: <span class="hidden-text">Unlink</span>,
+    render: ({ id, username }) => <button type="button" class="plain small" disabled={isRunning} aria-label={`Unlink @${username}`} onClick={() => unlink.run(id)}>Unlink</button>,
+  };
+  const actions = (
+    <>
+      {canWrite && <UnlinkedAccountPicker label="Link an account" placeholder="Link an account…" disabled={isRunning} onPick={(id) => link.run(id)} />}
+      <CsvButton title="Accounts of a creator" columns={columns} rows={accounts.data?.data ?? []} />
+    </>
+  );
+  const failed = [link, unlink].find(({ problem }) => problem !== null);
+  return (
+    <Card title="Accounts" resource={accounts} height={220} actions={actions}>
+      {({ data }) => (
+        <>
+          {failed?.problem && <ProblemNotice problem={failed.problem} retry={failed.retry} />}
+          {data.length === 0
+            ? <Empty>No account is linked. {canWrite ? "Pick one above: type a part of its username." : ""}</Empty>
+            : <Table title="Accounts" columns={canWrite ? [...columns, unlinkColumn] : columns} rows={data} rowKey={(row) => row.id} />}
+        </>
+      )}
+    </Card>
   );
 }

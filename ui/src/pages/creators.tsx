@@ -1,89 +1,128 @@
-// Creators by what their accounts gained, and a comparison of up to five.
+// Creators by what their accounts gained, or all by name, and a comparison of up to five.
 
+import { useState } from "preact/hooks";
+
+import { useAction } from "../api/action.ts";
 import { api, unwrap } from "../api/client.ts";
-import { useResource } from "../api/resource.ts";
-import { LineChart } from "../charts/line.tsx";
+import { asCurl } from "../api/requests.ts";
+import { Sparkline } from "../charts/line.tsx";
+import { Comparison, MAX_COMPARED, comparedIds, toggleCompared } from "../components/comparison.tsx";
 import { Controls } from "../components/controls.tsx";
-import { Card, Change, Count, Empty, Entity } from "../components/parts.tsx";
+import { CopyButton } from "../components/copy.tsx";
+import { MAX_RANKED, creatorSort, fetchCreators, type CreatorRow } from "../components/creator-rows.ts";
+import type { PageProps } from "../components/frame.tsx";
+import { NameFilter } from "../components/name-filter.tsx";
+import { usePages, type PagedRows } from "../components/pages.ts";
+import { Change, Count, Empty, Entity, ProblemNotice, Status } from "../components/parts.tsx";
 import { CsvButton, Table, type Column } from "../components/table.tsx";
-import { days, gain, rate } from "../format.ts";
-import { linkTo, navigate, view, windowParameters, type View } from "../state/view.ts";
+import { gain, rate } from "../format.ts";
+import { linkTo, navigate, view } from "../state/view.ts";
 
-const MAX_COMPARED = 5;
-/** The longest ranking of creators that the API returns. */
-const MAX_RANKED = 25;
-const COLOURS = [1, 2, 3, 4, 5] as const;
+type Gain = "views" | "engagement" | "followers";
 
-async function fetchCreators({ range, platform, metric }: View, signal: AbortSignal) {
-  const query = { ...windowParameters(range), ...(platform ? { platform } : {}), metric, limit: MAX_RANKED };
-  return unwrap(api.GET("/creators/top", { params: { query }, signal }));
+/** A gain, and how it changed if the table is sorted by it. */
+function gainColumn(name: string, gainName: Gain): Column<CreatorRow>[] {
+  const isRanked = creatorSort(view.value).gain === gainName && view.value.compare;
+  const column: Column<CreatorRow> = {
+    name, isNumber: true, isDescending: true, csv: (row) => row.gains?.[gainName], ...(view.value.filters.has("q") ? {} : { sort: gainName }),
+    render: (row) => <span class="stacked"><Count value={row.gains?.[gainName]} format={gain} />{isRanked && <Change percent={row.change_percent} />}</span>,
+  };
+  return isRanked ? [column, { name: `Change of ${name.toLowerCase()}`, csv: (row) => row.change_percent }] : [column];
 }
 
-type Row = Awaited<ReturnType<typeof fetchCreators>>["data"][number];
-
-function comparedIds({ filters }: View): string[] {
-  return (filters.get("creators") ?? "").split(",").filter(Boolean).slice(0, MAX_COMPARED);
-}
-
-function toggleCompared(id: string): void {
-  const ids = comparedIds(view.value);
-  const next = ids.includes(id) ? ids.filter((one) => one !== id) : [...ids, id];
-  const filters = new Map(view.value.filters);
-  if (next.length > 0) filters.set("creators", next.join(","));
-  else filters.delete("creators");
-  navigate({ filters }, { replace: true });
-}
-
-function columns(compared: readonly string[]): Column<Row>[] {
-  const metric = view.value.metric;
+function columns(): Column<CreatorRow>[] {
+  const compared = comparedIds(view.value);
+  const { gain: ranked } = creatorSort(view.value);
+  const ofRanking: Column<CreatorRow>[] = [
+    { name: "Rate", sort: "engagement_rate", isDescending: true, isNumber: true, csv: (row) => row.engagement_rate, render: (row) => <span title={String(row.engagement_rate ?? "–")}>{rate(row.engagement_rate)}</span> },
+    { name: "New posts", sort: "new_posts", isDescending: true, isNumber: true, csv: (row) => row.new_posts, render: (row) => <Count value={row.new_posts} /> },
+  ];
   return [
     {
-      name: "Compare",
-      render: ({ id, name }) => <input type="checkbox" aria-label={`Compare ${name}`} checked={compared.includes(id)} disabled={!compared.includes(id) && compared.length === MAX_COMPARED} onChange={() => toggleCompared(id)} />,
+      name: "Compare", heading: <span class="hidden-text">Compare</span>,
+      render: ({ id, name }) => {
+        const isCompared = compared.includes(id);
+        return <label class="target"><input type="checkbox" aria-label={`Compare ${name}`} checked={isCompared} disabled={!isCompared && compared.length === MAX_COMPARED} onChange={() => toggleCompared(id)} /></label>;
+      },
     },
-    { name: "Creator", csv: (row) => row.name, render: (row) => <Entity id={row.id} href={linkTo(`/creators/${row.id}`)} name={row.name} /> },
-    { name: "Accounts", isNumber: true, csv: (row) => row.account_count, render: (row) => row.account_count },
+    {
+      name: "Creator", sort: "name", csv: (row) => row.name,
+      render: ({ id, name, account_count, is_active }) => (
+        <Entity id={id} href={linkTo(`/creators/${id}`)} name={name} detail={<>{account_count} {account_count === 1 ? "account" : "accounts"}{is_active === false && <> · <Status status="paused" /></>}</>} />
+      ),
+    },
+    { name: "Accounts", csv: (row) => row.account_count },
+    ...gainColumn("Views", "views"),
+    { name: "Per day", render: (row) => (row.series ? <Sparkline values={row.series} label="Per day" base={ranked === "followers" ? "least" : "zero"} /> : null) },
+    ...gainColumn("Engagement", "engagement"),
+    ...(ranked ? ofRanking : []),
     { name: "Followers", isNumber: true, csv: (row) => row.follower_count, render: (row) => <Count value={row.follower_count} /> },
-    { name: `Gained ${metric}`, isNumber: true, csv: (row) => row.metrics[metric], render: (row) => <Count value={row.metrics[metric]} format={gain} /> },
-    { name: "Change", isNumber: true, csv: (row) => row.change_percent, render: (row) => <Change percent={row.change_percent} /> },
-    { name: "Engagement rate", isNumber: true, csv: (row) => row.metrics.engagement_rate, render: (row) => rate(row.metrics.engagement_rate) },
+    ...gainColumn("New followers", "followers"),
   ];
 }
 
-export function CreatorsPage() {
+export function CreatorsPage({ identity }: PageProps) {
   const current = view.value;
-  const dependencies = [JSON.stringify([current.range, current.platform, current.metric])];
-  const ranking = useResource((signal) => fetchCreators(current, signal), dependencies);
+  const canWrite = identity?.scopes.includes("write") ?? false;
+  const [isCreating, setCreating] = useState(false);
+  const filters = [...current.filters].filter(([name]) => name !== "creators");
+  const pages = usePages<CreatorRow>(JSON.stringify([current.range, current.platform, current.metric, filters]), (cursor, signal) => fetchCreators(current, cursor, signal));
   const compared = comparedIds(current);
-  const shown = columns(compared);
-  const meta = ranking.data?.meta;
   return (
     <>
       <div class="page-head">
         <div class="grow">
           <h1>Creators</h1>
-          <p class="quiet small">{meta ? `${days(meta.start_date, meta.end_date)} · days in UTC` : "\u00a0"}</p>
+          <p class="quiet small">Each with the accounts that are linked to it. Tick up to {MAX_COMPARED} to compare them.</p>
         </div>
+        {canWrite && <button type="button" class="primary" aria-expanded={isCreating} onClick={() => setCreating(!isCreating)}>New creator</button>}
         <Controls />
       </div>
-      {compared.length > 0 && <Comparison ids={compared} names={new Map(ranking.data?.data.map(({ id, name }) => [id, name]))} />}
-      <Card title="Creators" resource={ranking} height={600} actions={<CsvButton title="Creators" columns={shown} rows={ranking.data?.data ?? []} />}>
-        {({ data }) => data.length === 0 ? <Empty>No creators yet. A creator groups accounts of one person; link them on an account's page.</Empty> : <Table title="Creators" columns={shown} rows={data} rowKey={(row) => row.id} />}
-      </Card>
+      {isCreating && <NewCreator />}
+      {compared.length > 0 && <Comparison ids={compared} names={pages.rows && new Map(pages.rows.map(({ id, name }) => [id, name]))} />}
+      <div class="controls filter-bar"><NameFilter label="Name contains" placeholder="Name" /></div>
+      <CreatorsCard pages={pages} />
+      {pages.hasMore && <p class="more"><button type="button" onClick={pages.loadMore} disabled={pages.isLoading}>{pages.isLoading ? "Loading…" : "Show more"}</button></p>}
     </>
   );
 }
 
-function Comparison({ ids, names }: { ids: readonly string[]; names: ReadonlyMap<string, string> }) {
-  const { range, metric } = view.value;
-  const query = { ...windowParameters(range), creator_ids: [...ids], metric };
-  const series = useResource((signal) => unwrap(api.GET("/creators/timeseries", { params: { query }, signal })), [JSON.stringify(query)]);
+function CreatorsCard({ pages }: { pages: PagedRows<CreatorRow> }) {
+  const shown = columns();
+  const rows = pages.rows ?? [];
+  const { gain: ranked, order_by, order_direction } = creatorSort(view.value);
   return (
-    <Card title={`Compared: ${metric} per day`} resource={series} height={300}>
-      {({ data, meta }) => (
-        <LineChart title={`${metric} per day by creator`} dates={meta.dates} today={meta.dates.findIndex((date) => date > meta.complete_through)}
-          series={ids.flatMap((id, position) => (data[id] ? [{ name: names.get(id) ?? "Creator", values: data[id], colour: COLOURS[position] ?? 1 }] : []))} />
-      )}
-    </Card>
+    <section class="card dense" aria-label="Creators" aria-busy={pages.isLoading}>
+      <header>
+        <h2>{ranked ? "By what they gained" : "All creators"}</h2>
+        <div class="controls">
+          <CsvButton title="Creators" columns={shown} rows={rows} />
+          <CopyButton label="curl" title="Copy as curl" text={() => asCurl(pages.requests)} disabled={pages.requests.length === 0} />
+        </div>
+      </header>
+      {pages.problem && <ProblemNotice problem={pages.problem} retry={pages.reload} />}
+      {pages.rows === null && !pages.problem && <div class="skeleton" style={{ height: "1300px", maxHeight: "70vh" }} />}
+      {pages.rows?.length === 0 && <Empty>{view.value.filters.has("q") ? "No creator has this in its name." : "No creators yet. A creator is a person with one or more accounts: make one, then link accounts to it."}</Empty>}
+      {rows.length > 0 && <Table title="Creators" columns={shown} rows={rows} rowKey={(row) => row.id} sort={ranked ? `-${ranked}` : `${order_direction === "desc" ? "-" : ""}${order_by}`} />}
+      {ranked && rows.length === MAX_RANKED && <p class="small quiet after">The {MAX_RANKED} that gained most. <a class="link" href={linkTo("/creators", { sort: "name" })}>All by name</a></p>}
+    </section>
+  );
+}
+
+function NewCreator() {
+  const [name, setName] = useState("");
+  const create = useAction(async (signal) => {
+    const { data } = await unwrap(api.POST("/creators", { body: { name: name.trim() }, signal }));
+    navigate({ path: `/creators/${data.id}`, filters: new Map() });
+  });
+  const submit = (event: Event) => (event.preventDefault(), void create.run());
+  return (
+    <form class="card new-creator" onSubmit={submit} aria-label="New creator">
+      <label class="field">Name of the creator
+        <input type="text" required autofocus maxLength={255} dir="auto" value={name} onInput={(event) => setName(event.currentTarget.value)} />
+      </label>
+      <button type="submit" class="primary" disabled={create.isRunning || !name.trim()}>Create</button>
+      {create.problem && <ProblemNotice problem={create.problem} retry={create.retry} />}
+    </form>
   );
 }

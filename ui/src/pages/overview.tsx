@@ -195,3 +195,5 @@ function Chart({ timeseries, figure }: { timeseries: Timeseries; figure: Figure 
     : seriesOf("Total", 1, data, figure, (day) => day);
   return <LineChart title={title} dates={data.map(({ date }) => date)} series={series} today={todayOf(timeseries)} {...look} />;
 }
+
+export { Figures, figureOf, seriesOf, todayOf };

@@ -1,82 +1,154 @@
-// Tracking: is it up to date, what fails and why, which sources pause.
+// Tracking: is it healthy, what is not updating and why, which sources pause, which days are covered.
+
+import { useEffect } from "preact/hooks";
 
 import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
-import { Controls } from "../components/controls.tsx";
+import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
+import { Coverage } from "../components/coverage.tsx";
 import { Facts } from "../components/facts.tsx";
-import { Card, Count, Empty, Status } from "../components/parts.tsx";
-import { Table, type Column } from "../components/table.tsx";
-import { day, duration, exact, time } from "../format.ts";
-import { linkTo, view, windowParameters } from "../state/view.ts";
+import { Card, Count, Empty, Entity, ProblemNotice, Status, statusName } from "../components/parts.tsx";
+import { CsvButton, Table, type Column } from "../components/table.tsx";
+import { FAILURE_NAMES, PAUSE_NAMES, STATUSES, reasonOf } from "../components/tracking-reason.ts";
+import { When } from "../components/when.tsx";
+import { duration, exact } from "../format.ts";
+import { linkTo } from "../state/view.ts";
+
+/** How often the page asks again while it is visible. */
+const RELOAD_MS = 10_000;
+/** A due attempt that waits longer is late. */
+const LATE_SECONDS = 900;
+const MAX_LISTED = 50;
+const NOT_UPDATING = ["failing", "unavailable", "unsupported"] as const;
 
 async function fetchTracking(signal: AbortSignal) {
   return (await unwrap(api.GET("/tracking", { signal }))).data;
 }
 
-type Tracking = Awaited<ReturnType<typeof fetchTracking>>;
-type Failure = Tracking["failures"][number];
-type Source = Tracking["sources"][number];
+async function fetchNotUpdating(signal: AbortSignal) {
+  const query = { status: [...NOT_UPDATING], order_by: "follower_count" as const, limit: MAX_LISTED };
+  return unwrap(api.GET("/accounts", { params: { query }, signal }));
+}
 
-const FAILURE_COLUMNS: readonly Column<Failure>[] = [
-  { name: "Reason", render: ({ reason }) => <a href={linkTo("/accounts", { status: "failing" })}>{reason.replaceAll("_", " ")}</a> },
-  { name: "Accounts", isNumber: true, render: ({ accounts }) => <Count value={accounts} /> },
-  { name: "Videos", isNumber: true, render: ({ videos }) => <Count value={videos} /> },
-];
-const SOURCE_COLUMNS: readonly Column<Source>[] = [
-  { name: "Source", render: ({ name }) => name },
-  { name: "Platform", render: ({ platform }) => platform },
-  { name: "Status", render: ({ status }) => <Status status={status} /> },
-  { name: "Until", render: ({ paused_until }) => time(paused_until) },
-  { name: "Why", render: ({ reason }) => reason ?? "–" },
-];
+type Health = Awaited<ReturnType<typeof fetchTracking>>;
+type Failure = Health["failures"][number];
+type Source = Health["sources"][number];
+type AccountRow = Awaited<ReturnType<typeof fetchNotUpdating>>["data"][number];
+
+function plural(count: number, one: string, many: string): string {
+  return `${exact(count)} ${count === 1 ? one : many}`;
+}
+
+function notUpdating({ accounts }: Health): number {
+  return NOT_UPDATING.reduce((sum, status) => sum + accounts[status], 0);
+}
+
+/** What is wrong, the most serious first. */
+function troubles(health: Health): string[] {
+  const { lag_seconds, due, sources } = health;
+  const stopped = notUpdating(health);
+  const paused = sources.filter(({ status }) => status === "paused");
+  return [
+    ...paused.map(({ name, platform, reason }) => `The source ${name} of ${PLATFORM_NAMES[platform]} pauses. ${reason ? PAUSE_NAMES[reason] : ""}`),
+    ...(lag_seconds > LATE_SECONDS ? [`Reads are late: ${plural(due, "is", "are")} due, and the oldest has waited ${duration(lag_seconds)}.`] : []),
+    ...(stopped > 0 ? [`${plural(stopped, "account is", "accounts are")} not updating.`] : []),
+  ];
+}
 
 export function TrackingPage() {
   const tracking = useResource(fetchTracking, []);
+  const accounts = useResource(fetchNotUpdating, []);
+  useEffect(() => {
+    const timer = setInterval(() => !document.hidden && (tracking.reload(), accounts.reload()), RELOAD_MS);
+    return () => clearInterval(timer);
+  }, []);
   return (
     <>
-      <div class="page-head"><div class="grow"><h1>Tracking</h1><p class="quiet small">How current the numbers are</p></div><Controls /></div>
-      <Card title="Now" resource={tracking} height={60}>
-        {(data) => (
-          <Facts facts={[
-            ["Oldest due read waits", duration(data.lag_seconds)],
-            ["Due", <Count value={data.due} />],
-            ["Running", <Count value={data.in_flight} />],
-            ["Succeeded in 24 h", <Count value={data.scrapes_24h.succeeded} />],
-            ["Failed in 24 h", <Count value={data.scrapes_24h.failed} />],
-          ]} />
+      <div class="page-head"><div class="grow"><h1>Tracking</h1><p class="quiet small">Whether the numbers are current. Days in UTC.</p></div><Controls hasPlatform={false} hasComparison={false} /></div>
+      <Card title="Now" resource={tracking} height={86}>{(health) => <Now health={health} />}</Card>
+      <Card title="Not updating" resource={accounts} height={69} actions={<CsvButton title="Not updating" columns={ACCOUNT_COLUMNS} rows={accounts.data?.data ?? []} />}>
+        {({ data, pagination }) => data.length === 0 ? <Empty>Every account that is not paused is updating.</Empty> : (
+          <>
+            <Table title="Not updating" columns={ACCOUNT_COLUMNS} rows={data} rowKey={({ id }) => id} />
+            {pagination.has_next && <p class="small quiet after">The {MAX_LISTED} with the most followers. All: {NOT_UPDATING.map((status) => <a key={status} class="link spaced" href={linkTo("/accounts", { status, sort: "-follower_count" })}>{statusName(status)}</a>)}</p>}
+          </>
         )}
       </Card>
       <div class="columns">
-        <Card title="Accounts by status" resource={tracking} height={160}>
-          {({ accounts }) => <Facts facts={Object.entries(accounts).map(([status, count]) => [status.replaceAll("_", " "), <a key={status} href={linkTo("/accounts", { status })}><Count value={count} /></a>])} />}
+        <Card title="Failures by reason" resource={tracking} height={69}>
+          {({ failures }) => failures.length === 0 ? <Empty>No read is failing.</Empty> : <Table title="Failures by reason" columns={FAILURE_COLUMNS} rows={failures} rowKey={({ reason }) => reason} />}
         </Card>
-        <Card title="What is failing" resource={tracking} height={160}>
-          {({ failures }) => failures.length === 0 ? <Empty>Nothing fails.</Empty> : <Table title="What is failing" columns={FAILURE_COLUMNS} rows={failures} rowKey={({ reason }) => reason} />}
-        </Card>
-        <Card title="Sources" resource={tracking} height={160}>
-          {({ sources }) => sources.length === 0 ? <Empty>No source is configured.</Empty> : <Table title="Sources" columns={SOURCE_COLUMNS} rows={sources} rowKey={({ platform, name }) => `${platform}/${name}`} />}
+        <Card title="By status" resource={tracking} height={69}>{(health) => <ByStatus health={health} />}</Card>
+      </div>
+      <div class="columns wide">
+        <Coverage />
+        <Card title="Sources" resource={tracking} height={160} note="in the order in which they are tried">
+          {({ sources }) => sources.length === 0 ? <Empty>No source is configured: nothing can be read.</Empty> : <Table title="Sources" columns={SOURCE_COLUMNS} rows={sources} rowKey={({ platform, name }) => `${platform}/${name}`} />}
         </Card>
       </div>
-      <Coverage />
+      {tracking.problem && accounts.problem && <ProblemNotice problem={tracking.problem} retry={tracking.reload} />}
     </>
   );
 }
 
-/** One square a day: how much of what was expected was observed. */
-function Coverage() {
-  const query = windowParameters(view.value.range);
-  const coverage = useResource((signal) => unwrap(api.GET("/tracking/coverage", { params: { query }, signal })), [JSON.stringify(query)]);
+function Now({ health }: { health: Health }) {
+  const wrong = troubles(health);
+  const { active, pending } = health.accounts;
   return (
-    <Card title="Observed per day (UTC)" resource={coverage} height={120}>
-      {({ data }) => (
-        <ol class="heat-map">
-          {data.map(({ date, observed, expected }) => {
-            const share = expected === 0 ? null : observed / expected;
-            const label = `${day(date)}: ${exact(observed)} of ${exact(expected)}`;
-            return <li key={date} title={label} aria-label={label} style={{ "--share": share ?? 0 }} class={share === null ? "none" : ""} />;
-          })}
-        </ol>
-      )}
-    </Card>
+    <div class="health" role="status">
+      {wrong.length === 0
+        ? <p class="verdict"><span class="status ok">Tracking is healthy.</span> {plural(active, "account is", "accounts are")} read on time{pending > 0 && `, ${plural(pending, "waits", "wait")} for the first read`}.</p>
+        : <ul class="verdict">{wrong.map((text) => <li key={text}><span class="status bad">{text}</span></li>)}</ul>}
+      <Facts facts={[
+        ["Oldest due read waits", <span title={`${exact(health.lag_seconds)} seconds`}>{duration(health.lag_seconds)}</span>],
+        ["Due now", <Count value={health.due} />],
+        ["In flight", <Count value={health.in_flight} />],
+        ["Succeeded in 24 h", <Count value={health.scrapes_24h.succeeded} />],
+        ["Failed in 24 h", <Count value={health.scrapes_24h.failed} />],
+      ]} />
+    </div>
   );
+}
+
+const ACCOUNT_COLUMNS: readonly Column<AccountRow>[] = [
+  {
+    name: "Account", csv: ({ username }) => username,
+    render: ({ id, username, platform, creator_name, profile_pic_url }) => <Entity id={id} href={linkTo(`/accounts/${id}`)} name={`@${username}`} src={profile_pic_url} detail={[PLATFORM_NAMES[platform], creator_name].filter(Boolean).join(" · ")} />,
+  },
+  { name: "Status", csv: ({ tracking }) => tracking.status, render: ({ tracking }) => <Status status={tracking.status} /> },
+  { name: "Why", csv: ({ tracking }) => tracking.last_error ?? reasonOf(tracking), render: ({ tracking }) => <span class="reason-cell" title={tracking.last_error ?? undefined}>{reasonOf(tracking) ?? "–"}</span> },
+  { name: "Last read", csv: ({ last_scrape_time }) => last_scrape_time, render: ({ last_scrape_time }) => <When value={last_scrape_time} /> },
+  { name: "Next attempt", csv: ({ tracking }) => tracking.next_attempt_at, render: ({ tracking }) => <When value={tracking.next_attempt_at} /> },
+];
+
+const FAILURE_COLUMNS: readonly Column<Failure>[] = [
+  { name: "Reason", render: ({ reason }) => <span class="reason-cell">{FAILURE_NAMES[reason]}</span> },
+  { name: "Accounts", isNumber: true, render: ({ accounts }) => accounts > 0 ? <a class="link" href={linkTo("/accounts", { status: "failing", sort: "-follower_count" })}><Count value={accounts} /></a> : <Count value={accounts} /> },
+  { name: "Posts tracked alone", isNumber: true, render: ({ videos }) => <Count value={videos} /> },
+];
+
+const SOURCE_COLUMNS: readonly Column<Source>[] = [
+  { name: "Source", render: ({ name, platform }) => <>{name} <small class="quiet small">{PLATFORM_NAMES[platform]}</small></> },
+  {
+    name: "Status",
+    render: ({ status, paused_until, reason }) => (
+      <div class="why">
+        <span><Status status={status} />{paused_until && <> until <When value={paused_until} /></>}</span>
+        {reason && <small class="small quiet">{PAUSE_NAMES[reason]}</small>}
+        {status === "unconfigured" && <small class="small quiet">This installation has no credentials for it, or does not list it.</small>}
+      </div>
+    ),
+  },
+];
+
+/** Statuses that some account or post has, and `active` always. */
+function ByStatus({ health: { accounts, videos } }: { health: Health }) {
+  const rows = STATUSES.filter((status) => status === "active" || accounts[status] > 0 || videos[status] > 0);
+  const hasVideos = rows.some((status) => videos[status] > 0);
+  const columns: Column<(typeof STATUSES)[number]>[] = [
+    { name: "Status", render: (status) => <Status status={status} /> },
+    { name: "Accounts", isNumber: true, render: (status) => <a class="link" href={linkTo("/accounts", { status })}><Count value={accounts[status]} /></a> },
+    ...(hasVideos ? [{ name: "Posts tracked alone", isNumber: true, render: (status: (typeof STATUSES)[number]) => <Count value={videos[status]} /> }] : []),
+  ];
+  return <Table title="By status" columns={columns} rows={rows} rowKey={(status) => status} />;
 }

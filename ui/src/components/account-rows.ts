@@ -1,0 +1,128 @@
+// The rows of the accounts' table. Sorted by a gain: the ranking. Sorted by anything else, or searched: the list, and the gains of
+// its rows. Three requests a page.
+
+import { api, unwrap } from "../api/client.ts";
+import type { components } from "../api/schema.d.ts";
+import { windowParameters, type Platform, type View } from "../state/view.ts";
+import type { Page } from "./pages.ts";
+import { STATUSES, type TrackingStatus } from "./tracking-reason.ts";
+
+const PAGE_SIZE = 50;
+/** The longest page of a list. */
+const MAX_LISTED = 200;
+const LIST_SORTS = ["username", "follower_count", "added_at", "last_scrape_time", "next_attempt_at", "total_post_count", "view_count"] as const;
+const GAIN_SORTS = ["views", "likes", "comments", "shares", "engagement", "engagement_rate", "followers", "new_posts"] as const;
+const SERIES_METRICS = ["views", "likes", "comments", "shares", "engagement", "followers", "new_posts"] as const;
+
+type GainName = (typeof GAIN_SORTS)[number];
+type Tracking = components["schemas"]["Tracking"];
+
+export interface AccountRow {
+  id: string;
+  platform: Platform;
+  username: string;
+  name: string | null;
+  profile_pic_url: string | null;
+  creator_id: string | null;
+  creator_name: string | null;
+  follower_count: number;
+  /** Null where the response does not say. */
+  tracking: Pick<Tracking, "status" | "last_error" | "next_attempt_at"> | null;
+  total_post_count: number | null;
+  gains: { views: number; engagement: number; followers: number } | null;
+  /** Only rankings have them. */
+  engagement_rate: number | null;
+  new_posts: number | null;
+  change_percent: number | null;
+  series: readonly (number | null)[] | null;
+}
+
+interface Sort {
+  /** Null: the list in another order. */
+  gain: GainName | null;
+  order_by: (typeof LIST_SORTS)[number];
+  order_direction: "asc" | "desc";
+}
+
+/** The ranking has neither a search nor a filter for linked accounts. */
+export function canRank({ filters }: View): boolean {
+  return !filters.has("q") && !filters.has("linked");
+}
+
+export function sortOf(view: View): Sort {
+  const text = view.filters.get("sort") ?? (canRank(view) ? "-views" : "-follower_count");
+  const name = text.replace("-", "");
+  const gain = canRank(view) ? GAIN_SORTS.find((gain) => gain === name) ?? null : null;
+  const order_by = LIST_SORTS.find((sort) => sort === name);
+  return { gain, order_by: order_by ?? "follower_count", order_direction: order_by && !text.startsWith("-") ? "asc" : "desc" };
+}
+
+function statusOf({ filters }: View): TrackingStatus | null {
+  return STATUSES.find((status) => status === filters.get("status")) ?? null;
+}
+
+function sharedFilters(view: View) {
+  const status = statusOf(view);
+  const category = view.filters.get("category");
+  return {
+    ...(view.platform ? { platform: view.platform } : {}),
+    ...(category ? { category } : {}),
+    ...(status ? { status: [status] } : {}),
+  };
+}
+
+function seriesMetric(view: View) {
+  const { gain } = sortOf(view);
+  return SERIES_METRICS.find((metric) => metric === gain) ?? "views";
+}
+
+async function fetchSeries(view: View, account_ids: string[], signal: AbortSignal) {
+  const query = { ...windowParameters(view.range), account_ids, metric: seriesMetric(view) };
+  // The window of series is shorter than that of rankings: without them, the table has no sparklines.
+  return unwrap(api.GET("/accounts/timeseries", { params: { query }, signal })).then(({ data }) => data, () => ({}) as Record<string, (number | null)[]>);
+}
+
+async function fetchRanked(view: View, metric: GainName, cursor: string | null, signal: AbortSignal): Promise<Page<AccountRow>> {
+  const creator_id = view.filters.get("creator_id");
+  const shared = { ...sharedFilters(view), ...(creator_id ? { creator_id } : {}) };
+  const query = { ...windowParameters(view.range), ...shared, metric, include_all: true, limit: PAGE_SIZE, ...(cursor ? { cursor } : {}) };
+  const others = { status: STATUSES.filter((status) => status !== "active"), ...(creator_id ? { creator_id: [creator_id] } : {}), limit: MAX_LISTED };
+  const [{ data, pagination }, notActive] = await Promise.all([
+    unwrap(api.GET("/accounts/top", { params: { query }, signal })),
+    unwrap(api.GET("/accounts", { params: { query: others }, signal })),
+  ]);
+  const series = data.length > 0 ? await fetchSeries(view, data.map(({ id }) => id), signal) : {};
+  const trackings = new Map(notActive.data.map(({ id, tracking }) => [id, tracking]));
+  const otherwise = notActive.pagination.next_cursor ? null : { status: "active" as const, last_error: null, next_attempt_at: null };
+  const rows = data.map((account) => ({
+    ...account, tracking: trackings.get(account.id) ?? otherwise, total_post_count: null, gains: account.metrics,
+    engagement_rate: account.metrics.engagement_rate, new_posts: account.metrics.new_posts, series: series[account.id] ?? null,
+  }));
+  return { rows, next: pagination.next_cursor ?? null };
+}
+
+async function fetchListed(view: View, { order_by, order_direction }: Sort, cursor: string | null, signal: AbortSignal): Promise<Page<AccountRow>> {
+  const creator_id = view.filters.get("creator_id");
+  const [q, linked] = [view.filters.get("q"), view.filters.get("linked")];
+  const query = {
+    ...sharedFilters(view), order_by, order_direction, limit: PAGE_SIZE,
+    ...(creator_id ? { creator_id: [creator_id] } : {}), ...(q ? { q } : {}), ...(linked ? { linked: linked === "true" } : {}), ...(cursor ? { cursor } : {}),
+  };
+  const { data, pagination } = await unwrap(api.GET("/accounts", { params: { query }, signal }));
+  if (data.length === 0) return { rows: [], next: null };
+  const account_ids = data.map(({ id }) => id);
+  const [metrics, series] = await Promise.all([
+    // While ClickHouse is down, the list shows without gains.
+    unwrap(api.GET("/accounts/metrics", { params: { query: { ...windowParameters(view.range), account_ids } }, signal })).then(({ data }) => data, () => null),
+    fetchSeries(view, account_ids, signal),
+  ]);
+  const rows = data.map((account) => ({
+    ...account, gains: metrics?.[account.id] ?? null, engagement_rate: null, new_posts: null, change_percent: null, series: series[account.id] ?? null,
+  }));
+  return { rows, next: pagination.next_cursor ?? null };
+}
+
+export function fetchAccounts(view: View, cursor: string | null, signal: AbortSignal): Promise<Page<AccountRow>> {
+  const sort = sortOf(view);
+  return sort.gain ? fetchRanked(view, sort.gain, cursor, signal) : fetchListed(view, sort, cursor, signal);
+}

@@ -1,0 +1,55 @@
+// Up to five creators in one chart.
+
+import { api, unwrap } from "../api/client.ts";
+import { useResource } from "../api/resource.ts";
+import { LineChart } from "../charts/line.tsx";
+import { setFilters, view, windowParameters, type View } from "../state/view.ts";
+import { chartOf } from "./figures.ts";
+import { Card } from "./parts.tsx";
+import { FigureSelect, SERIES_FIGURES, seriesFigure } from "./record-gains.tsx";
+
+export const MAX_COMPARED = 5;
+const COLOURS = [1, 2, 3, 4, 5] as const;
+
+export function comparedIds({ filters }: View): string[] {
+  return (filters.get("creators") ?? "").split(",").filter(Boolean).slice(0, MAX_COMPARED);
+}
+
+function setCompared(ids: readonly string[]): void {
+  setFilters({ creators: ids.join(",") });
+}
+
+export function toggleCompared(id: string): void {
+  const ids = comparedIds(view.value);
+  setCompared(ids.includes(id) ? ids.filter((one) => one !== id) : [...ids, id]);
+}
+
+async function fetchName(creator_id: string, signal: AbortSignal): Promise<readonly [string, string]> {
+  const { data } = await unwrap(api.GET("/creators/{creator_id}", { params: { path: { creator_id } }, signal }));
+  return [creator_id, data.name];
+}
+
+interface Props {
+  ids: readonly string[];
+  /** Names by id, of the creators that the page lists; null until it does. */
+  names: ReadonlyMap<string, string> | null;
+}
+
+export function Comparison({ ids, names }: Props) {
+  const metric = seriesFigure(view.value);
+  const query = { ...windowParameters(view.value.range), creator_ids: [...ids], metric };
+  const series = useResource((signal) => unwrap(api.GET("/creators/timeseries", { params: { query }, signal })), [JSON.stringify(query)]);
+  const unlisted = names ? ids.filter((id) => !names.has(id)) : [];
+  const others = useResource(async (signal) => new Map(await Promise.all(unlisted.map((id) => fetchName(id, signal)))), [unlisted.join()]);
+  const nameOf = (id: string) => names?.get(id) ?? others.data?.get(id) ?? "…";
+  const { title, ...look } = chartOf(metric);
+  const actions = <><FigureSelect figures={SERIES_FIGURES} /><button type="button" class="plain" onClick={() => setCompared([])}>End comparison</button></>;
+  return (
+    <Card title={title} resource={series} height={292} note={`${ids.length} of at most ${MAX_COMPARED} creators`} actions={actions}>
+      {({ data, meta }) => (
+        <LineChart title={`${title}, by creator`} dates={meta.dates} today={meta.dates.findIndex((date) => date > meta.complete_through)} {...look}
+          series={ids.flatMap((id, position) => (data[id] ? [{ name: nameOf(id), values: data[id], colour: COLOURS[position] ?? 1 }] : []))} />
+      )}
+    </Card>
+  );
+}

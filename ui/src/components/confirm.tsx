@@ -1,0 +1,29 @@
+// A question before something that cannot be undone.
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+
+interface Props {
+  title: string;
+  /** What the button says that does it. */
+  action: string;
+  isRunning: boolean;
+  onConfirm: () => void;
+  onClose: () => void;
+  children: ComponentChildren;
+}
+
+export function ConfirmDialog({ title, action, isRunning, onConfirm, onClose, children }: Props) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} class="confirm" aria-labelledby="confirm-title" onClose={onClose}>
+      <h2 id="confirm-title">{title}</h2>
+      {children}
+      <div class="controls">
+        <button type="button" autofocus onClick={() => dialog.current?.close()}>Keep it</button>
+        <button type="button" class="danger" disabled={isRunning} onClick={onConfirm}>{action}</button>
+      </div>
+    </dialog>
+  );
+}

@@ -1,0 +1,75 @@
+// The share of accounts and posts that was observed each day, as a calendar of weeks.
+
+import { api, unwrap } from "../api/client.ts";
+import { useResource } from "../api/resource.ts";
+import { ChartTable } from "../charts/twin.tsx";
+import { day, exact } from "../format.ts";
+import { view, windowParameters } from "../state/view.ts";
+import { Card } from "./parts.tsx";
+
+const WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+
+/** Monday is 0. */
+function weekday(date: string): number {
+  return (new Date(`${date}T00:00:00Z`).getUTCDay() + 6) % 7;
+}
+
+interface CoverageDay {
+  date: string;
+  observed: number;
+  expected: number;
+}
+
+function levelOf({ observed, expected }: CoverageDay): string {
+  if (expected === 0) return "unknown";
+  if (observed === 0) return "none";
+  return observed >= expected ? "full" : "part";
+}
+
+export function Coverage() {
+  const query = windowParameters(view.value.range);
+  const coverage = useResource((signal) => unwrap(api.GET("/tracking/coverage", { params: { query }, signal })), [JSON.stringify(query)]);
+  return (
+    <Card title="Observed per day" resource={coverage} height={210} note="of the accounts and posts that were to be observed">
+      {({ data, meta }) => (
+        <>
+          <Calendar days={data} today={meta.complete_through} />
+          <p class="legend small quiet" aria-hidden="true">
+            <span><i class="full" />all</span><span><i class="part" style={{ "--share": 0.6 }} />some</span><span><i class="none" />none</span><span><i class="unknown" />nothing expected</span>
+          </p>
+          <ChartTable
+            title="Observed per day" dates={data.map(({ date }) => date)} format={exact}
+            series={[{ name: "Observed", values: data.map(({ observed }) => observed), colour: 1 }, { name: "Expected", values: data.map(({ expected }) => expected), colour: 2 }]}
+          />
+        </>
+      )}
+    </Card>
+  );
+}
+
+/** Weeks as columns. The first day says its month, and each first of a month. */
+function Calendar({ days, today }: { days: readonly CoverageDay[]; today: string }) {
+  const first = weekday(days[0]?.date ?? "1970-01-05");
+  const week = (position: number) => Math.floor((first + position) / 7);
+  const months = days.flatMap(({ date }, position) => (position === 0 || date.endsWith("-01") ? [{ date, column: week(position) + 2 }] : []));
+  const labels = months.filter(({ column }, index) => column - (months[index - 1]?.column ?? -3) > 2);
+  return (
+    <div class="calendar-frame" tabIndex={0} role="img" aria-label={summary(days)}>
+      <div class="calendar">
+        {labels.map(({ date, column }) => <span key={date} class="small quiet month" style={{ gridColumn: column }}>{day(date, date).split(" ")[1]}</span>)}
+        {WEEKDAYS.map((name, row) => <span key={name} class="small quiet weekday" style={{ gridRow: row + 2 }}>{row % 2 === 0 ? name : ""}</span>)}
+        {days.map((one, position) => (
+          <i
+            key={one.date} class={`${levelOf(one)}${one.date > today ? " today" : ""}`} title={`${day(one.date)}${one.date > today ? ", so far" : ""}: ${exact(one.observed)} of ${exact(one.expected)}`}
+            style={{ gridColumn: week(position) + 2, gridRow: weekday(one.date) + 2, "--share": one.expected > 0 ? one.observed / one.expected : 0 }}
+          />
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function summary(days: readonly CoverageDay[]): string {
+  const count = (level: string) => days.filter((one) => levelOf(one) === level).length;
+  return `${days.length} days: on ${count("full")} all were observed, on ${count("part")} some, on ${count("none")} none. The table has the numbers.`;
+}

@@ -1,0 +1,90 @@
+// The rows of the creators' table. Sorted by a gain: the ranking, which has at most 25. By name, or searched: the list, and the gains
+// of its rows. Three requests a page.
+
+import { api, unwrap } from "../api/client.ts";
+import { windowParameters, type View } from "../state/view.ts";
+import type { Page } from "./pages.ts";
+
+/** The longest ranking of creators that the API returns. */
+export const MAX_RANKED = 25;
+const PAGE_SIZE = 50;
+const LIST_SORTS = ["name", "added_at"] as const;
+const GAIN_SORTS = ["views", "likes", "comments", "shares", "engagement", "engagement_rate", "followers", "new_posts"] as const;
+const SERIES_METRICS = ["views", "likes", "comments", "shares", "engagement", "followers", "new_posts"] as const;
+
+export interface CreatorRow {
+  id: string;
+  name: string;
+  account_count: number;
+  follower_count: number;
+  /** Null where the response does not say. */
+  is_active: boolean | null;
+  gains: { views: number; engagement: number; followers: number } | null;
+  /** Only rankings have them. */
+  engagement_rate: number | null;
+  new_posts: number | null;
+  change_percent: number | null;
+  series: readonly (number | null)[] | null;
+}
+
+interface Sort {
+  /** Null: the list in another order. */
+  gain: (typeof GAIN_SORTS)[number] | null;
+  order_by: (typeof LIST_SORTS)[number];
+  order_direction: "asc" | "desc";
+}
+
+export function creatorSort({ filters }: View): Sort {
+  const canRank = !filters.has("q");
+  const text = filters.get("sort") ?? (canRank ? "-views" : "name");
+  const name = text.replace("-", "");
+  const order_by = LIST_SORTS.find((sort) => sort === name) ?? "name";
+  return { gain: canRank ? GAIN_SORTS.find((gain) => gain === name) ?? null : null, order_by, order_direction: text.startsWith("-") && order_by === name ? "desc" : "asc" };
+}
+
+async function fetchSeries(view: View, creator_ids: string[], signal: AbortSignal) {
+  const { gain } = creatorSort(view);
+  const metric = SERIES_METRICS.find((metric) => metric === gain) ?? "views";
+  const query = { ...windowParameters(view.range), creator_ids, metric };
+  // The window of series is shorter than that of rankings: without them, the table has no sparklines.
+  return unwrap(api.GET("/creators/timeseries", { params: { query }, signal })).then(({ data }) => data, () => ({}) as Record<string, (number | null)[]>);
+}
+
+async function fetchRanked(view: View, metric: NonNullable<Sort["gain"]>, signal: AbortSignal): Promise<Page<CreatorRow>> {
+  const query = { ...windowParameters(view.range), ...(view.platform ? { platform: view.platform } : {}), metric, limit: MAX_RANKED };
+  const paused = { is_active: false, limit: 200 };
+  const [{ data }, notActive] = await Promise.all([
+    unwrap(api.GET("/creators/top", { params: { query }, signal })),
+    unwrap(api.GET("/creators", { params: { query: paused }, signal })),
+  ]);
+  const series = data.length > 0 ? await fetchSeries(view, data.map(({ id }) => id), signal) : {};
+  const pausedIds = new Set(notActive.data.map(({ id }) => id));
+  const rows = data.map((creator) => ({
+    ...creator, is_active: !pausedIds.has(creator.id), gains: creator.metrics,
+    engagement_rate: creator.metrics.engagement_rate, new_posts: creator.metrics.new_posts, series: series[creator.id] ?? null,
+  }));
+  return { rows, next: null };
+}
+
+async function fetchListed(view: View, { order_by, order_direction }: Sort, cursor: string | null, signal: AbortSignal): Promise<Page<CreatorRow>> {
+  const q = view.filters.get("q");
+  const query = { order_by, order_direction, limit: PAGE_SIZE, ...(q ? { q } : {}), ...(cursor ? { cursor } : {}) };
+  const { data, pagination } = await unwrap(api.GET("/creators", { params: { query }, signal }));
+  if (data.length === 0) return { rows: [], next: null };
+  const creator_ids = data.map(({ id }) => id);
+  const [metrics, series] = await Promise.all([
+    // While ClickHouse is down, the list shows without gains.
+    unwrap(api.GET("/creators/metrics", { params: { query: { ...windowParameters(view.range), creator_ids } }, signal })).then(({ data }) => data, () => null),
+    fetchSeries(view, creator_ids, signal),
+  ]);
+  const rows = data.map((creator) => ({
+    ...creator, account_count: creator.accounts_summary.total, follower_count: creator.accounts_summary.total_followers,
+    gains: metrics?.[creator.id] ?? null, engagement_rate: null, new_posts: null, change_percent: null, series: series[creator.id] ?? null,
+  }));
+  return { rows, next: pagination.next_cursor ?? null };
+}
+
+export function fetchCreators(view: View, cursor: string | null, signal: AbortSignal): Promise<Page<CreatorRow>> {
+  const sort = creatorSort(view);
+  return sort.gain ? fetchRanked(view, sort.gain, signal) : fetchListed(view, sort, cursor, signal);
+}

@@ -1,0 +1,85 @@
+// Settings of a creator: name, tags, whether its accounts are tracked. With scope `write` only.
+
+import { useState } from "preact/hooks";
+
+import { useAction } from "../api/action.ts";
+import { api, unwrap } from "../api/client.ts";
+import type { components } from "../api/schema.d.ts";
+import { navigate } from "../state/view.ts";
+import { ConfirmDialog } from "./confirm.tsx";
+import { ProblemNotice } from "./parts.tsx";
+import { Tags } from "./tags.tsx";
+
+export type Creator = components["schemas"]["Creator"];
+
+interface Props {
+  creator: Creator;
+  onChanged: () => void;
+}
+
+async function patch(creator_id: string, body: { name?: string; is_active?: boolean; metadata?: Record<string, string> }, signal: AbortSignal) {
+  return unwrap(api.PATCH("/creators/{creator_id}", { params: { path: { creator_id } }, body, signal }));
+}
+
+/** Pauses or resumes all accounts of the creator. */
+export function PauseCreatorButton({ creator, onChanged }: Props) {
+  const toggle = useAction((signal) => patch(creator.id, { is_active: !creator.is_active }, signal).then(onChanged));
+  return (
+    <>
+      <button type="button" disabled={toggle.isRunning} onClick={() => toggle.run()}>{creator.is_active ? "Pause all its accounts" : "Resume its accounts"}</button>
+      {toggle.problem && <ProblemNotice problem={toggle.problem} retry={toggle.retry} />}
+    </>
+  );
+}
+
+export function CreatorSettings({ creator, onChanged }: Props) {
+  const before = { name: creator.name, tags: Object.entries(creator.metadata) as (readonly [string, string])[] };
+  const [name, setName] = useState(before.name);
+  const [tags, setTags] = useState<readonly (readonly [string, string])[]>(before.tags);
+  const [isSaved, setSaved] = useState(false);
+  const isRenamed = name.trim() !== before.name;
+  const isTagged = JSON.stringify(tags) !== JSON.stringify(before.tags);
+  const save = useAction(async (signal) => {
+    const { data } = await patch(creator.id, { ...(isRenamed ? { name: name.trim() } : {}), ...(isTagged ? { metadata: Object.fromEntries(tags) } : {}) }, signal);
+    setName(data.name);
+    setTags(Object.entries(data.metadata));
+    setSaved(true);
+    onChanged();
+  });
+  const submit = (event: Event) => (event.preventDefault(), void save.run());
+  return (
+    <form class="settings" onSubmit={submit}>
+      <label class="field">Name
+        <input type="text" required maxLength={255} dir="auto" value={name} onInput={(event) => (setName(event.currentTarget.value), setSaved(false))} />
+      </label>
+      <Tags tags={tags} onChange={(tags) => (setTags(tags), setSaved(false))} />
+      {save.problem && <ProblemNotice problem={save.problem} retry={save.retry} />}
+      <div class="controls">
+        <button type="submit" class="primary" disabled={(!isRenamed && !isTagged) || save.isRunning}>{save.isRunning ? "Saving…" : "Save"}</button>
+        <PauseCreatorButton creator={creator} onChanged={onChanged} />
+        <span class="small quiet" role="status">{isSaved && !isRenamed && !isTagged ? "Saved" : ""}</span>
+        <span class="grow" />
+        <RemoveCreator creator={creator} />
+      </div>
+    </form>
+  );
+}
+
+function RemoveCreator({ creator }: { creator: Creator }) {
+  const [isAsking, setAsking] = useState(false);
+  const remove = useAction(async (signal) => {
+    await unwrap(api.DELETE("/creators/{creator_id}", { params: { path: { creator_id: creator.id } }, signal }));
+    navigate({ path: "/creators", filters: new Map() });
+  });
+  return (
+    <>
+      <button type="button" class="plain danger-text" onClick={() => setAsking(true)}>Remove creator…</button>
+      {isAsking && (
+        <ConfirmDialog title={`Remove ${creator.name}?`} action="Remove" isRunning={remove.isRunning} onConfirm={() => void remove.run()} onClose={() => setAsking(false)}>
+          <p>Its accounts stay, with their history, and have no creator then.</p>
+          {remove.problem && <ProblemNotice problem={remove.problem} retry={remove.retry} />}
+        </ConfirmDialog>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,92 @@
+// What one account or creator gained in the window: figures with their change, one figure day by day, and followers.
+
+import { api, unwrap } from "../api/client.ts";
+import { useResource } from "../api/resource.ts";
+import { LineChart } from "../charts/line.tsx";
+import { Figures, figureOf, seriesOf, todayOf } from "../pages/overview.tsx";
+import { days as formatDays, exact } from "../format.ts";
+import { setFilters, view, windowParameters, type View } from "../state/view.ts";
+import { FIGURES, FIGURE_NAMES, chartOf, type Figure } from "./figures.ts";
+import { Card } from "./parts.tsx";
+
+export type RecordFilter = { account_id: string } | { creator_id: string };
+
+async function fetchTotals(filter: RecordFilter, signal: AbortSignal) {
+  return unwrap(api.GET("/overview", { params: { query: { ...windowParameters(view.value.range), ...filter } }, signal }));
+}
+
+async function fetchDays(filter: RecordFilter, signal: AbortSignal) {
+  const query = { ...windowParameters(view.value.range), ...filter, ...(view.value.compare ? { compare: "previous" as const } : {}) };
+  return unwrap(api.GET("/analytics/timeseries", { params: { query }, signal }));
+}
+
+type Day = Awaited<ReturnType<typeof fetchDays>>["data"][number];
+
+export function useRecordGains(id: string, filter: RecordFilter) {
+  const { range, compare } = view.value;
+  const totals = useResource((signal) => fetchTotals(filter, signal), [id, JSON.stringify(range)]);
+  const days = useResource((signal) => fetchDays(filter, signal), [id, JSON.stringify(range), compare]);
+  return { totals, days };
+}
+
+export function RecordFigures({ totals, days }: ReturnType<typeof useRecordGains>) {
+  const figure = figureOf(view.value);
+  return (
+    <Card title="In this period" resource={totals} requests={days.requests} height={118} placeholder={<Figures overview={null} timeseries={null} figure={figure} />}>
+      {(data) => <Figures overview={data} timeseries={days.data} figure={figure} />}
+    </Card>
+  );
+}
+
+/** What series of single accounts and creators are of: there are none of a rate. */
+export const SERIES_FIGURES = ["views", "likes", "comments", "shares", "engagement", "followers", "new_posts"] as const;
+
+export function seriesFigure(view: View): (typeof SERIES_FIGURES)[number] {
+  return SERIES_FIGURES.find((figure) => figure === figureOf(view)) ?? "views";
+}
+
+/** Chooses what a chart shows. */
+export function FigureSelect({ figures = FIGURES }: { figures?: readonly Figure[] }) {
+  const figure = figureOf(view.value);
+  return (
+    <select aria-label="Figure" value={figure} onChange={(event) => setFilters({ figure: event.currentTarget.value === "views" ? null : event.currentTarget.value })}>
+      {figures.map((figure) => <option key={figure} value={figure}>{FIGURE_NAMES[figure]}</option>)}
+    </select>
+  );
+}
+
+/** Days with new posts, for the chart. */
+function postEvents(days: readonly Day[]): ReadonlyMap<number, string> {
+  return new Map(days.flatMap(({ new_posts }, position) => (new_posts > 0 ? [[position, `${new_posts} new ${new_posts === 1 ? "post" : "posts"}`] as const] : [])));
+}
+
+export function DailyGains({ days, hasSelect = true }: Pick<ReturnType<typeof useRecordGains>, "days"> & { hasSelect?: boolean }) {
+  const figure = figureOf(view.value);
+  const { title, ...look } = chartOf(figure);
+  const rows = days.data?.data ?? [];
+  const previous = rows.flatMap(({ previous }) => previous ?? []);
+  const note = [
+    rows.some(({ new_posts }) => new_posts > 0) ? "▲ new posts" : "",
+    previous.length > 0 ? `dashed: ${formatDays(previous[0]?.date ?? "", previous.at(-1)?.date ?? "")}` : "",
+  ].filter(Boolean).join(" · ");
+  return (
+    <Card title={title} resource={days} height={292} actions={hasSelect && <FigureSelect />} note={note}>
+      {(data) => (
+        <LineChart title={title} dates={data.data.map(({ date }) => date)} series={seriesOf(FIGURE_NAMES[figure], 1, data.data, figure, (day) => day)}
+          today={todayOf(data)} events={postEvents(data.data)} {...look} />
+      )}
+    </Card>
+  );
+}
+
+export function FollowersHistory({ days }: Pick<ReturnType<typeof useRecordGains>, "days">) {
+  const title = "Followers at the end of each day";
+  return (
+    <Card title={title} resource={days} height={292}>
+      {(data) => (
+        <LineChart title={title} dates={data.data.map(({ date }) => date)} today={todayOf(data)} base="least" format={exact}
+          series={[{ name: "Followers", values: data.data.map(({ followers }) => followers), colour: 1 }]} />
+      )}
+    </Card>
+  );
+}

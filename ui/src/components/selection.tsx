@@ -1,0 +1,50 @@
+// What can be done with selected accounts: pause, resume, link to a creator.
+
+import { useState } from "preact/hooks";
+
+import { useAction } from "../api/action.ts";
+import { ApiProblem, api, unwrap } from "../api/client.ts";
+import { requestEach } from "../api/concurrent.ts";
+import { NewCreatorPicker, resolveCreator } from "./record-pickers.tsx";
+
+interface Props {
+  ids: readonly string[];
+  onChanged: () => void;
+  onClear: () => void;
+}
+
+type Change = { is_active: boolean } | { creator_id: string | null };
+
+/** Changes each account; resolves to the problems of those that did not change. */
+async function changeAll(ids: readonly string[], body: Change, signal: AbortSignal): Promise<ApiProblem[]> {
+  const problems: ApiProblem[] = [];
+  const send = (account_id: string) => unwrap(api.PATCH("/accounts/{account_id}", { params: { path: { account_id } }, body, signal }));
+  await requestEach(ids, signal, send, (_, outcome) => outcome instanceof ApiProblem && problems.push(outcome));
+  return problems;
+}
+
+export function SelectionBar({ ids, onChanged, onClear }: Props) {
+  const [outcome, setOutcome] = useState<string | null>(null);
+  const change = useAction(async (signal, done: string, findBody: (signal: AbortSignal) => Promise<Change>) => {
+    setOutcome(null);
+    const problems = await changeAll(ids, await findBody(signal), signal);
+    const changed = ids.length - problems.length;
+    setOutcome([`${changed} ${done}`, ...new Set(problems.map(({ message }) => message))].join(". "));
+    onChanged();
+  });
+  const count = `${ids.length} selected`;
+  return (
+    <div class="selection" role="toolbar" aria-label="Selected accounts">
+      <b>{count}</b>
+      <button type="button" disabled={change.isRunning} onClick={() => change.run("paused", async () => ({ is_active: false }))}>Pause</button>
+      <button type="button" disabled={change.isRunning} onClick={() => change.run("resumed", async () => ({ is_active: true }))}>Resume</button>
+      <NewCreatorPicker
+        label="Link the selected accounts to a creator" placeholder="Link to creator…" disabled={change.isRunning}
+        onPick={(option) => change.run(`linked to ${option.name}`, async (signal) => ({ creator_id: await resolveCreator(option, signal) }))}
+      />
+      <button type="button" disabled={change.isRunning} onClick={() => change.run("unlinked", async () => ({ creator_id: null }))}>Unlink</button>
+      <button type="button" class="plain" onClick={onClear}>Clear</button>
+      <span role="status" class="small quiet">{change.isRunning ? "Changing…" : change.problem?.message ?? outcome ?? ""}</span>
+    </div>
+  );
+}
