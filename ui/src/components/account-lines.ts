@@ -1,8 +1,11 @@
-// Accounts that are pasted, one per line: what each line means, and what became of it.
+// Accounts that are pasted, one per line: which platform each is of.
 
 import { PLATFORMS, type Platform } from "../state/view.ts";
 
 export interface AccountLine {
+  /** As it was pasted. */
+  source: string;
+  /** Username or link. */
   text: string;
   platform: Platform;
   /** Whether the line itself says so. */
@@ -10,24 +13,30 @@ export interface AccountLine {
 }
 
 /** Platforms as people write them before or after a name: `tiktok @salt.and.tide`, `salt.and.tide, ig`. */
-const PLATFORM_WORDS: Readonly<Record<string, Platform>> = { instagram: "instagram", ig: "instagram", insta: "instagram", tiktok: "tiktok", tt: "tiktok" };
+const PLATFORM_WORDS: ReadonlyMap<string, Platform> = new Map([["instagram", "instagram"], ["ig", "instagram"], ["insta", "instagram"], ["tiktok", "tiktok"], ["tt", "tiktok"]]);
 
 /** The platform of a link; usernames have none. */
 export function platformOfLink(text: string): Platform | null {
   return PLATFORMS.find((platform) => new RegExp(`(^|[/.])${platform}\\.com/`, "i").test(text)) ?? null;
 }
 
-/** Lines that are empty or repeat an earlier one are left out. */
+function parsePart(source: string, platform: Platform): AccountLine {
+  const words = source.split(/[\s,;]+/).filter(Boolean);
+  const names = words.filter((word) => !PLATFORM_WORDS.has(word.toLowerCase()));
+  const named = names.length === 1 && words.length > 1 ? words.map((word) => PLATFORM_WORDS.get(word.toLowerCase())).find(Boolean) : undefined;
+  const text = named ? names[0] ?? source : source;
+  const known = platformOfLink(text) ?? named;
+  return { source, text, platform: known ?? platform, isPlatformKnown: known !== undefined };
+}
+
+/** One account a line, or several with commas between them. What is empty or repeats an earlier one is left out. */
 export function parseLines(text: string, platform: Platform): AccountLine[] {
   const lines = new Map<string, AccountLine>();
-  for (const line of text.split(/\r?\n/)) {
-    const words = line.split(/[\s,;]+/).filter(Boolean);
-    const named = words.length > 1 ? words.map((word) => PLATFORM_WORDS[word.toLowerCase()]).find((word) => word !== undefined) : undefined;
-    for (const word of named ? words.filter((word) => !(word.toLowerCase() in PLATFORM_WORDS)) : words) {
-      const known = platformOfLink(word) ?? named;
-      const parsed = { text: word, platform: known ?? platform, isPlatformKnown: known !== undefined };
-      lines.set(`${parsed.platform} ${word.toLowerCase()}`, parsed);
-    }
+  const parts = text.split(/\r?\n/).flatMap((line) => (parsePart(line.trim(), platform).isPlatformKnown ? [line] : line.split(/[,;]/)));
+  for (const part of parts.map((part) => part.trim()).filter(Boolean)) {
+    const line = parsePart(part, platform);
+    const name = `${line.platform} ${line.text.toLowerCase()}`;
+    if (!lines.has(name)) lines.set(name, line);
   }
   return [...lines.values()];
 }

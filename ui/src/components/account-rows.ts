@@ -35,6 +35,8 @@ export interface AccountRow {
   new_posts: number | null;
   change_percent: number | null;
   series: readonly (number | null)[] | null;
+  /** Position in the series of the day that is not over; -1 without. */
+  today: number;
 }
 
 interface Sort {
@@ -79,7 +81,10 @@ function seriesMetric(view: View) {
 async function fetchSeries(view: View, account_ids: string[], signal: AbortSignal) {
   const query = { ...windowParameters(view.range), account_ids, metric: seriesMetric(view) };
   // The window of series is shorter than that of rankings: without them, the table has no sparklines.
-  return unwrap(api.GET("/accounts/timeseries", { params: { query }, signal })).then(({ data }) => data, () => ({}) as Record<string, (number | null)[]>);
+  return unwrap(api.GET("/accounts/timeseries", { params: { query }, signal })).then(
+    ({ data, meta }) => ({ series: data, today: meta.dates.findIndex((date) => date > meta.complete_through) }),
+    (): { series: Record<string, (number | null)[]>; today: number } => ({ series: {}, today: -1 }),
+  );
 }
 
 async function fetchRanked(view: View, metric: GainName, cursor: string | null, signal: AbortSignal): Promise<Page<AccountRow>> {
@@ -91,12 +96,12 @@ async function fetchRanked(view: View, metric: GainName, cursor: string | null, 
     unwrap(api.GET("/accounts/top", { params: { query }, signal })),
     unwrap(api.GET("/accounts", { params: { query: others }, signal })),
   ]);
-  const series = data.length > 0 ? await fetchSeries(view, data.map(({ id }) => id), signal) : {};
+  const { series, today } = data.length > 0 ? await fetchSeries(view, data.map(({ id }) => id), signal) : { series: {}, today: -1 };
   const trackings = new Map(notActive.data.map(({ id, tracking }) => [id, tracking]));
   const otherwise = notActive.pagination.next_cursor ? null : { status: "active" as const, last_error: null, next_attempt_at: null };
   const rows = data.map((account) => ({
     ...account, tracking: trackings.get(account.id) ?? otherwise, total_post_count: null, gains: account.metrics,
-    engagement_rate: account.metrics.engagement_rate, new_posts: account.metrics.new_posts, series: series[account.id] ?? null,
+    engagement_rate: account.metrics.engagement_rate, new_posts: account.metrics.new_posts, today, series: series[account.id] ?? null,
   }));
   return { rows, next: pagination.next_cursor ?? null };
 }
@@ -111,13 +116,13 @@ async function fetchListed(view: View, { order_by, order_direction }: Sort, curs
   const { data, pagination } = await unwrap(api.GET("/accounts", { params: { query }, signal }));
   if (data.length === 0) return { rows: [], next: null };
   const account_ids = data.map(({ id }) => id);
-  const [metrics, series] = await Promise.all([
+  const [metrics, { series, today }] = await Promise.all([
     // While ClickHouse is down, the list shows without gains.
     unwrap(api.GET("/accounts/metrics", { params: { query: { ...windowParameters(view.range), account_ids } }, signal })).then(({ data }) => data, () => null),
     fetchSeries(view, account_ids, signal),
   ]);
   const rows = data.map((account) => ({
-    ...account, gains: metrics?.[account.id] ?? null, engagement_rate: null, new_posts: null, change_percent: null, series: series[account.id] ?? null,
+    ...account, gains: metrics?.[account.id] ?? null, engagement_rate: null, new_posts: null, change_percent: null, today, series: series[account.id] ?? null,
   }));
   return { rows, next: pagination.next_cursor ?? null };
 }

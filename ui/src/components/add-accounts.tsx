@@ -4,9 +4,15 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { ApiProblem, api, unwrap } from "../api/client.ts";
 import { requestEach } from "../api/concurrent.ts";
+import type { components } from "../api/schema.d.ts";
 import { PLATFORMS, linkTo, type Platform } from "../state/view.ts";
 import { parseLines, type AccountLine } from "./account-lines.ts";
 import { PLATFORM_NAMES } from "./controls.tsx";
+import { reasonOf } from "./tracking-reason.ts";
+
+/** How often accounts that wait for their first read are requested, and how many at most. */
+const ARRIVAL_MS = 3_000;
+const MAX_NEWEST = 200;
 
 interface Result {
   line: AccountLine;
@@ -51,10 +57,41 @@ function useAdding(onAdded: () => void) {
   return { results, start };
 }
 
+type Account = components["schemas"]["Account"];
+type Arrivals = ReadonlyMap<string, Account>;
+
+async function fetchNewest(limit: number, signal: AbortSignal): Promise<Arrivals> {
+  const { data } = await unwrap(api.GET("/accounts", { params: { query: { order_by: "added_at", limit } }, signal }));
+  return new Map(data.map((account) => [account.id, account]));
+}
+
+/** The added accounts, requested again until each was read for the first time. */
+function useArrivals(results: readonly Result[], onArrived: () => void): Arrivals {
+  const [arrivals, setArrivals] = useState<Arrivals>(new Map());
+  const ids = results.flatMap(({ id }) => id ?? []);
+  const awaited = ids.filter((id) => (arrivals.get(id)?.tracking.status ?? "pending") === "pending").length;
+  useEffect(() => {
+    if (awaited === 0) return;
+    const controller = new AbortController();
+    const timer = setTimeout(async () => {
+      const newest = await fetchNewest(Math.min(ids.length, MAX_NEWEST), controller.signal).catch(() => null);
+      if (controller.signal.aborted) return;
+      setArrivals(new Map([...arrivals, ...(newest ?? [])]));
+      onArrived();
+    }, ARRIVAL_MS);
+    return () => {
+      clearTimeout(timer);
+      controller.abort();
+    };
+  }, [awaited, arrivals]);
+  return arrivals;
+}
+
 export function AddAccounts({ onAdded, onClose }: { onAdded: () => void; onClose: () => void }) {
   const [text, setText] = useState("");
   const [platform, setPlatform] = useState<Platform>("instagram");
   const { results, start } = useAdding(onAdded);
+  const arrivals = useArrivals(results, onAdded);
   const isRunning = count(results, "waiting") > 0;
   const lines = parseLines(text, platform);
   const unknown = lines.filter(({ isPlatformKnown }) => !isPlatformKnown).length;
@@ -62,7 +99,7 @@ export function AddAccounts({ onAdded, onClose }: { onAdded: () => void; onClose
     event.preventDefault();
     if (lines.length === 0 || isRunning) return;
     const failed = (await start(lines)).filter(({ outcome }) => outcome === "failed" || outcome === "waiting");
-    setText(failed.map(({ line: { text, platform } }) => (parseLines(text, platform)[0]?.isPlatformKnown ? text : `${platform} ${text}`)).join("\n"));
+    setText(failed.map(({ line }) => line.source).join("\n"));
   };
   return (
     <form class="card add-accounts" onSubmit={submit} aria-labelledby="add-title">
@@ -82,7 +119,7 @@ export function AddAccounts({ onAdded, onClose }: { onAdded: () => void; onClose
           </fieldset>
           <div><button type="submit" class="primary" disabled={isRunning || lines.length === 0}>{isRunning ? "Adding…" : lines.length > 1 ? `Track ${lines.length} accounts` : "Track"}</button></div>
         </div>
-        <Results results={results} />
+        <Results results={results} arrivals={arrivals} />
       </div>
     </form>
   );
@@ -90,7 +127,13 @@ export function AddAccounts({ onAdded, onClose }: { onAdded: () => void; onClose
 
 const TONES = { waiting: "", added: "ok", exists: "", failed: "bad" } as const;
 
-function Results({ results }: { results: readonly Result[] }) {
+/** What became of an added account. */
+function arrivalText(account: Account | undefined): string {
+  if (!account || account.tracking.status === "pending") return "Added, waiting for the first read";
+  return reasonOf(account.tracking) ?? `Added, ${account.total_post_count} posts`;
+}
+
+function Results({ results, arrivals }: { results: readonly Result[]; arrivals: Arrivals }) {
   const summary = [
     [count(results, "added"), "added"],
     [count(results, "exists"), "already tracked"],
@@ -105,13 +148,18 @@ function Results({ results }: { results: readonly Result[] }) {
           : <b>{summary.filter(([number]) => number > 0).map(([number, name]) => `${number} ${name}`).join(" · ")}</b>}
       </p>
       <ul>
-        {results.map(({ line: { text, platform }, outcome, message, id }) => (
-          <li key={`${platform} ${text}`}>
-            <span class="add-line">{id ? <a class="link" href={linkTo(`/accounts/${id}`)}>{text}</a> : text} <small class="quiet small">{PLATFORM_NAMES[platform]}</small></span>
-            <span class={`status ${TONES[outcome]}`}>{message}</span>
-          </li>
-        ))}
+        {results.map((result) => <ResultLine key={`${result.line.platform} ${result.line.text}`} result={result} account={result.id ? arrivals.get(result.id) : undefined} />)}
       </ul>
     </div>
+  );
+}
+
+function ResultLine({ result: { line: { text, platform }, outcome, message, id }, account }: { result: Result; account: Account | undefined }) {
+  const isStopped = account && ["failing", "unavailable", "unsupported"].includes(account.tracking.status);
+  return (
+    <li>
+      <span class="add-line">{id ? <a class="link" href={linkTo(`/accounts/${id}`)}>{text}</a> : text} <small class="quiet small">{PLATFORM_NAMES[platform]}</small></span>
+      <span class={`status ${isStopped ? "bad" : TONES[outcome]}`}>{id ? arrivalText(account) : message}</span>
+    </li>
   );
 }

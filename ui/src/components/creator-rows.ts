@@ -25,6 +25,8 @@ export interface CreatorRow {
   new_posts: number | null;
   change_percent: number | null;
   series: readonly (number | null)[] | null;
+  /** Position in the series of the day that is not over; -1 without. */
+  today: number;
 }
 
 interface Sort {
@@ -47,7 +49,10 @@ async function fetchSeries(view: View, creator_ids: string[], signal: AbortSigna
   const metric = SERIES_METRICS.find((metric) => metric === gain) ?? "views";
   const query = { ...windowParameters(view.range), creator_ids, metric };
   // The window of series is shorter than that of rankings: without them, the table has no sparklines.
-  return unwrap(api.GET("/creators/timeseries", { params: { query }, signal })).then(({ data }) => data, () => ({}) as Record<string, (number | null)[]>);
+  return unwrap(api.GET("/creators/timeseries", { params: { query }, signal })).then(
+    ({ data, meta }) => ({ series: data, today: meta.dates.findIndex((date) => date > meta.complete_through) }),
+    (): { series: Record<string, (number | null)[]>; today: number } => ({ series: {}, today: -1 }),
+  );
 }
 
 async function fetchRanked(view: View, metric: NonNullable<Sort["gain"]>, signal: AbortSignal): Promise<Page<CreatorRow>> {
@@ -57,11 +62,11 @@ async function fetchRanked(view: View, metric: NonNullable<Sort["gain"]>, signal
     unwrap(api.GET("/creators/top", { params: { query }, signal })),
     unwrap(api.GET("/creators", { params: { query: paused }, signal })),
   ]);
-  const series = data.length > 0 ? await fetchSeries(view, data.map(({ id }) => id), signal) : {};
+  const { series, today } = data.length > 0 ? await fetchSeries(view, data.map(({ id }) => id), signal) : { series: {}, today: -1 };
   const pausedIds = new Set(notActive.data.map(({ id }) => id));
   const rows = data.map((creator) => ({
     ...creator, is_active: !pausedIds.has(creator.id), gains: creator.metrics,
-    engagement_rate: creator.metrics.engagement_rate, new_posts: creator.metrics.new_posts, series: series[creator.id] ?? null,
+    engagement_rate: creator.metrics.engagement_rate, new_posts: creator.metrics.new_posts, today, series: series[creator.id] ?? null,
   }));
   return { rows, next: null };
 }
@@ -72,14 +77,14 @@ async function fetchListed(view: View, { order_by, order_direction }: Sort, curs
   const { data, pagination } = await unwrap(api.GET("/creators", { params: { query }, signal }));
   if (data.length === 0) return { rows: [], next: null };
   const creator_ids = data.map(({ id }) => id);
-  const [metrics, series] = await Promise.all([
+  const [metrics, { series, today }] = await Promise.all([
     // While ClickHouse is down, the list shows without gains.
     unwrap(api.GET("/creators/metrics", { params: { query: { ...windowParameters(view.range), creator_ids } }, signal })).then(({ data }) => data, () => null),
     fetchSeries(view, creator_ids, signal),
   ]);
   const rows = data.map((creator) => ({
     ...creator, account_count: creator.accounts_summary.total, follower_count: creator.accounts_summary.total_followers,
-    gains: metrics?.[creator.id] ?? null, engagement_rate: null, new_posts: null, change_percent: null, series: series[creator.id] ?? null,
+    gains: metrics?.[creator.id] ?? null, engagement_rate: null, new_posts: null, change_percent: null, today, series: series[creator.id] ?? null,
   }));
   return { rows, next: pagination.next_cursor ?? null };
 }

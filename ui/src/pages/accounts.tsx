@@ -64,7 +64,7 @@ function columns(view: View): Column<AccountRow>[] {
   return [
     ACCOUNT,
     ...gainColumn("Views", "views", view),
-    { name: "Per day", render: (row) => (row.series ? <Sparkline values={row.series} label="Per day" base={sort.gain === "followers" ? "least" : "zero"} /> : null) },
+    { name: "Per day", render: (row) => (row.series ? <Sparkline values={row.series} today={row.today} label="Per day" base={sort.gain === "followers" ? "least" : "zero"} /> : null) },
     ...gainColumn("Engagement", "engagement", view),
     ...(sort.gain ? ranked : listed),
     { name: "Followers", sort: "follower_count", isNumber: true, csv: (row) => row.follower_count, render: (row) => <Count value={row.follower_count} /> },

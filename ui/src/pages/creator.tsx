@@ -150,7 +150,7 @@ function AccountsCard({ creatorId, accounts, canWrite, onChanged }: AccountsProp
           {failed?.problem && <ProblemNotice problem={failed.problem} retry={failed.retry} />}
           {data.length === 0
             ? <Empty>No account is linked. {canWrite ? "Pick one above: type a part of its username." : ""}</Empty>
-            : <Table title="Accounts" columns={canWrite ? [...columns, unlinkColumn] : columns} rows={data} rowKey={(row) => row.id} />}
+            : <div class="dense"><Table title="Accounts" columns={canWrite ? [...columns, unlinkColumn] : columns} rows={data} rowKey={(row) => row.id} /></div>}
         </>
       )}
     </Card>

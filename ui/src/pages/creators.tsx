@@ -53,7 +53,7 @@ function columns(): Column<CreatorRow>[] {
     },
     { name: "Accounts", csv: (row) => row.account_count },
     ...gainColumn("Views", "views"),
-    { name: "Per day", render: (row) => (row.series ? <Sparkline values={row.series} label="Per day" base={ranked === "followers" ? "least" : "zero"} /> : null) },
+    { name: "Per day", render: (row) => (row.series ? <Sparkline values={row.series} today={row.today} label="Per day" base={ranked === "followers" ? "least" : "zero"} /> : null) },
     ...gainColumn("Engagement", "engagement"),
     ...(ranked ? ofRanking : []),
     { name: "Followers", isNumber: true, csv: (row) => row.follower_count, render: (row) => <Count value={row.follower_count} /> },
