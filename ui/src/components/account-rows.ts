@@ -39,6 +39,11 @@ export interface AccountRow {
   today: number;
 }
 
+export interface AccountPage extends Page<AccountRow> {
+  /** The days of the gains; null if there are none. */
+  meta: components["schemas"]["WindowMeta"] | null;
+}
+
 interface Sort {
   /** Null: the list in another order. */
   gain: GainName | null;
@@ -87,12 +92,12 @@ async function fetchSeries(view: View, account_ids: string[], signal: AbortSigna
   );
 }
 
-async function fetchRanked(view: View, metric: GainName, cursor: string | null, signal: AbortSignal): Promise<Page<AccountRow>> {
+async function fetchRanked(view: View, metric: GainName, cursor: string | null, signal: AbortSignal): Promise<AccountPage> {
   const creator_id = view.filters.get("creator_id");
   const shared = { ...sharedFilters(view), ...(creator_id ? { creator_id } : {}) };
   const query = { ...windowParameters(view.range), ...shared, metric, include_all: true, limit: PAGE_SIZE, ...(cursor ? { cursor } : {}) };
   const others = { status: STATUSES.filter((status) => status !== "active"), ...(creator_id ? { creator_id: [creator_id] } : {}), limit: MAX_LISTED };
-  const [{ data, pagination }, notActive] = await Promise.all([
+  const [{ data, pagination, meta }, notActive] = await Promise.all([
     unwrap(api.GET("/accounts/top", { params: { query }, signal })),
     unwrap(api.GET("/accounts", { params: { query: others }, signal })),
   ]);
@@ -103,10 +108,10 @@ async function fetchRanked(view: View, metric: GainName, cursor: string | null, 
     ...account, tracking: trackings.get(account.id) ?? otherwise, total_post_count: null, gains: account.metrics,
     engagement_rate: account.metrics.engagement_rate, new_posts: account.metrics.new_posts, today, series: series[account.id] ?? null,
   }));
-  return { rows, next: pagination.next_cursor ?? null };
+  return { rows, next: pagination.next_cursor ?? null, meta };
 }
 
-async function fetchListed(view: View, { order_by, order_direction }: Sort, cursor: string | null, signal: AbortSignal): Promise<Page<AccountRow>> {
+async function fetchListed(view: View, { order_by, order_direction }: Sort, cursor: string | null, signal: AbortSignal): Promise<AccountPage> {
   const creator_id = view.filters.get("creator_id");
   const [q, linked] = [view.filters.get("q"), view.filters.get("linked")];
   const query = {
@@ -114,20 +119,20 @@ async function fetchListed(view: View, { order_by, order_direction }: Sort, curs
     ...(creator_id ? { creator_id: [creator_id] } : {}), ...(q ? { q } : {}), ...(linked ? { linked: linked === "true" } : {}), ...(cursor ? { cursor } : {}),
   };
   const { data, pagination } = await unwrap(api.GET("/accounts", { params: { query }, signal }));
-  if (data.length === 0) return { rows: [], next: null };
+  if (data.length === 0) return { rows: [], next: null, meta: null };
   const account_ids = data.map(({ id }) => id);
   const [metrics, { series, today }] = await Promise.all([
     // While ClickHouse is down, the list shows without gains.
-    unwrap(api.GET("/accounts/metrics", { params: { query: { ...windowParameters(view.range), account_ids } }, signal })).then(({ data }) => data, () => null),
+    unwrap(api.GET("/accounts/metrics", { params: { query: { ...windowParameters(view.range), account_ids } }, signal })).catch(() => null),
     fetchSeries(view, account_ids, signal),
   ]);
   const rows = data.map((account) => ({
-    ...account, gains: metrics?.[account.id] ?? null, engagement_rate: null, new_posts: null, change_percent: null, today, series: series[account.id] ?? null,
+    ...account, gains: metrics?.data[account.id] ?? null, engagement_rate: null, new_posts: null, change_percent: null, today, series: series[account.id] ?? null,
   }));
-  return { rows, next: pagination.next_cursor ?? null };
+  return { rows, next: pagination.next_cursor ?? null, meta: metrics?.meta ?? null };
 }
 
-export function fetchAccounts(view: View, cursor: string | null, signal: AbortSignal): Promise<Page<AccountRow>> {
+export function fetchAccounts(view: View, cursor: string | null, signal: AbortSignal): Promise<AccountPage> {
   const sort = sortOf(view);
   return sort.gain ? fetchRanked(view, sort.gain, cursor, signal) : fetchListed(view, sort, cursor, signal);
 }

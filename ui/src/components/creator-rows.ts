@@ -2,6 +2,7 @@
 // of its rows. Three requests a page.
 
 import { api, unwrap } from "../api/client.ts";
+import type { components } from "../api/schema.d.ts";
 import { windowParameters, type View } from "../state/view.ts";
 import type { Page } from "./pages.ts";
 
@@ -27,6 +28,11 @@ export interface CreatorRow {
   series: readonly (number | null)[] | null;
   /** Position in the series of the day that is not over; -1 without. */
   today: number;
+}
+
+export interface CreatorPage extends Page<CreatorRow> {
+  /** The days of the gains; null if there are none. */
+  meta: components["schemas"]["WindowMeta"] | null;
 }
 
 interface Sort {
@@ -55,10 +61,10 @@ async function fetchSeries(view: View, creator_ids: string[], signal: AbortSigna
   );
 }
 
-async function fetchRanked(view: View, metric: NonNullable<Sort["gain"]>, signal: AbortSignal): Promise<Page<CreatorRow>> {
+async function fetchRanked(view: View, metric: NonNullable<Sort["gain"]>, signal: AbortSignal): Promise<CreatorPage> {
   const query = { ...windowParameters(view.range), ...(view.platform ? { platform: view.platform } : {}), metric, limit: MAX_RANKED };
   const paused = { is_active: false, limit: 200 };
-  const [{ data }, notActive] = await Promise.all([
+  const [{ data, meta }, notActive] = await Promise.all([
     unwrap(api.GET("/creators/top", { params: { query }, signal })),
     unwrap(api.GET("/creators", { params: { query: paused }, signal })),
   ]);
@@ -68,28 +74,28 @@ async function fetchRanked(view: View, metric: NonNullable<Sort["gain"]>, signal
     ...creator, is_active: !pausedIds.has(creator.id), gains: creator.metrics,
     engagement_rate: creator.metrics.engagement_rate, new_posts: creator.metrics.new_posts, today, series: series[creator.id] ?? null,
   }));
-  return { rows, next: null };
+  return { rows, next: null, meta };
 }
 
-async function fetchListed(view: View, { order_by, order_direction }: Sort, cursor: string | null, signal: AbortSignal): Promise<Page<CreatorRow>> {
+async function fetchListed(view: View, { order_by, order_direction }: Sort, cursor: string | null, signal: AbortSignal): Promise<CreatorPage> {
   const q = view.filters.get("q");
   const query = { order_by, order_direction, limit: PAGE_SIZE, ...(q ? { q } : {}), ...(cursor ? { cursor } : {}) };
   const { data, pagination } = await unwrap(api.GET("/creators", { params: { query }, signal }));
-  if (data.length === 0) return { rows: [], next: null };
+  if (data.length === 0) return { rows: [], next: null, meta: null };
   const creator_ids = data.map(({ id }) => id);
   const [metrics, { series, today }] = await Promise.all([
     // While ClickHouse is down, the list shows without gains.
-    unwrap(api.GET("/creators/metrics", { params: { query: { ...windowParameters(view.range), creator_ids } }, signal })).then(({ data }) => data, () => null),
+    unwrap(api.GET("/creators/metrics", { params: { query: { ...windowParameters(view.range), creator_ids } }, signal })).catch(() => null),
     fetchSeries(view, creator_ids, signal),
   ]);
   const rows = data.map((creator) => ({
     ...creator, account_count: creator.accounts_summary.total, follower_count: creator.accounts_summary.total_followers,
-    gains: metrics?.[creator.id] ?? null, engagement_rate: null, new_posts: null, change_percent: null, today, series: series[creator.id] ?? null,
+    gains: metrics?.data[creator.id] ?? null, engagement_rate: null, new_posts: null, change_percent: null, today, series: series[creator.id] ?? null,
   }));
-  return { rows, next: pagination.next_cursor ?? null };
+  return { rows, next: pagination.next_cursor ?? null, meta: metrics?.meta ?? null };
 }
 
-export function fetchCreators(view: View, cursor: string | null, signal: AbortSignal): Promise<Page<CreatorRow>> {
+export function fetchCreators(view: View, cursor: string | null, signal: AbortSignal): Promise<CreatorPage> {
   const sort = creatorSort(view);
   return sort.gain ? fetchRanked(view, sort.gain, signal) : fetchListed(view, sort, cursor, signal);
 }

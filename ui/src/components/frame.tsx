@@ -88,10 +88,10 @@ function Sidebar({ root, identity }: { root: string; identity: Identity | null }
           <a key={path} href={linkTo(`/${path}`)} {...(path === root ? { "aria-current": "page" as const } : {})}><Icon name={icon} />{name}</a>
         ))}
       </nav>
-      <footer class="small quiet">
+      <div class="who small quiet">
         <p title={identity ? `Key: ${identity.api_key_name}` : undefined}>{identity?.organization.name ?? "\u00a0"}</p>
         <button type="button" class="plain small" onClick={() => signOut(null)}><Icon name="exit" />Sign out</button>
-      </footer>
+      </div>
     </header>
   );
 }

@@ -6,13 +6,13 @@ import type { Identity } from "../api/client.ts";
 import { asCurl } from "../api/requests.ts";
 import { Sparkline } from "../charts/line.tsx";
 import { AccountFilters, isFiltered } from "../components/account-filters.tsx";
-import { canRank, fetchAccounts, sortOf, type AccountRow } from "../components/account-rows.ts";
+import { canRank, fetchAccounts, sortOf, type AccountPage, type AccountRow } from "../components/account-rows.ts";
 import { AddAccounts } from "../components/add-accounts.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { CopyButton } from "../components/copy.tsx";
 import type { PageProps } from "../components/frame.tsx";
 import { usePages, type PagedRows } from "../components/pages.ts";
-import { Change, Count, Empty, Entity, ProblemNotice, Status } from "../components/parts.tsx";
+import { Change, Count, Empty, Entity, ProblemNotice, Status, WindowNote } from "../components/parts.tsx";
 import { SelectionBar } from "../components/selection.tsx";
 import { CsvButton, Table, type Column } from "../components/table.tsx";
 import { reasonOf } from "../components/tracking-reason.ts";
@@ -91,7 +91,12 @@ export function AccountsPage({ identity }: PageProps) {
   const current = view.value;
   const canWrite = identity?.scopes.includes("write") ?? false;
   const shown = new Map([...current.filters].filter(([name]) => name !== "add"));
-  const pages = usePages<AccountRow>(JSON.stringify([current.range, current.platform, current.metric, [...shown]]), (cursor, signal) => fetchAccounts(current, cursor, signal));
+  const [meta, setMeta] = useState<AccountPage["meta"]>(null);
+  const pages = usePages<AccountRow>(JSON.stringify([current.range, current.platform, current.metric, [...shown]]), async (cursor, signal) => {
+    const page = await fetchAccounts(current, cursor, signal);
+    if (!signal.aborted) setMeta(page.meta);
+    return page;
+  });
   useArrivals(pages);
   return (
     <>
@@ -99,6 +104,7 @@ export function AccountsPage({ identity }: PageProps) {
         <div class="grow">
           <h1>Accounts</h1>
           <Usage identity={identity} />
+          <WindowNote meta={meta ?? undefined} />
         </div>
         {canWrite && <button type="button" class="primary" aria-expanded={current.filters.has("add")} onClick={() => setAdding(!current.filters.has("add"))}>Add accounts</button>}
         <Controls />
@@ -114,7 +120,7 @@ export function AccountsPage({ identity }: PageProps) {
 function Usage({ identity }: { identity: Identity | null }) {
   if (!identity) return <p class="quiet small">{"\u00a0"}</p>;
   const { accounts, account_cap } = identity.usage;
-  return <p class="quiet small"><Count value={accounts} /> tracked{account_cap !== null && <> of <Count value={account_cap} /></>} · gains of the days in UTC</p>;
+  return <p class="quiet small"><Count value={accounts} /> tracked{account_cap !== null && <> of <Count value={account_cap} /></>}</p>;
 }
 
 function AccountsCard({ pages, canWrite }: { pages: PagedRows<AccountRow>; canWrite: boolean }) {
@@ -137,7 +143,7 @@ function AccountsCard({ pages, canWrite }: { pages: PagedRows<AccountRow>; canWr
           </header>
         )}
       {pages.problem && <ProblemNotice problem={pages.problem} retry={pages.reload} />}
-      {pages.rows === null && !pages.problem && <div class="skeleton" style={{ height: "2600px", maxHeight: "70vh" }} />}
+      {pages.rows === null && !pages.problem && <div class="skeleton rows" />}
       {pages.rows?.length === 0 && <NoAccounts canWrite={canWrite} />}
       {rows.length > 0 && (
         <Table

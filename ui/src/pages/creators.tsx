@@ -9,11 +9,11 @@ import { Sparkline } from "../charts/line.tsx";
 import { Comparison, MAX_COMPARED, comparedIds, toggleCompared } from "../components/comparison.tsx";
 import { Controls } from "../components/controls.tsx";
 import { CopyButton } from "../components/copy.tsx";
-import { MAX_RANKED, creatorSort, fetchCreators, type CreatorRow } from "../components/creator-rows.ts";
+import { MAX_RANKED, creatorSort, fetchCreators, type CreatorPage, type CreatorRow } from "../components/creator-rows.ts";
 import type { PageProps } from "../components/frame.tsx";
 import { NameFilter } from "../components/name-filter.tsx";
 import { usePages, type PagedRows } from "../components/pages.ts";
-import { Change, Count, Empty, Entity, ProblemNotice, Status } from "../components/parts.tsx";
+import { Change, Count, Empty, Entity, ProblemNotice, Status, WindowNote } from "../components/parts.tsx";
 import { CsvButton, Table, type Column } from "../components/table.tsx";
 import { gain, rate } from "../format.ts";
 import { linkTo, navigate, view } from "../state/view.ts";
@@ -66,14 +66,20 @@ export function CreatorsPage({ identity }: PageProps) {
   const canWrite = identity?.scopes.includes("write") ?? false;
   const [isCreating, setCreating] = useState(false);
   const filters = [...current.filters].filter(([name]) => name !== "creators");
-  const pages = usePages<CreatorRow>(JSON.stringify([current.range, current.platform, current.metric, filters]), (cursor, signal) => fetchCreators(current, cursor, signal));
+  const [meta, setMeta] = useState<CreatorPage["meta"]>(null);
+  const pages = usePages<CreatorRow>(JSON.stringify([current.range, current.platform, current.metric, filters]), async (cursor, signal) => {
+    const page = await fetchCreators(current, cursor, signal);
+    if (!signal.aborted) setMeta(page.meta);
+    return page;
+  });
   const compared = comparedIds(current);
   return (
     <>
       <div class="page-head">
         <div class="grow">
           <h1>Creators</h1>
-          <p class="quiet small">Each with the accounts that are linked to it. Tick up to {MAX_COMPARED} to compare them.</p>
+          <p class="quiet small">Tick up to {MAX_COMPARED} to compare them.</p>
+          <WindowNote meta={meta ?? undefined} />
         </div>
         {canWrite && <button type="button" class="primary" aria-expanded={isCreating} onClick={() => setCreating(!isCreating)}>New creator</button>}
         <Controls />
@@ -101,7 +107,7 @@ function CreatorsCard({ pages }: { pages: PagedRows<CreatorRow> }) {
         </div>
       </header>
       {pages.problem && <ProblemNotice problem={pages.problem} retry={pages.reload} />}
-      {pages.rows === null && !pages.problem && <div class="skeleton" style={{ height: "1300px", maxHeight: "70vh" }} />}
+      {pages.rows === null && !pages.problem && <div class="skeleton rows" />}
       {pages.rows?.length === 0 && <Empty>{view.value.filters.has("q") ? "No creator has this in its name." : "No creators yet. A creator is a person with one or more accounts: make one, then link accounts to it."}</Empty>}
       {rows.length > 0 && <Table title="Creators" columns={shown} rows={rows} rowKey={(row) => row.id} sort={ranked ? `-${ranked}` : `${order_direction === "desc" ? "-" : ""}${order_by}`} />}
       {ranked && rows.length === MAX_RANKED && <p class="small quiet after">The {MAX_RANKED} that gained most. <a class="link" href={linkTo("/creators", { sort: "name" })}>All by name</a></p>}
