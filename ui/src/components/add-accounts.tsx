@@ -8,6 +8,7 @@ import type { components } from "../api/schema.d.ts";
 import { PLATFORMS, linkTo, type Platform } from "../state/view.ts";
 import { parseLines, type AccountLine } from "./account-lines.ts";
 import { PLATFORM_NAMES } from "./controls.tsx";
+import { useFocus } from "./focus.ts";
 import { reasonOf } from "./tracking-reason.ts";
 
 /** How often accounts that wait for their first read are requested, and how many at most. */
@@ -90,6 +91,7 @@ function useArrivals(results: readonly Result[], onArrived: () => void): Arrival
 export function AddAccounts({ onAdded, onClose }: { onAdded: () => void; onClose: () => void }) {
   const [text, setText] = useState("");
   const [platform, setPlatform] = useState<Platform>("instagram");
+  const input = useFocus<HTMLTextAreaElement>();
   const { results, start } = useAdding(onAdded);
   const arrivals = useArrivals(results, onAdded);
   const isRunning = count(results, "waiting") > 0;
@@ -108,7 +110,7 @@ export function AddAccounts({ onAdded, onClose }: { onAdded: () => void; onClose
         <div class="add-input">
           <label for="accounts-to-add">Usernames or profile links, one per line</label>
           <textarea
-            id="accounts-to-add" rows={8} value={text} spellcheck={false} autofocus readOnly={isRunning}
+            id="accounts-to-add" rows={8} value={text} spellcheck={false} ref={input} readOnly={isRunning}
             placeholder={"@salt.and.tide\nhttps://www.tiktok.com/@salt.and.tide\ntiktok salt.and.tide"} onInput={(event) => setText(event.currentTarget.value)}
           />
           <fieldset class="choice">

@@ -1,7 +1,5 @@
 // What can be done with selected accounts: pause, resume, link to a creator.
 
-import { useState } from "preact/hooks";
-
 import { useAction } from "../api/action.ts";
 import { ApiProblem, api, unwrap } from "../api/client.ts";
 import { requestEach } from "../api/concurrent.ts";
@@ -9,7 +7,8 @@ import { NewCreatorPicker, resolveCreator } from "./record-pickers.tsx";
 
 interface Props {
   ids: readonly string[];
-  onChanged: () => void;
+  /** Says what changed. */
+  onChanged: (outcome: string) => void;
   onClear: () => void;
 }
 
@@ -24,13 +23,10 @@ async function changeAll(ids: readonly string[], body: Change, signal: AbortSign
 }
 
 export function SelectionBar({ ids, onChanged, onClear }: Props) {
-  const [outcome, setOutcome] = useState<string | null>(null);
   const change = useAction(async (signal, done: string, findBody: (signal: AbortSignal) => Promise<Change>) => {
-    setOutcome(null);
     const problems = await changeAll(ids, await findBody(signal), signal);
     const changed = ids.length - problems.length;
-    setOutcome([`${changed} ${done}`, ...new Set(problems.map(({ message }) => message))].join(". "));
-    onChanged();
+    onChanged([`${changed} ${done}`, ...new Set(problems.map(({ message }) => message))].join(". "));
   });
   const count = `${ids.length} selected`;
   return (
@@ -44,7 +40,7 @@ export function SelectionBar({ ids, onChanged, onClear }: Props) {
       />
       <button type="button" disabled={change.isRunning} onClick={() => change.run("unlinked", async () => ({ creator_id: null }))}>Unlink</button>
       <button type="button" class="plain" onClick={onClear}>Clear</button>
-      <span role="status" class="small quiet">{change.isRunning ? "Changing…" : change.problem?.message ?? outcome ?? ""}</span>
+      <span role="status" class="small quiet">{change.isRunning ? "Changing…" : change.problem?.message ?? ""}</span>
     </div>
   );
 }

@@ -124,7 +124,9 @@ function Usage({ identity }: { identity: Identity | null }) {
 }
 
 function AccountsCard({ pages, canWrite }: { pages: PagedRows<AccountRow>; canWrite: boolean }) {
-  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const [selected, select] = useState<ReadonlySet<string>>(new Set());
+  const [outcome, setOutcome] = useState("");
+  const setSelected = (ids: ReadonlySet<string>) => (select(ids), setOutcome(""));
   const rows = pages.rows ?? [];
   const ids = rows.map(({ id }) => id).filter((id) => selected.has(id));
   const shown = columns(view.value);
@@ -132,10 +134,11 @@ function AccountsCard({ pages, canWrite }: { pages: PagedRows<AccountRow>; canWr
   return (
     <section class="card dense" aria-label="Accounts" aria-busy={pages.isLoading}>
       {ids.length > 0
-        ? <SelectionBar ids={ids} onChanged={pages.reload} onClear={() => setSelected(new Set())} />
+        ? <SelectionBar ids={ids} onChanged={(text) => (pages.reload(), select(new Set()), setOutcome(text))} onClear={() => setSelected(new Set())} />
         : (
           <header>
             <h2>{sort.gain ? "By what they gained" : "All accounts"}</h2>
+            <p class="small quiet" role="status">{outcome}</p>
             <div class="controls">
               <CsvButton title="Accounts" columns={[...shown.slice(0, 1), ...DETAILS, ...shown.slice(1)]} rows={rows} />
               <CopyButton label="curl" title="Copy as curl" text={() => asCurl(pages.requests)} disabled={pages.requests.length === 0} />

@@ -10,6 +10,7 @@ import { Comparison, MAX_COMPARED, comparedIds, toggleCompared } from "../compon
 import { Controls } from "../components/controls.tsx";
 import { CopyButton } from "../components/copy.tsx";
 import { MAX_RANKED, creatorSort, fetchCreators, type CreatorPage, type CreatorRow } from "../components/creator-rows.ts";
+import { useFocus } from "../components/focus.ts";
 import type { PageProps } from "../components/frame.tsx";
 import { NameFilter } from "../components/name-filter.tsx";
 import { usePages, type PagedRows } from "../components/pages.ts";
@@ -117,6 +118,7 @@ function CreatorsCard({ pages }: { pages: PagedRows<CreatorRow> }) {
 
 function NewCreator() {
   const [name, setName] = useState("");
+  const input = useFocus<HTMLInputElement>();
   const create = useAction(async (signal) => {
     const { data } = await unwrap(api.POST("/creators", { body: { name: name.trim() }, signal }));
     navigate({ path: `/creators/${data.id}`, filters: new Map() });
@@ -125,7 +127,7 @@ function NewCreator() {
   return (
     <form class="card new-creator" onSubmit={submit} aria-label="New creator">
       <label class="field">Name of the creator
-        <input type="text" required autofocus maxLength={255} dir="auto" value={name} onInput={(event) => setName(event.currentTarget.value)} />
+        <input type="text" required ref={input} maxLength={255} dir="auto" value={name} onInput={(event) => setName(event.currentTarget.value)} />
       </label>
       <button type="submit" class="primary" disabled={create.isRunning || !name.trim()}>Create</button>
       {create.problem && <ProblemNotice problem={create.problem} retry={create.retry} />}

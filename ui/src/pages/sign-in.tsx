@@ -1,9 +1,10 @@
 // Signing in: pasting a key, which the API is asked about before it is kept.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
 import { useAction } from "../api/action.ts";
 import { ApiProblem, fetchIdentity } from "../api/client.ts";
+import { useFocus } from "../components/focus.ts";
 import { Mark } from "../components/icons.tsx";
 import { endedBecause, isKey, signIn } from "../state/session.ts";
 
@@ -12,7 +13,7 @@ const NOT_A_KEY = "A key has no spaces and at most 200 characters. Paste it as i
 export function SignInPage() {
   const [text, setText] = useState("");
   const [stay, setStay] = useState(false);
-  const input = useRef<HTMLInputElement>(null);
+  const input = useFocus<HTMLInputElement>();
   useEffect(() => {
     document.title = "Sign in · Tidemark";
   }, []);
@@ -36,7 +37,7 @@ export function SignInPage() {
         <div role="alert" id="sign-in-message">{message && <p class="notice">{message}</p>}</div>
         <label for="key">API key</label>
         <input
-          ref={input} id="key" name="key" type="password" autocomplete="off" spellcheck={false} required autofocus value={text}
+          ref={input} id="key" name="key" type="password" autocomplete="off" spellcheck={false} required value={text}
           aria-invalid={check.problem !== null} aria-describedby="sign-in-message" onInput={(event) => setText(event.currentTarget.value)}
         />
         <label class="check"><input type="checkbox" checked={stay} onChange={(event) => setStay(event.currentTarget.checked)} /> Stay signed in on this device</label>
