@@ -1,7 +1,7 @@
 // The rows of the accounts' table. Sorted by a gain: the ranking. Sorted by anything else, or searched: the list, and the gains of
 // its rows. Three requests a page.
 
-import { api, unwrap } from "../api/client.ts";
+import { ApiProblem, api, unwrap } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { windowParameters, type Platform, type View } from "../state/view.ts";
 import type { Page } from "./pages.ts";
@@ -42,6 +42,8 @@ export interface AccountRow {
 export interface AccountPage extends Page<AccountRow> {
   /** The days of the gains; null if there are none. */
   meta: components["schemas"]["WindowMeta"] | null;
+  /** Why the gains are not there. */
+  problem: ApiProblem | null;
 }
 
 interface Sort {
@@ -108,7 +110,7 @@ async function fetchRanked(view: View, metric: GainName, cursor: string | null, 
     ...account, tracking: trackings.get(account.id) ?? otherwise, total_post_count: null, gains: account.metrics,
     engagement_rate: account.metrics.engagement_rate, new_posts: account.metrics.new_posts, today, series: series[account.id] ?? null,
   }));
-  return { rows, next: pagination.next_cursor ?? null, meta };
+  return { rows, next: pagination.next_cursor ?? null, meta, problem: null };
 }
 
 async function fetchListed(view: View, { order_by, order_direction }: Sort, cursor: string | null, signal: AbortSignal): Promise<AccountPage> {
@@ -119,20 +121,29 @@ async function fetchListed(view: View, { order_by, order_direction }: Sort, curs
     ...(creator_id ? { creator_id: [creator_id] } : {}), ...(q ? { q } : {}), ...(linked ? { linked: linked === "true" } : {}), ...(cursor ? { cursor } : {}),
   };
   const { data, pagination } = await unwrap(api.GET("/accounts", { params: { query }, signal }));
-  if (data.length === 0) return { rows: [], next: null, meta: null };
+  if (data.length === 0) return { rows: [], next: null, meta: null, problem: null };
   const account_ids = data.map(({ id }) => id);
   const [metrics, { series, today }] = await Promise.all([
-    // While ClickHouse is down, the list shows without gains.
-    unwrap(api.GET("/accounts/metrics", { params: { query: { ...windowParameters(view.range), account_ids } }, signal })).catch(() => null),
+    unwrap(api.GET("/accounts/metrics", { params: { query: { ...windowParameters(view.range), account_ids } }, signal })).catch(ApiProblem.from),
     fetchSeries(view, account_ids, signal),
   ]);
+  signal.throwIfAborted();
+  // While ClickHouse is down, the list shows without gains.
+  const [gains, problem] = metrics instanceof ApiProblem ? [null, metrics] : [metrics, null];
   const rows = data.map((account) => ({
-    ...account, gains: metrics?.data[account.id] ?? null, engagement_rate: null, new_posts: null, change_percent: null, today, series: series[account.id] ?? null,
+    ...account, gains: gains?.data[account.id] ?? null, engagement_rate: null, new_posts: null, change_percent: null, today, series: series[account.id] ?? null,
   }));
-  return { rows, next: pagination.next_cursor ?? null, meta: metrics?.meta ?? null };
+  return { rows, next: pagination.next_cursor ?? null, meta: gains?.meta ?? null, problem };
 }
 
-export function fetchAccounts(view: View, cursor: string | null, signal: AbortSignal): Promise<AccountPage> {
+/** While ClickHouse is down, the list instead of the ranking. */
+export async function fetchAccounts(view: View, cursor: string | null, signal: AbortSignal): Promise<AccountPage> {
   const sort = sortOf(view);
-  return sort.gain ? fetchRanked(view, sort.gain, cursor, signal) : fetchListed(view, sort, cursor, signal);
+  if (!sort.gain) return fetchListed(view, sort, cursor, signal);
+  try {
+    return await fetchRanked(view, sort.gain, cursor, signal);
+  } catch (cause) {
+    if (!(cause instanceof ApiProblem) || cause.status !== 503) throw cause;
+    return { ...(await fetchListed(view, sort, null, signal)), problem: cause };
+  }
 }

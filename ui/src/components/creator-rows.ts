@@ -1,7 +1,7 @@
 // The rows of the creators' table. Sorted by a gain: the ranking, which has at most 25. By name, or searched: the list, and the gains
 // of its rows. Three requests a page.
 
-import { api, unwrap } from "../api/client.ts";
+import { ApiProblem, api, unwrap } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { windowParameters, type View } from "../state/view.ts";
 import type { Page } from "./pages.ts";
@@ -33,6 +33,8 @@ export interface CreatorRow {
 export interface CreatorPage extends Page<CreatorRow> {
   /** The days of the gains; null if there are none. */
   meta: components["schemas"]["WindowMeta"] | null;
+  /** Why the gains are not there. */
+  problem: ApiProblem | null;
 }
 
 interface Sort {
@@ -74,28 +76,37 @@ async function fetchRanked(view: View, metric: NonNullable<Sort["gain"]>, signal
     ...creator, is_active: !pausedIds.has(creator.id), gains: creator.metrics,
     engagement_rate: creator.metrics.engagement_rate, new_posts: creator.metrics.new_posts, today, series: series[creator.id] ?? null,
   }));
-  return { rows, next: null, meta };
+  return { rows, next: null, meta, problem: null };
 }
 
 async function fetchListed(view: View, { order_by, order_direction }: Sort, cursor: string | null, signal: AbortSignal): Promise<CreatorPage> {
   const q = view.filters.get("q");
   const query = { order_by, order_direction, limit: PAGE_SIZE, ...(q ? { q } : {}), ...(cursor ? { cursor } : {}) };
   const { data, pagination } = await unwrap(api.GET("/creators", { params: { query }, signal }));
-  if (data.length === 0) return { rows: [], next: null, meta: null };
+  if (data.length === 0) return { rows: [], next: null, meta: null, problem: null };
   const creator_ids = data.map(({ id }) => id);
   const [metrics, { series, today }] = await Promise.all([
-    // While ClickHouse is down, the list shows without gains.
-    unwrap(api.GET("/creators/metrics", { params: { query: { ...windowParameters(view.range), creator_ids } }, signal })).catch(() => null),
+    unwrap(api.GET("/creators/metrics", { params: { query: { ...windowParameters(view.range), creator_ids } }, signal })).catch(ApiProblem.from),
     fetchSeries(view, creator_ids, signal),
   ]);
+  signal.throwIfAborted();
+  // While ClickHouse is down, the list shows without gains.
+  const [gains, problem] = metrics instanceof ApiProblem ? [null, metrics] : [metrics, null];
   const rows = data.map((creator) => ({
     ...creator, account_count: creator.accounts_summary.total, follower_count: creator.accounts_summary.total_followers,
-    gains: metrics?.data[creator.id] ?? null, engagement_rate: null, new_posts: null, change_percent: null, today, series: series[creator.id] ?? null,
+    gains: gains?.data[creator.id] ?? null, engagement_rate: null, new_posts: null, change_percent: null, today, series: series[creator.id] ?? null,
   }));
-  return { rows, next: pagination.next_cursor ?? null, meta: metrics?.meta ?? null };
+  return { rows, next: pagination.next_cursor ?? null, meta: gains?.meta ?? null, problem };
 }
 
-export function fetchCreators(view: View, cursor: string | null, signal: AbortSignal): Promise<CreatorPage> {
+/** While ClickHouse is down, the list instead of the ranking. */
+export async function fetchCreators(view: View, cursor: string | null, signal: AbortSignal): Promise<CreatorPage> {
   const sort = creatorSort(view);
-  return sort.gain ? fetchRanked(view, sort.gain, signal) : fetchListed(view, sort, cursor, signal);
+  if (!sort.gain) return fetchListed(view, sort, cursor, signal);
+  try {
+    return await fetchRanked(view, sort.gain, signal);
+  } catch (cause) {
+    if (!(cause instanceof ApiProblem) || cause.status !== 503) throw cause;
+    return { ...(await fetchListed(view, sort, null, signal)), problem: cause };
+  }
 }

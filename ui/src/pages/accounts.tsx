@@ -91,10 +91,10 @@ export function AccountsPage({ identity }: PageProps) {
   const current = view.value;
   const canWrite = identity?.scopes.includes("write") ?? false;
   const shown = new Map([...current.filters].filter(([name]) => name !== "add"));
-  const [meta, setMeta] = useState<AccountPage["meta"]>(null);
+  const [shownPage, setShownPage] = useState<AccountPage | null>(null);
   const pages = usePages<AccountRow>(JSON.stringify([current.range, current.platform, current.metric, [...shown]]), async (cursor, signal) => {
     const page = await fetchAccounts(current, cursor, signal);
-    if (!signal.aborted) setMeta(page.meta);
+    if (!signal.aborted) setShownPage(page);
     return page;
   });
   useArrivals(pages);
@@ -104,13 +104,14 @@ export function AccountsPage({ identity }: PageProps) {
         <div class="grow">
           <h1>Accounts</h1>
           <Usage identity={identity} />
-          <WindowNote meta={meta ?? undefined} />
+          <WindowNote meta={shownPage?.meta ?? undefined} />
         </div>
         {canWrite && <button type="button" class="primary" aria-expanded={current.filters.has("add")} onClick={() => setAdding(!current.filters.has("add"))}>Add accounts</button>}
         <Controls />
       </div>
       {canWrite && current.filters.has("add") && <AddAccounts onAdded={pages.reload} onClose={() => setAdding(false)} />}
       <AccountFilters />
+      {shownPage?.problem && <ProblemNotice problem={shownPage.problem} retry={pages.reload} />}
       <AccountsCard pages={pages} canWrite={canWrite} />
       {pages.hasMore && <p class="more"><button type="button" onClick={pages.loadMore} disabled={pages.isLoading}>{pages.isLoading ? "Loading…" : "Show more"}</button></p>}
     </>

@@ -67,10 +67,10 @@ export function CreatorsPage({ identity }: PageProps) {
   const canWrite = identity?.scopes.includes("write") ?? false;
   const [isCreating, setCreating] = useState(false);
   const filters = [...current.filters].filter(([name]) => name !== "creators");
-  const [meta, setMeta] = useState<CreatorPage["meta"]>(null);
+  const [shownPage, setShownPage] = useState<CreatorPage | null>(null);
   const pages = usePages<CreatorRow>(JSON.stringify([current.range, current.platform, current.metric, filters]), async (cursor, signal) => {
     const page = await fetchCreators(current, cursor, signal);
-    if (!signal.aborted) setMeta(page.meta);
+    if (!signal.aborted) setShownPage(page);
     return page;
   });
   const compared = comparedIds(current);
@@ -80,7 +80,7 @@ export function CreatorsPage({ identity }: PageProps) {
         <div class="grow">
           <h1>Creators</h1>
           <p class="quiet small">Tick up to {MAX_COMPARED} to compare them.</p>
-          <WindowNote meta={meta ?? undefined} />
+          <WindowNote meta={shownPage?.meta ?? undefined} />
         </div>
         {canWrite && <button type="button" class="primary" aria-expanded={isCreating} onClick={() => setCreating(!isCreating)}>New creator</button>}
         <Controls />
@@ -88,6 +88,7 @@ export function CreatorsPage({ identity }: PageProps) {
       {isCreating && <NewCreator />}
       {compared.length > 0 && <Comparison ids={compared} names={pages.rows && new Map(pages.rows.map(({ id, name }) => [id, name]))} />}
       <div class="controls filter-bar"><NameFilter label="Name contains" placeholder="Name" /></div>
+      {shownPage?.problem && <ProblemNotice problem={shownPage.problem} retry={pages.reload} />}
       <CreatorsCard pages={pages} />
       {pages.hasMore && <p class="more"><button type="button" onClick={pages.loadMore} disabled={pages.isLoading}>{pages.isLoading ? "Loading…" : "Show more"}</button></p>}
     </>
