@@ -144,6 +144,6 @@ export async function fetchAccounts(view: View, cursor: string | null, signal: A
     return await fetchRanked(view, sort.gain, cursor, signal);
   } catch (cause) {
     if (!(cause instanceof ApiProblem) || cause.status !== 503) throw cause;
-    return { ...(await fetchListed(view, sort, null, signal)), problem: cause };
+    return { ...(await fetchListed(view, sort, cursor, signal)), problem: cause };
   }
 }

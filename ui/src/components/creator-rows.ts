@@ -102,11 +102,12 @@ async function fetchListed(view: View, { order_by, order_direction }: Sort, curs
 /** While ClickHouse is down, the list instead of the ranking. */
 export async function fetchCreators(view: View, cursor: string | null, signal: AbortSignal): Promise<CreatorPage> {
   const sort = creatorSort(view);
-  if (!sort.gain) return fetchListed(view, sort, cursor, signal);
+  // Only lists have cursors.
+  if (!sort.gain || cursor) return fetchListed(view, sort, cursor, signal);
   try {
     return await fetchRanked(view, sort.gain, signal);
   } catch (cause) {
     if (!(cause instanceof ApiProblem) || cause.status !== 503) throw cause;
-    return { ...(await fetchListed(view, sort, null, signal)), problem: cause };
+    return { ...(await fetchListed(view, sort, cursor, signal)), problem: cause };
   }
 }

@@ -112,7 +112,7 @@ export function AccountsPage({ identity }: PageProps) {
       {canWrite && current.filters.has("add") && <AddAccounts onAdded={pages.reload} onClose={() => setAdding(false)} />}
       <AccountFilters />
       {shownPage?.problem && <ProblemNotice problem={shownPage.problem} retry={pages.reload} />}
-      <AccountsCard pages={pages} canWrite={canWrite} />
+      <AccountsCard pages={pages} canWrite={canWrite} isRanked={sortOf(current).gain !== null && !shownPage?.problem} />
       {pages.hasMore && <p class="more"><button type="button" onClick={pages.loadMore} disabled={pages.isLoading}>{pages.isLoading ? "Loading…" : "Show more"}</button></p>}
     </>
   );
@@ -124,7 +124,13 @@ function Usage({ identity }: { identity: Identity | null }) {
   return <p class="quiet small"><Count value={accounts} /> tracked{account_cap !== null && <> of <Count value={account_cap} /></>}</p>;
 }
 
-function AccountsCard({ pages, canWrite }: { pages: PagedRows<AccountRow>; canWrite: boolean }) {
+interface CardProps {
+  pages: PagedRows<AccountRow>;
+  canWrite: boolean;
+  isRanked: boolean;
+}
+
+function AccountsCard({ pages, canWrite, isRanked }: CardProps) {
   const [selected, select] = useState<ReadonlySet<string>>(new Set());
   const [outcome, setOutcome] = useState("");
   const setSelected = (ids: ReadonlySet<string>) => (select(ids), setOutcome(""));
@@ -138,7 +144,7 @@ function AccountsCard({ pages, canWrite }: { pages: PagedRows<AccountRow>; canWr
         ? <SelectionBar ids={ids} onChanged={(text) => (pages.reload(), select(new Set()), setOutcome(text))} onClear={() => setSelected(new Set())} />
         : (
           <header>
-            <h2>{sort.gain ? "By what they gained" : "All accounts"}</h2>
+            <h2>{isRanked ? "By what they gained" : "All accounts"}</h2>
             <p class="small quiet" role="status">{outcome}</p>
             <div class="controls">
               <CsvButton title="Accounts" columns={[...shown.slice(0, 1), ...DETAILS, ...shown.slice(1)]} rows={rows} />
@@ -152,7 +158,7 @@ function AccountsCard({ pages, canWrite }: { pages: PagedRows<AccountRow>; canWr
       {rows.length > 0 && (
         <Table
           title="Accounts" columns={canWrite ? [selectColumn(rows, selected, setSelected), ...shown] : shown} rows={rows} rowKey={(row) => row.id}
-          sort={sort.gain ? `-${sort.gain}` : `${sort.order_direction === "desc" ? "-" : ""}${sort.order_by}`}
+          sort={isRanked ? `-${sort.gain}` : `${sort.order_direction === "desc" ? "-" : ""}${sort.order_by}`}
         />
       )}
     </section>

@@ -89,20 +89,20 @@ export function CreatorsPage({ identity }: PageProps) {
       {compared.length > 0 && <Comparison ids={compared} names={pages.rows && new Map(pages.rows.map(({ id, name }) => [id, name]))} />}
       <div class="controls filter-bar"><NameFilter label="Name contains" placeholder="Name" /></div>
       {shownPage?.problem && <ProblemNotice problem={shownPage.problem} retry={pages.reload} />}
-      <CreatorsCard pages={pages} />
+      <CreatorsCard pages={pages} isRanked={creatorSort(current).gain !== null && !shownPage?.problem} />
       {pages.hasMore && <p class="more"><button type="button" onClick={pages.loadMore} disabled={pages.isLoading}>{pages.isLoading ? "Loading…" : "Show more"}</button></p>}
     </>
   );
 }
 
-function CreatorsCard({ pages }: { pages: PagedRows<CreatorRow> }) {
+function CreatorsCard({ pages, isRanked }: { pages: PagedRows<CreatorRow>; isRanked: boolean }) {
   const shown = columns();
   const rows = pages.rows ?? [];
   const { gain: ranked, order_by, order_direction } = creatorSort(view.value);
   return (
     <section class="card dense" aria-label="Creators" aria-busy={pages.isLoading}>
       <header>
-        <h2>{ranked ? "By what they gained" : "All creators"}</h2>
+        <h2>{isRanked ? "By what they gained" : "All creators"}</h2>
         <div class="controls">
           <CsvButton title="Creators" columns={shown} rows={rows} />
           <CopyButton label="curl" title="Copy as curl" text={() => asCurl(pages.requests)} disabled={pages.requests.length === 0} />
@@ -111,8 +111,8 @@ function CreatorsCard({ pages }: { pages: PagedRows<CreatorRow> }) {
       {pages.problem && <ProblemNotice problem={pages.problem} retry={pages.reload} />}
       {pages.rows === null && !pages.problem && <div class="skeleton rows" />}
       {pages.rows?.length === 0 && <Empty>{view.value.filters.has("q") ? "No creator has this in its name." : "No creators yet. A creator is a person with one or more accounts: make one, then link accounts to it."}</Empty>}
-      {rows.length > 0 && <Table title="Creators" columns={shown} rows={rows} rowKey={(row) => row.id} sort={ranked ? `-${ranked}` : `${order_direction === "desc" ? "-" : ""}${order_by}`} />}
-      {ranked && rows.length === MAX_RANKED && <p class="small quiet after">The {MAX_RANKED} that gained most. <a class="link" href={linkTo("/creators", { sort: "name" })}>All by name</a></p>}
+      {rows.length > 0 && <Table title="Creators" columns={shown} rows={rows} rowKey={(row) => row.id} sort={isRanked ? `-${ranked}` : `${order_direction === "desc" ? "-" : ""}${order_by}`} />}
+      {isRanked && rows.length === MAX_RANKED && <p class="small quiet after">The {MAX_RANKED} that gained most. <a class="link" href={linkTo("/creators", { sort: "name" })}>All by name</a></p>}
     </section>
   );
 }

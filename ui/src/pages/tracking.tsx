@@ -69,7 +69,7 @@ export function TrackingPage() {
       <Card title="Not updating" resource={accounts} height={69} actions={<CsvButton title="Not updating" columns={ACCOUNT_COLUMNS} rows={accounts.data?.data ?? []} />}>
         {({ data, pagination }) => data.length === 0 ? <Empty>Every account that is not paused is updating.</Empty> : (
           <>
-            <Table title="Not updating" columns={ACCOUNT_COLUMNS} rows={data} rowKey={({ id }) => id} />
+            <div class="dense"><Table title="Not updating" columns={ACCOUNT_COLUMNS} rows={data} rowKey={({ id }) => id} /></div>
             {pagination.has_next && <p class="small quiet after">The {MAX_LISTED} with the most followers. All: {NOT_UPDATING.map((status) => <a key={status} class="link spaced" href={linkTo("/accounts", { status, sort: "-follower_count" })}>{statusName(status)}</a>)}</p>}
           </>
         )}
