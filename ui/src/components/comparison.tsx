@@ -4,9 +4,10 @@ import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import { LineChart } from "../charts/line.tsx";
 import { setFilters, view, windowParameters, type View } from "../state/view.ts";
+import { FigureSelect } from "./figure-tiles.tsx";
 import { chartOf } from "./figures.ts";
 import { Card } from "./parts.tsx";
-import { FigureSelect, SERIES_FIGURES, seriesFigure } from "./record-gains.tsx";
+import { SERIES_FIGURES, seriesFigure } from "./record-gains.tsx";
 
 export const MAX_COMPARED = 5;
 const COLOURS = [1, 2, 3, 4, 5] as const;

@@ -3,10 +3,10 @@
 import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import { LineChart } from "../charts/line.tsx";
-import { Figures, figureOf, seriesOf, todayOf } from "../pages/overview.tsx";
 import { days as formatDays, exact } from "../format.ts";
-import { setFilters, view, windowParameters, type View } from "../state/view.ts";
-import { FIGURES, FIGURE_NAMES, chartOf, type Figure } from "./figures.ts";
+import { view, windowParameters, type View } from "../state/view.ts";
+import { FigureSelect, Figures, figureOf, seriesOf, todayOf } from "./figure-tiles.tsx";
+import { FIGURE_NAMES, chartOf } from "./figures.ts";
 import { Card } from "./parts.tsx";
 
 export type RecordFilter = { account_id: string } | { creator_id: string };
@@ -43,16 +43,6 @@ export const SERIES_FIGURES = ["views", "likes", "comments", "shares", "engageme
 
 export function seriesFigure(view: View): (typeof SERIES_FIGURES)[number] {
   return SERIES_FIGURES.find((figure) => figure === figureOf(view)) ?? "views";
-}
-
-/** Chooses what a chart shows. */
-export function FigureSelect({ figures = FIGURES }: { figures?: readonly Figure[] }) {
-  const figure = figureOf(view.value);
-  return (
-    <select aria-label="Figure" value={figure} onChange={(event) => setFilters({ figure: event.currentTarget.value === "views" ? null : event.currentTarget.value })}>
-      {figures.map((figure) => <option key={figure} value={figure}>{FIGURE_NAMES[figure]}</option>)}
-    </select>
-  );
 }
 
 /** Days with new posts, for the chart. */

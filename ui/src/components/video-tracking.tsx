@@ -1,11 +1,13 @@
 // How a video is tracked, why it does not update, and tracking it individually or not.
 
-import { useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 
-import { ApiProblem, api, unwrap } from "../api/client.ts";
+import { useAction } from "../api/action.ts";
+import { api, unwrap } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { time } from "../format.ts";
 import { linkTo, navigate } from "../state/view.ts";
+import { ConfirmDialog } from "./confirm.tsx";
 import { Facts } from "./facts.tsx";
 import { ProblemNotice, Status, statusMeaning } from "./parts.tsx";
 
@@ -43,53 +45,40 @@ export function VideoTracking({ video, canWrite, onChanged }: Props) {
 }
 
 function Actions({ video, onChanged }: Omit<Props, "canWrite">) {
-  const [problem, setProblem] = useState<ApiProblem | null>(null);
-  const [isRunning, setRunning] = useState(false);
-  const confirmation = useRef<HTMLDialogElement>(null);
+  const [isAsking, setAsking] = useState(false);
   const path = { video_id: video.id };
   const isDiscovered = video.kinds.includes("discovered");
   const identifier = video.url ?? video.external_id ?? video.shortcode;
-  const run = async (action: () => Promise<unknown>) => {
-    setRunning(true);
-    setProblem(null);
-    try {
-      await action();
-    } catch (cause) {
-      setProblem(cause instanceof ApiProblem ? cause : new ApiProblem(0, { detail: String(cause) }));
-    }
-    setRunning(false);
-  };
-  const track = () => run(async () => {
-    await unwrap(api.POST("/videos", { body: { platform: video.platform, identifier: identifier ?? "" } }));
+  const track = useAction(async (signal) => {
+    await unwrap(api.POST("/videos", { body: { platform: video.platform, identifier: identifier ?? "" }, signal }));
     onChanged();
   });
-  const pause = () => run(async () => {
-    await unwrap(api.PATCH("/videos/{video_id}", { params: { path }, body: { is_active: !video.is_active } }));
+  const pause = useAction(async (signal) => {
+    await unwrap(api.PATCH("/videos/{video_id}", { params: { path }, body: { is_active: !video.is_active }, signal }));
     onChanged();
   });
-  const untrack = () => run(async () => {
-    await unwrap(api.DELETE("/videos/{video_id}", { params: { path } }));
+  const untrack = useAction(async (signal) => {
+    await unwrap(api.DELETE("/videos/{video_id}", { params: { path }, signal }));
     if (isDiscovered) onChanged();
     else navigate({ path: "/content", filters: new Map() });
   });
+  const actions = [track, pause, untrack];
+  const isRunning = actions.some((action) => action.isRunning);
+  const failed = actions.find(({ problem }) => problem);
   return (
     <div class="video-actions">
-      {problem && <ProblemNotice problem={problem} retry={() => setProblem(null)} />}
+      {failed?.problem && !isAsking && <ProblemNotice problem={failed.problem} retry={failed.retry} />}
       <div class="controls">
-        {!video.is_tracked && <button type="button" disabled={isRunning || !identifier} onClick={track}>Track individually</button>}
-        {video.is_tracked && <button type="button" disabled={isRunning} onClick={pause}>{video.is_active ? "Pause" : "Resume"}</button>}
-        {video.is_tracked && <button type="button" disabled={isRunning} onClick={() => (isDiscovered ? untrack() : confirmation.current?.showModal())}>Stop tracking</button>}
+        {!video.is_tracked && <button type="button" disabled={isRunning || !identifier} onClick={() => void track.run()}>Track individually</button>}
+        {video.is_tracked && <button type="button" disabled={isRunning} onClick={() => void pause.run()}>{video.is_active ? "Pause" : "Resume"}</button>}
+        {video.is_tracked && <button type="button" disabled={isRunning} onClick={() => (isDiscovered ? void untrack.run() : setAsking(true))}>Stop tracking</button>}
       </div>
-      {!isDiscovered && <dialog ref={confirmation} class="confirmation" aria-labelledby="confirm-title">
-        <form method="dialog">
-          <h2 id="confirm-title">Delete this video and its history?</h2>
+      {isAsking && (
+        <ConfirmDialog title="Delete this video and its history?" action="Delete" isRunning={isRunning} onConfirm={() => void untrack.run()} onClose={() => setAsking(false)}>
           <p>It is on no tracked account, so nothing of it stays. This cannot be undone.</p>
-          <div class="controls">
-            <button value="cancel" autofocus>Keep it</button>
-            <button value="delete" class="danger" onClick={untrack}>Delete</button>
-          </div>
-        </form>
-      </dialog>}
+          {untrack.problem && <ProblemNotice problem={untrack.problem} retry={untrack.retry} />}
+        </ConfirmDialog>
+      )}
     </div>
   );
 }

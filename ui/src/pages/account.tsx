@@ -5,6 +5,7 @@ import { useResource } from "../api/resource.ts";
 import { AccountSettings, PauseButton, type Account } from "../components/account-settings.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { Facts } from "../components/facts.tsx";
+import { figureOf } from "../components/figure-tiles.tsx";
 import type { PageProps } from "../components/frame.tsx";
 import { Card, Count, Picture, Status, WindowNote } from "../components/parts.tsx";
 import { RankedContent } from "../components/rankings.tsx";
@@ -14,7 +15,6 @@ import { reasonOf } from "../components/tracking-reason.ts";
 import { When } from "../components/when.tsx";
 import { day } from "../format.ts";
 import { METRICS, linkTo, view, windowParameters } from "../state/view.ts";
-import { figureOf } from "./overview.tsx";
 import { useTitle } from "../state/title.ts";
 
 const PROFILE_LINKS = { instagram: "https://www.instagram.com/", tiktok: "https://www.tiktok.com/@" } as const;

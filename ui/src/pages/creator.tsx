@@ -7,15 +7,15 @@ import { LineChart } from "../charts/line.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { CreatorSettings, PauseCreatorButton } from "../components/creator-settings.tsx";
 import { FIGURE_NAMES, chartOf, shortFormat } from "../components/figures.ts";
+import { FigureSelect, figureOf } from "../components/figure-tiles.tsx";
 import type { PageProps } from "../components/frame.tsx";
 import { Card, Change, Count, Empty, Entity, Picture, ProblemNotice, WindowNote } from "../components/parts.tsx";
 import { RankedContent } from "../components/rankings.tsx";
-import { DailyGains, FigureSelect, FollowersHistory, RecordFigures, SERIES_FIGURES, seriesFigure, useRecordGains } from "../components/record-gains.tsx";
+import { DailyGains, FollowersHistory, RecordFigures, SERIES_FIGURES, seriesFigure, useRecordGains } from "../components/record-gains.tsx";
 import { RecordProblem } from "../components/record-problem.tsx";
 import { UnlinkedAccountPicker } from "../components/record-pickers.tsx";
 import { CsvButton, Table, type Column } from "../components/table.tsx";
 import { compact, gain, rate } from "../format.ts";
-import { figureOf } from "./overview.tsx";
 import { useTitle } from "../state/title.ts";
 import { METRICS, linkTo, view, windowParameters, type View } from "../state/view.ts";
 

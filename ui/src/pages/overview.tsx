@@ -2,14 +2,14 @@
 
 import { api, unwrap } from "../api/client.ts";
 import { useResource, type Resource } from "../api/resource.ts";
-import { LineChart, Sparkline } from "../charts/line.tsx";
-import type { Series } from "../charts/series.ts";
+import { LineChart } from "../charts/line.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
-import { FIGURES, FIGURE_NAMES, chartOf, shortFormat, type Figure } from "../components/figures.ts";
+import { FigureSelect, Figures, figureOf, seriesOf, todayOf, type Timeseries } from "../components/figure-tiles.tsx";
+import { chartOf, type Figure } from "../components/figures.ts";
 import type { PageProps } from "../components/frame.tsx";
 import { RankedAccounts, RankedContent, RankedCreators } from "../components/rankings.tsx";
-import { Card, Change, Count, WindowNote } from "../components/parts.tsx";
-import { compact, days, exact } from "../format.ts";
+import { Card, Count, WindowNote } from "../components/parts.tsx";
+import { days, exact } from "../format.ts";
 import { METRICS, PLATFORMS, linkTo, setFilters, view, windowParameters, type View } from "../state/view.ts";
 
 function shared({ range, platform }: View) {
@@ -18,11 +18,6 @@ function shared({ range, platform }: View) {
 
 function isSplit({ platform, filters }: View): boolean {
   return platform === null && filters.get("split") === "platform";
-}
-
-/** The figure that the chart and the rankings are of. */
-function figureOf({ filters }: View): Figure {
-  return FIGURES.find((figure) => figure === filters.get("figure")) ?? "views";
 }
 
 async function fetchOverview(view: View, signal: AbortSignal) {
@@ -37,13 +32,6 @@ async function fetchSeries(view: View, signal: AbortSignal) {
   };
   return unwrap(api.GET("/analytics/timeseries", { params: { query }, signal }));
 }
-
-type Overview = Awaited<ReturnType<typeof fetchOverview>>;
-type Timeseries = Awaited<ReturnType<typeof fetchSeries>>;
-type Day = Timeseries["data"][number];
-type DayFigures = Pick<Day, Figure | "observed">;
-
-const TILES = ["views", "engagement", "engagement_rate", "followers", "new_posts"] as const;
 
 export function OverviewPage({ identity }: PageProps) {
   const current = view.value;
@@ -115,51 +103,12 @@ function FirstSteps({ identity }: { identity: PageProps["identity"] }) {
   );
 }
 
-interface FiguresProps {
-  overview: Overview | null;
-  timeseries: Timeseries | null;
-  /** The one that the chart shows. */
-  figure: Figure;
-}
-
-/** Empty tiles until the overview is loaded. */
-function Figures({ overview, timeseries, figure }: FiguresProps) {
-  const today = timeseries ? todayOf(timeseries) : -1;
-  return (
-    <div class="figures">
-      {TILES.map((name) => {
-        const value = overview?.data[name];
-        const { title, format, base } = chartOf(name);
-        return (
-          <button key={name} type="button" class="figure" aria-pressed={figure === name} onClick={() => setFilters({ figure: name === "views" ? null : name })}>
-            <span class="quiet small">{FIGURE_NAMES[name]}</span>
-            <b>{value ? <Count value={value.current} format={name === "followers" ? compact : shortFormat(name)} /> : <span class="skeleton text" />}</b>
-            <span class="small">{value && view.value.compare && <Change percent={value.change_percent} previous={value.previous} />}</span>
-            <Sparkline values={(timeseries?.data ?? []).map((day) => valueOf(day, name))} label={title} today={today} base={base} format={format} />
-          </button>
-        );
-      })}
-    </div>
-  );
-}
-
-function todayOf({ data, meta }: Timeseries): number {
-  return data.findIndex(({ date }) => date > meta.complete_through);
-}
-
-/** A day on which nothing was observed is a gap. Posts have a time of their own. */
-function valueOf(day: DayFigures | null | undefined, figure: Figure): number | null {
-  return day && (day.observed > 0 || figure === "new_posts") ? day[figure] : null;
-}
-
 function ChartCard({ resource, figure }: { resource: Resource<Timeseries>; figure: Figure }) {
   const { title } = chartOf(figure);
   const previous = resource.data?.data.flatMap(({ previous }) => previous ?? []) ?? [];
   const actions = (
     <>
-      <select aria-label="Figure" value={figure} onChange={(event) => setFilters({ figure: event.currentTarget.value === "views" ? null : event.currentTarget.value })}>
-        {FIGURES.map((figure) => <option key={figure} value={figure}>{FIGURE_NAMES[figure]}</option>)}
-      </select>
+      <FigureSelect />
       {view.value.platform === null && (
         <label class="check small">
           <input type="checkbox" checked={isSplit(view.value)} onChange={(event) => setFilters({ split: event.currentTarget.checked ? "platform" : null })} /> by platform
@@ -175,18 +124,6 @@ function ChartCard({ resource, figure }: { resource: Resource<Timeseries>; figur
   );
 }
 
-/** The values of a figure and, where there are any, those of the previous period. */
-function seriesOf(
-  name: string, colour: Series["colour"], data: readonly Day[], figure: Figure,
-  pick: (day: Day | NonNullable<Day["previous"]>) => DayFigures | undefined,
-): Series[] {
-  const current: Series = { name, colour, values: data.map((day) => valueOf(pick(day), figure)) };
-  if (!data[0]?.previous) return [current];
-  const previous = data.map(({ previous }) => valueOf(previous && pick(previous), figure));
-  const dates = data.map(({ previous }) => previous?.date ?? "");
-  return [current, { name: name === "Total" ? "Before" : `${name} before`, colour, values: previous, dates, isPrevious: true }];
-}
-
 function Chart({ timeseries, figure }: { timeseries: Timeseries; figure: Figure }) {
   const { data } = timeseries;
   const { title, ...look } = chartOf(figure);
@@ -195,5 +132,3 @@ function Chart({ timeseries, figure }: { timeseries: Timeseries; figure: Figure 
     : seriesOf("Total", 1, data, figure, (day) => day);
   return <LineChart title={title} dates={data.map(({ date }) => date)} series={series} today={todayOf(timeseries)} {...look} />;
 }
-
-export { Figures, figureOf, seriesOf, todayOf };

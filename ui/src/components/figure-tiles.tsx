@@ -1,0 +1,80 @@
+// The figures of a window: tiles, of which one chooses what the chart shows, and the series of that chart.
+
+import { Sparkline } from "../charts/line.tsx";
+import type { Series } from "../charts/series.ts";
+import type { paths } from "../api/schema.d.ts";
+import { compact } from "../format.ts";
+import { setFilters, view, type View } from "../state/view.ts";
+import { FIGURES, FIGURE_NAMES, chartOf, shortFormat, type Figure } from "./figures.ts";
+import { Change, Count } from "./parts.tsx";
+
+type Response<Path extends "/overview" | "/analytics/timeseries"> = paths[Path]["get"]["responses"][200]["content"]["application/json"];
+export type Timeseries = Response<"/analytics/timeseries">;
+type Day = Timeseries["data"][number];
+type DayFigures = Pick<Day, Figure | "observed">;
+
+const TILES = ["views", "engagement", "engagement_rate", "followers", "new_posts"] as const;
+
+/** The figure that the address chooses. */
+export function figureOf({ filters }: View): Figure {
+  return FIGURES.find((figure) => figure === filters.get("figure")) ?? "views";
+}
+
+/** Chooses what a chart shows. */
+export function FigureSelect({ figures = FIGURES }: { figures?: readonly Figure[] }) {
+  const figure = figureOf(view.value);
+  return (
+    <select aria-label="Figure" value={figure} onChange={(event) => setFilters({ figure: event.currentTarget.value === "views" ? null : event.currentTarget.value })}>
+      {figures.map((figure) => <option key={figure} value={figure}>{FIGURE_NAMES[figure]}</option>)}
+    </select>
+  );
+}
+
+interface FiguresProps {
+  overview: Response<"/overview"> | null;
+  timeseries: Timeseries | null;
+  /** The one that the chart shows. */
+  figure: Figure;
+}
+
+/** Empty tiles until the overview is loaded. */
+export function Figures({ overview, timeseries, figure }: FiguresProps) {
+  const today = timeseries ? todayOf(timeseries) : -1;
+  return (
+    <div class="figures">
+      {TILES.map((name) => {
+        const value = overview?.data[name];
+        const { title, format, base } = chartOf(name);
+        return (
+          <button key={name} type="button" class="figure" aria-pressed={figure === name} onClick={() => setFilters({ figure: name === "views" ? null : name })}>
+            <span class="quiet small">{FIGURE_NAMES[name]}</span>
+            <b>{value ? <Count value={value.current} format={name === "followers" ? compact : shortFormat(name)} /> : <span class="skeleton text" />}</b>
+            <span class="small">{value && view.value.compare && <Change percent={value.change_percent} previous={value.previous} />}</span>
+            <Sparkline values={(timeseries?.data ?? []).map((day) => valueOf(day, name))} label={title} today={today} base={base} format={format} />
+          </button>
+        );
+      })}
+    </div>
+  );
+}
+
+export function todayOf({ data, meta }: Timeseries): number {
+  return data.findIndex(({ date }) => date > meta.complete_through);
+}
+
+/** A day on which nothing was observed is a gap. Posts have a time of their own. */
+function valueOf(day: DayFigures | null | undefined, figure: Figure): number | null {
+  return day && (day.observed > 0 || figure === "new_posts") ? day[figure] : null;
+}
+
+/** The values of a figure and, where there are any, those of the previous period. */
+export function seriesOf(
+  name: string, colour: Series["colour"], data: readonly Day[], figure: Figure,
+  pick: (day: Day | NonNullable<Day["previous"]>) => DayFigures | undefined,
+): Series[] {
+  const current: Series = { name, colour, values: data.map((day) => valueOf(pick(day), figure)) };
+  if (!data[0]?.previous) return [current];
+  const previous = data.map(({ previous }) => valueOf(previous && pick(previous), figure));
+  const dates = data.map(({ previous }) => previous?.date ?? "");
+  return [current, { name: name === "Total" ? "Before" : `${name} before`, colour, values: previous, dates, isPrevious: true }];
+}
