@@ -44,6 +44,12 @@ enum ControlCommand {
         kind: Fault,
         count: u32,
     },
+    /// Makes every request for an account fail, or without a kind no more.
+    Break {
+        platform: Platform,
+        username: String,
+        kind: Option<Fault>,
+    },
     Advance {
         hours: f64,
     },
@@ -182,6 +188,7 @@ fn apply(world: &World, command: ControlCommand) -> Result<(), WorldError> {
             world.fail_next(platform, kind, count);
             Ok(())
         }
+        ControlCommand::Break { platform, username, kind } => world.set_broken(platform, &username, kind),
         ControlCommand::Advance { hours } => world.advance(hours),
         ControlCommand::Stop => world.stop_clock(),
         ControlCommand::Record => {

@@ -93,7 +93,8 @@ pub fn account_response(world: &World, platform: Platform, req: &mut Request) ->
     let follower_count = count(&profile, "follower_count");
     let mut items = vec![ServedItem::new(&visible, ServedContent::Profile { follower_count })];
     items.extend(page.iter().zip(&posts).map(|((post, _), row)| served_post(&visible, post, row)));
-    JsonResponse::ok(json!({"profile": profile, "posts": posts, "next": next})).with_items(items)
+    let body = json!({"profile": profile, "posts": posts, "next": next});
+    JsonResponse::ok(body).with_items(items).with_fault(visible.fault)
 }
 
 pub fn post_response(world: &World, platform: Platform, req: &mut Request) -> JsonResponse {
@@ -117,7 +118,7 @@ pub fn post_response(world: &World, platform: Platform, req: &mut Request) -> Js
         Some((visible, (post, counters))) => {
             let row = post_json(visible, &post, &counters);
             let item = served_post(visible, &post, &row);
-            JsonResponse::ok(json!({"post": row})).with_items(vec![item])
+            JsonResponse::ok(json!({"post": row})).with_items(vec![item]).with_fault(visible.fault)
         }
         None => error_response(StatusCode::NOT_FOUND, "not_found", "no such post"),
     }

@@ -113,6 +113,7 @@ fn discovery_response(world: &World, user: &str, token: Option<&str>, fields: &s
     JsonResponse::ok(json!({"business_discovery": discovered, "id": USER_ID}))
         .with_header("x-app-usage", r#"{"call_count":3,"total_time":2,"total_cputime":1}"#)
         .with_items(items)
+        .with_fault(visible.fault)
 }
 
 /// Returns the value of a profile field: `None` if it is empty, an error if the field does not exist. Adds its posts to

@@ -22,11 +22,13 @@ pub struct JsonResponse {
     pub headers: Vec<(&'static str, String)>,
     /// The profiles and posts in the body.
     pub items: Vec<ServedItem>,
+    /// The fault of the requested account, which is sent instead.
+    pub fault: Option<Fault>,
 }
 
 impl JsonResponse {
     pub fn new(status: StatusCode, body: Value) -> Self {
-        JsonResponse { status, body, headers: Vec::new(), items: Vec::new() }
+        JsonResponse { status, body, headers: Vec::new(), items: Vec::new(), fault: None }
     }
 
     pub fn ok(body: Value) -> Self {
@@ -42,6 +44,11 @@ impl JsonResponse {
     #[must_use]
     pub fn with_items(self, items: Vec<ServedItem>) -> Self {
         JsonResponse { items, ..self }
+    }
+
+    #[must_use]
+    pub fn with_fault(self, fault: Option<Fault>) -> Self {
+        JsonResponse { fault, ..self }
     }
 
     pub fn send(self, res: &mut Response) {
@@ -74,8 +81,8 @@ pub enum PlatformError {
     Unauthorized,
 }
 
-/// Responds to a request to a platform: with `success`, or with the next injected fault. `success` runs only if it is
-/// sent; `failure` creates the platform's response to an error.
+/// Responds to a request to a platform: with `success`, or with the next injected fault, or with that of the requested
+/// account. `failure` creates the platform's response to an error.
 pub async fn respond(
     world: &World,
     platform: Platform,
@@ -83,13 +90,13 @@ pub async fn respond(
     success: impl Future<Output = JsonResponse>,
     failure: impl FnOnce(PlatformError) -> JsonResponse,
 ) {
-    match world.next_fault(platform) {
+    let mut response = success.await;
+    match world.next_fault(platform).or(response.fault) {
         None => {
-            let mut response = success.await;
             world.record_served(std::mem::take(&mut response.items));
             response.send(res);
         }
-        Some(Fault::Truncate) => success.await.send_truncated(res),
+        Some(Fault::Truncate) => response.send_truncated(res),
         Some(Fault::RateLimit) => failure(PlatformError::RateLimit).send(res),
         Some(Fault::Error) => failure(PlatformError::Internal).send(res),
         Some(Fault::Unauthorized) => failure(PlatformError::Unauthorized).send(res),

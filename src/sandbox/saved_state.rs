@@ -11,6 +11,7 @@ use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::population::{ProfileCounts, SimulatedAccount, SimulatedPost};
+use super::world::Fault;
 use crate::model::counters::Counters;
 
 /// The clock and all changes by control commands. Accounts are identified by their index in the population.
@@ -31,6 +32,9 @@ pub(super) struct SavedState {
     /// Ids of deleted posts.
     #[serde(default)]
     pub(super) lost_posts: BTreeMap<usize, BTreeSet<String>>,
+    /// Accounts whose requests fail.
+    #[serde(default)]
+    pub(super) broken: BTreeMap<usize, Fault>,
     #[serde(default)]
     pub(super) followers: BTreeMap<usize, i64>,
     /// Fixed counters by post id; null is unknown.
@@ -47,6 +51,8 @@ pub struct VisibleAccount<'a> {
     pub username: String,
     pub profile: ProfileCounts,
     pub now: DateTime<Utc>,
+    /// How every request for the account fails.
+    pub fault: Option<Fault>,
     fixed_counters: FixedCounters,
     deleted_posts: BTreeSet<String>,
 }
@@ -79,7 +85,8 @@ impl SavedState {
         profile.follower_count = self.followers.get(&index).copied().unwrap_or(profile.follower_count);
         profile.post_count -= deleted_posts.len() as i64;
         let username = self.username(account).to_owned();
-        Some(VisibleAccount { account, username, profile, now, fixed_counters, deleted_posts })
+        let fault = self.broken.get(&index).copied();
+        Some(VisibleAccount { account, username, profile, now, fault, fixed_counters, deleted_posts })
     }
 
     /// Reads the file; `None` if it does not exist.

@@ -12,7 +12,7 @@ use super::population::SimulatedPost;
 use super::response::{JsonResponse, PlatformError, bearer_token, respond};
 use super::saved_state::VisibleAccount;
 use super::served::{ServedContent, ServedItem, count};
-use super::world::World;
+use super::world::{Fault, World};
 use crate::model::counters::Counters;
 use crate::model::platform::Platform;
 
@@ -56,9 +56,15 @@ impl TokenHandler {
     }
 }
 
-/// Returns the `data` of a response to the requested fields and the body, with its profile or posts, or why a parameter
-/// is invalid.
-pub type ResearchOperation = fn(&World, &str, &Value) -> Result<(Value, Vec<ServedItem>), String>;
+/// The `data` of a response, with its profile or posts and the fault of their account.
+pub struct ResearchData {
+    data: Value,
+    items: Vec<ServedItem>,
+    fault: Option<Fault>,
+}
+
+/// Returns what was requested by the fields and the body, or why a parameter is invalid.
+pub type ResearchOperation = fn(&World, &str, &Value) -> Result<ResearchData, String>;
 
 /// Handles `POST /tiktok/v2/research/user/info/` and `…/video/query/`.
 pub struct ResearchHandler(pub Arc<World>, pub ResearchOperation);
@@ -80,10 +86,11 @@ impl ResearchHandler {
                 );
             }
             match (self.1)(world, &fields, &body) {
-                Ok((data, items)) => JsonResponse::ok(
+                Ok(ResearchData { data, items, fault }) => JsonResponse::ok(
                     json!({"data": data, "error": {"code": "ok", "message": "", "log_id": "2026sandbox"}}),
                 )
-                .with_items(items),
+                .with_items(items)
+                .with_fault(fault),
                 Err(message) => invalid_params(&message),
             }
         };
@@ -121,7 +128,7 @@ fn invalid_params(message: &str) -> JsonResponse {
 }
 
 /// Returns an account by its username.
-pub fn user_data(world: &World, fields: &str, body: &Value) -> Result<(Value, Vec<ServedItem>), String> {
+pub fn user_data(world: &World, fields: &str, body: &Value) -> Result<ResearchData, String> {
     let username = body.get("username").and_then(Value::as_str).unwrap_or_default();
     let visible = world.find_by_username(Platform::Tiktok, username);
     let visible = visible.ok_or_else(|| format!("cannot find the user {username}"))?;
@@ -145,7 +152,7 @@ pub fn user_data(world: &World, fields: &str, body: &Value) -> Result<(Value, Ve
     let data: Value = fields.split(',').map(select).collect::<Result<_, _>>()?;
     let follower_count = count(&data, "follower_count");
     let item = ServedItem::new(&visible, ServedContent::Profile { follower_count });
-    Ok((data, vec![item]))
+    Ok(ResearchData { data, items: vec![item], fault: visible.fault })
 }
 
 /// A validated query for videos.
@@ -201,7 +208,7 @@ impl<'a> VideoQuery<'a> {
 }
 
 /// Returns a page of the videos that match a query.
-pub fn video_page(world: &World, fields: &str, body: &Value) -> Result<(Value, Vec<ServedItem>), String> {
+pub fn video_page(world: &World, fields: &str, body: &Value) -> Result<ResearchData, String> {
     let query = VideoQuery::parse(body)?;
     query.check_search(world)?;
     let mut rows = Vec::new();
@@ -214,6 +221,7 @@ pub fn video_page(world: &World, fields: &str, body: &Value) -> Result<(Value, V
     }
     let cursor = query.cursor.saturating_add(query.count);
     let has_more = cursor < rows.len();
+    let fault = rows.iter().flatten().find_map(|(visible, _, _)| visible.fault);
     let (mut page, mut items) = (Vec::new(), Vec::new());
     for (visible, post, counters) in rows.into_iter().skip(query.cursor).take(query.count).flatten() {
         let row = select_fields(&video_json(&visible, &post, &counters), fields)?;
@@ -225,7 +233,7 @@ pub fn video_page(world: &World, fields: &str, body: &Value) -> Result<(Value, V
         None => world.issue_token("7", SEARCH_LIFETIME, query.search_key()),
     };
     let data = json!({"videos": page, "cursor": cursor, "has_more": has_more, "search_id": search_id});
-    Ok((data, items))
+    Ok(ResearchData { data, items, fault })
 }
 
 /// Returns the requested fields of a row, without those that are null. Some rows have `favourites_count` instead of

@@ -1,4 +1,5 @@
-//! The mutable state of the sandbox: its clock, accounts that were renamed, deleted or given counters, and injected faults.
+//! The mutable state of the sandbox: its clock, accounts that were renamed, deleted, broken or given counters, and injected
+//! faults.
 //!
 //! The population itself never changes.
 
@@ -244,6 +245,23 @@ impl World {
         self.change(|saved| {
             let posts = saved.counters.entry(index).or_default();
             posts.entry(post.id).or_default().insert(counter.to_owned(), value);
+            Ok(())
+        })
+    }
+
+    /// Makes every request for an account fail, or none.
+    pub fn set_broken(
+        &self,
+        platform: Platform,
+        username: &str,
+        fault: Option<Fault>,
+    ) -> Result<(), WorldError> {
+        let index = self.find_index(platform, username)?;
+        self.change(|saved| {
+            match fault {
+                Some(fault) => _ = saved.broken.insert(index, fault),
+                None => _ = saved.broken.remove(&index),
+            }
             Ok(())
         })
     }
