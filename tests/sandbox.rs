@@ -12,19 +12,20 @@ use tidemark::model::identifier::Username;
 use tidemark::model::platform::Platform;
 use tidemark::platforms::http_client::{HttpClient, RequestLimits};
 use tidemark::sandbox::history::{HistoryOptions, InstagramCounters, write_rows};
-use tidemark::sandbox::population::Population;
+use tidemark::sandbox::population::{GIANT, LONG_NAME, Population, SHRINKING, SimulatedAccount, TINY};
 use tidemark::sandbox::served::{ServedContent, ServedItem};
 use tidemark::sandbox::server::{SandboxServer, start};
-use tidemark::sandbox::world::{OpenError, World};
+use tidemark::sandbox::world::{Fault, OpenError, World};
 use tidemark::sandbox::{SandboxArgs, run};
 
 fn time(text: &str) -> DateTime<Utc> {
     text.parse().expect("a valid time")
 }
 
-fn options(accounts: usize, days: u32) -> HistoryOptions {
+fn options(size: usize, days: u32) -> HistoryOptions {
     let until = NaiveDate::from_ymd_opt(2026, 11, 20).expect("a valid day");
-    HistoryOptions { accounts, days, until, instagram: InstagramCounters::Graph }
+    let accounts = (0..size).collect();
+    HistoryOptions { accounts, single_posts: Vec::new(), days, until, instagram: InstagramCounters::Graph }
 }
 
 fn write_history(population: &Population, options: &HistoryOptions) -> (Vec<u8>, Vec<u8>) {
@@ -74,12 +75,65 @@ fn population_is_plausible_for_the_platforms() {
             }
         }
     }
-    let creators: HashSet<_> = population.accounts()[..300].iter().map(|account| &account.creator).collect();
-    assert_eq!(creators.len(), 60);
+    let mut creators: HashMap<_, usize> = HashMap::new();
+    for account in &population.accounts()[..300] {
+        *creators.entry(account.creator.as_ref()).or_default() += 1;
+    }
+    let unlinked = creators.remove(&None).expect("accounts without creator");
+    assert!((10..40).contains(&unlinked), "{unlinked} of 300 accounts without creator");
+    assert!(
+        creators.values().any(|accounts| *accounts == 1) && creators.values().any(|accounts| *accounts > 9)
+    );
     assert_eq!(population.after_first(300).len(), 100);
     let platforms: HashSet<_> =
         population.after_first(300)[..12].iter().map(|account| account.platform).collect();
     assert_eq!(platforms.len(), 2);
+}
+
+/// At any time in three years, a post of the last seven days has many more views than its account has followers.
+#[test]
+fn every_week_has_a_viral_post() {
+    let population = Population::new(1, 300);
+    for week in 0..156 {
+        let now = time("2026-11-21T12:00:00Z") + TimeDelta::weeks(week);
+        let is_viral = |account: &SimulatedAccount| {
+            let followers = account.profile_at(now).follower_count;
+            let newest =
+                account.posts_at(now).take_while(|post| now - post.create_time <= TimeDelta::days(7));
+            newest
+                .filter_map(|post| post.counters_at(now).view_count)
+                .any(|views| views > 10 * followers.max(10_000))
+        };
+        assert!(population.accounts().iter().any(is_viral), "no viral post in the week until {now}");
+    }
+}
+
+#[test]
+fn some_accounts_are_unlike_the_others() {
+    let population = Population::new(1, 40);
+    let now = time("2026-11-21T12:00:00Z");
+    let followers = |index: usize, days: i64| {
+        population.accounts()[index].profile_at(now - TimeDelta::days(days)).follower_count
+    };
+    assert!(followers(GIANT, 0) > 9_000_000);
+    assert_eq!(followers(TINY, 0), 12);
+    assert!(followers(SHRINKING, 0) < followers(SHRINKING, 30) - 1_000);
+    assert_eq!(population.accounts()[LONG_NAME].username.len(), 30);
+    assert!(population.accounts()[LONG_NAME].name.len() > 100);
+}
+
+#[test]
+fn history_of_some_accounts_has_gaps() {
+    let population = Population::new(1, 40);
+    let (accounts, _) = write_history(&population, &options(40, 365));
+    let mut days: HashMap<String, usize> = HashMap::new();
+    for row in csv::Reader::from_reader(accounts.as_slice()).records() {
+        let row = row.expect("a row");
+        *days.entry(row[0].to_owned() + &row[1]).or_default() += 1;
+    }
+    let with_gaps = days.values().filter(|days| **days < 365).count();
+    assert_eq!(with_gaps, 3, "{days:?}");
+    assert!(days.values().all(|days| *days > 200), "{days:?}");
 }
 
 #[test]
@@ -305,6 +359,25 @@ async fn injected_faults_affect_the_given_number_of_requests() {
 }
 
 #[tokio::test]
+async fn requests_for_a_broken_account_fail_until_it_is_mended() {
+    let sandbox = sandbox(None).await;
+    let [first, second] = [1, 3].map(|index| sandbox.world.population().accounts()[index].username.clone());
+    let status = async |name: &str| {
+        let url = format!("{}/http/v1/tiktok/accounts/{name}", sandbox.url);
+        client().get(url).send().await.expect("a response").status().as_u16()
+    };
+    let set = |kind: Value| json!({"op": "break", "platform": "tiktok", "username": first, "kind": kind});
+    run_command(&sandbox, set(json!("error"))).await;
+    assert_eq!([status(&first).await, status(&first).await, status(&second).await], [503, 503, 200]);
+    let all = get(&sandbox, &format!("/_control?platform=tiktok&username={first}")).await;
+    assert_eq!(all["accounts"].as_array().map(Vec::len), Some(1), "it still exists");
+    assert_eq!(research_videos(&sandbox, &first).await["error"]["code"], "internal_error");
+    run_command(&sandbox, set(Value::Null)).await;
+    assert_eq!(status(&first).await, 200);
+    sandbox.stop().await;
+}
+
+#[tokio::test]
 async fn stopped_clock_moves_only_by_commands() {
     let folder = tempfile::tempdir().expect("a folder");
     let state = Some(folder.path().join("state.json"));
@@ -418,6 +491,7 @@ fn restart_restores_the_saved_state() {
     world.rename(first.platform, &first.username, "renamed").expect("a rename");
     world.set_deleted(second.platform, &second.username, None, true).expect("a deleted account");
     world.set_counter(first.platform, "renamed", Some(&post), "view_count", Some(5)).expect("a counter");
+    world.set_broken(first.platform, "renamed", Some(Fault::Html)).expect("a broken account");
     world.set_counter(first.platform, "renamed", None, "followers", Some(9)).expect("followers");
     let (now, real) = (world.now(), Utc::now());
     drop(world);
@@ -429,6 +503,7 @@ fn restart_restores_the_saved_state() {
     assert!(drift.abs() < TimeDelta::seconds(5), "the clock jumped by {drift}");
     let seen = restored.find_by_username(first.platform, "renamed").expect("the renamed account");
     assert_eq!((seen.account.id.as_str(), seen.profile.follower_count), (first.id.as_str(), 9));
+    assert_eq!(seen.fault, Some(Fault::Html));
     let counters = seen.posts().find(|(found, _)| found.id == post).expect("the post").1;
     assert_eq!(counters.view_count, Some(5));
     assert!(restored.find_by_username(first.platform, &first.username).is_none());

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use tidemark::model::text::fold_case;
-use tidemark::sandbox::phrases;
+use tidemark::sandbox::languages::LANGUAGES;
+use tidemark::sandbox::phrases::TOPICS;
 
 /// A small deterministic random number generator.
 pub struct Random(pub u64);
@@ -84,11 +85,16 @@ fn from_csv(file: &Path) -> Vec<String> {
 
 fn from_sandbox() -> Vec<String> {
     let mut texts = Vec::new();
-    for (number, caption) in phrases::CAPTIONS.iter().chain(&phrases::BIOS).enumerate() {
-        for (topic, emoji, tags) in &phrases::TOPICS {
-            for (index, (_, name)) in phrases::GIVEN_NAMES.iter().enumerate() {
+    let names: Vec<_> = LANGUAGES.iter().flat_map(|language| language.given_names).collect();
+    for topic in &TOPICS {
+        let of_languages =
+            LANGUAGES.iter().flat_map(|language| language.captions.iter().chain(language.bios));
+        for (number, caption) in of_languages.chain(&topic.captions).enumerate() {
+            for (index, (_, name)) in names.iter().enumerate() {
                 let n = (number * 37 + index * 11).to_string();
-                let caption = caption.replace("{n}", &n).replace("{emoji}", emoji).replace("{topic}", topic);
+                let caption = caption.replace("{n}", &n).replace("{emoji}", topic.emoji);
+                let caption = caption.replace("{topic}", topic.category);
+                let tags = topic.hashtags;
                 texts.push(format!(
                     "{} @{name} {}",
                     caption.replace("{tags}", &tags.join(" ")),

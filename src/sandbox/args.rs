@@ -93,7 +93,8 @@ pub async fn run(args: SandboxArgs) -> Result<(), SandboxError> {
         }
         let yesterday = Utc::now().date_naive() - Days::new(1);
         let options = HistoryOptions {
-            accounts: history.accounts,
+            accounts: (0..history.accounts).collect(),
+            single_posts: Vec::new(),
             days: history.days,
             until: history.until.unwrap_or(yesterday),
             instagram: history.instagram,

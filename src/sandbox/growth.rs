@@ -22,25 +22,49 @@ pub struct Audience {
     period_days: f64,
     phase: f64,
     following: i64,
+    /// Sudden changes: followers that a hit brings, or that the platform removes.
+    jumps: Vec<Jump>,
+}
+
+#[derive(Debug, Clone)]
+struct Jump {
+    /// Age of the account in days.
+    at_day: f64,
+    width_days: f64,
+    followers: f64,
 }
 
 impl Audience {
-    pub fn random(rng: &mut SeededRng) -> Self {
+    /// An audience whose size depends on the fame of the account's creator, from a standard normal distribution.
+    pub fn random(rng: &mut SeededRng, fame: f64) -> Self {
         Audience {
-            base: (9.6 + 1.9 * rng.next_normal()).clamp(6.2, 15.2).exp(),
+            base: (9.4 + 1.5 * fame + 0.8 * rng.next_normal()).clamp(4.0, 14.8).exp(),
             trend: rng.next_range(-0.05, 0.8),
             wobble: rng.next_range(0.001, 0.006),
             period_days: rng.next_range(9.0, 40.0),
             phase: rng.next_f64() * std::f64::consts::TAU,
             following: 20 + rng.next_below(1900) as i64,
+            jumps: Vec::new(),
         }
     }
 
-    /// Returns the followers of an account of this age.
-    pub fn followers(&self, days: f64) -> i64 {
-        let grown = 1.0 + self.trend * days / 365.0;
+    /// Replaces followers at the start and growth per year.
+    #[must_use]
+    pub fn with_size(self, base: f64, trend: f64) -> Self {
+        Audience { base, trend, ..self }
+    }
+
+    /// Adds followers, or removes some, at an age in days.
+    pub fn add_jump(&mut self, at_day: f64, width_days: f64, followers: f64) {
+        self.jumps.push(Jump { at_day, width_days, followers });
+    }
+
+    /// Returns the followers of an account that was created at one time at another.
+    pub fn followers(&self, created: DateTime<Utc>, time: DateTime<Utc>) -> i64 {
+        let days = (weighted_days(time) - weighted_days(created)).max(0.0);
         let wobble = 1.0 + self.wobble * (days / self.period_days * std::f64::consts::TAU + self.phase).sin();
-        (self.base * grown.max(0.1) * wobble) as i64
+        let jump = |jump: &Jump| jump.followers * logistic((days - jump.at_day) / jump.width_days);
+        (self.size(days) * wobble + self.jumps.iter().map(jump).sum::<f64>()).max(1.0) as i64
     }
 
     /// Returns how many accounts an account of this age follows.
@@ -48,10 +72,19 @@ impl Audience {
         self.following + (days / 11.0) as i64
     }
 
-    /// Returns how many viewers a post can reach.
+    /// Returns how many viewers a post can reach: the larger an audience, the smaller the share of it that watches.
     pub fn reach(&self, days: f64) -> f64 {
+        4.7 * self.size(days).powf(0.85)
+    }
+
+    /// Returns the followers by the trend alone.
+    fn size(&self, days: f64) -> f64 {
         self.base * (1.0 + self.trend * days / 365.0).max(0.1)
     }
+}
+
+fn logistic(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
 }
 
 /// The kinds of posts that have different counters.
@@ -101,10 +134,11 @@ struct Purge {
 }
 
 impl CounterCurve {
-    pub fn random(rng: &mut SeededRng, kind: PostKind, reach: f64) -> Self {
-        let viral = rng.next_bool(0.025);
+    /// The curve of a post that can reach so many viewers, and as a hit so many others.
+    pub fn random(rng: &mut SeededRng, kind: PostKind, reach: f64, hit_views: Option<f64>) -> Self {
+        let viral = rng.next_bool(0.03);
         let luck =
-            (0.9 * rng.next_normal() - 0.9).exp() * if viral { rng.next_range(8.0, 30.0) } else { 1.0 };
+            (0.9 * rng.next_normal() - 0.9).exp() * if viral { rng.next_range(3.0, 12.0) } else { 1.0 };
         let wave = (viral || rng.next_bool(0.06)).then(|| Wave {
             at_day: rng.next_range(12.0, 90.0),
             width_days: rng.next_range(1.0, 4.0),
@@ -112,7 +146,7 @@ impl CounterCurve {
         });
         CounterCurve {
             kind,
-            total: (reach * luck).clamp(40.0, 4.0e8),
+            total: (reach * luck + hit_views.unwrap_or(0.0)).clamp(5.0, 4.0e8),
             tau: rng.next_range(0.8, 5.0),
             wave,
             purge: rng
@@ -172,7 +206,7 @@ impl CounterCurve {
         let first = 0.82 * rush + 0.18 * tail;
         match &self.wave {
             Some(wave) => {
-                let step = |age: f64| 1.0 / (1.0 + ((wave.at_day - age) / wave.width_days).exp());
+                let step = |age: f64| logistic((age - wave.at_day) / wave.width_days);
                 // Subtracting the step at age 0 makes the wave start at zero.
                 first + wave.size * (step(age) - step(0.0)).max(0.0)
             }
@@ -215,7 +249,7 @@ mod tests {
         let mut falls = 0;
         for number in 0..400 {
             let kind = [PostKind::Tiktok, PostKind::Reel, PostKind::Still][number % 3];
-            let curve = CounterCurve::random(&mut SeededRng::new(3, &[number as u64]), kind, 100_000.0);
+            let curve = CounterCurve::random(&mut SeededRng::new(3, &[number as u64]), kind, 100_000.0, None);
             assert!(
                 curve.counters_at(created, created).to_array().iter().all(|count| count.unwrap_or(0) == 0)
             );

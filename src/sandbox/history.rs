@@ -1,4 +1,4 @@
-//! Writes history for the demo: daily snapshots of the population's first accounts, as CSV files for `tidemark import`.
+//! Writes history for the demo: daily snapshots of accounts of the population, as CSV files for `tidemark import`.
 //!
 //! The server of the sandbox computes its numbers with the same functions, so imported history and later scrapes lie on
 //! one curve.
@@ -18,9 +18,17 @@ use crate::model::platform::Platform;
 
 /// How many of each account's newest posts are written at least.
 const MIN_POSTS_PER_ACCOUNT: usize = 50;
-/// The random streams of an account's hour and of a day's jitter.
+/// The random streams of an account's hour, of a day's jitter, and of gaps.
 const HOUR_STREAM: u64 = 4;
 const JITTER_STREAM: u64 = 5;
+const GAP_STREAM: u64 = 7;
+/// The first accounts are observed on every day. Of the others, one in so many has gaps.
+const WITHOUT_GAPS: usize = 10;
+const GAPS_EVERY: usize = 9;
+/// Which post is written of an account of which only one is, counted from the newest.
+const SINGLE_POST: usize = 6;
+/// In a period of so many days, at most one gap begins.
+const GAP_PERIOD_DAYS: u64 = 24;
 
 /// Which counters of Instagram's posts are written; those of the source that will track them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -33,10 +41,12 @@ pub enum InstagramCounters {
 }
 
 /// Which history is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryOptions {
-    /// The first so many accounts of the population.
-    pub accounts: usize,
+    /// Indices of accounts of the population.
+    pub accounts: Vec<usize>,
+    /// Indices of accounts of which only one post is written, as an individually tracked one.
+    pub single_posts: Vec<usize>,
     pub days: u32,
     /// The last day.
     pub until: NaiveDate,
@@ -91,23 +101,27 @@ pub fn write_rows(
     video_rows.write_record(VIDEO_COLUMNS.split(',').chain(Counters::NAMES))?;
     let mut summary = HistorySummary::default();
     let mut creators = HashSet::new();
-    for account in population.accounts().iter().take(options.accounts) {
+    for account in options.accounts.iter().map(|index| &population.accounts()[*index]) {
         let observations = observation_times(account, options);
         let Some(last) = observations.last() else { continue };
         summary.accounts += 1;
-        creators.insert(account.creator.as_str());
+        creators.extend(account.creator.as_deref());
         for observation in &observations {
             write_account(&mut account_rows, account, options.instagram, observation)?;
             summary.account_rows += 1;
         }
         for post in select_posts(account, options, last.time) {
             summary.videos += 1;
-            for observation in observations.iter().filter(|observation| post.create_time <= observation.time)
-            {
-                write_video(&mut video_rows, account, &post, options.instagram, observation)?;
-                summary.video_rows += 1;
-            }
+            let username = Some(account.username.as_str());
+            summary.video_rows +=
+                write_video(&mut video_rows, account, username, &post, options, &observations)?;
         }
+    }
+    for account in options.single_posts.iter().map(|index| &population.accounts()[*index]) {
+        let observations = observation_times(account, options);
+        let Some(post) = single_post(account, options.until) else { continue };
+        summary.videos += 1;
+        summary.video_rows += write_video(&mut video_rows, account, None, &post, options, &observations)?;
     }
     summary.creators = creators.len();
     account_rows.flush()?;
@@ -129,6 +143,17 @@ impl ObservationTime {
     }
 }
 
+/// Whether an account was not observed on a day, although it existed.
+fn is_gap(account: &SimulatedAccount, day: NaiveDate) -> bool {
+    if account.index < WITHOUT_GAPS || account.index % GAPS_EVERY != 0 {
+        return false;
+    }
+    let day = day.to_epoch_days() as u64;
+    let mut rng = SeededRng::new(0, &[GAP_STREAM, account.index as u64, day / GAP_PERIOD_DAYS]);
+    let start = rng.next_below(GAP_PERIOD_DAYS);
+    rng.next_bool(0.3) && (start..start + 1 + rng.next_below(8)).contains(&(day % GAP_PERIOD_DAYS))
+}
+
 /// Returns the times of the daily observations of an account, at an hour of its own with up to an hour of jitter.
 fn observation_times(account: &SimulatedAccount, options: &HistoryOptions) -> Vec<ObservationTime> {
     let index = account.index as u64;
@@ -136,6 +161,7 @@ fn observation_times(account: &SimulatedAccount, options: &HistoryOptions) -> Ve
     let mut observations: Vec<_> = (0..options.days)
         .rev()
         .filter_map(|days| options.until.checked_sub_days(Days::new(u64::from(days))))
+        .filter(|day| !is_gap(account, *day))
         .map(|day| {
             let parts = [JITTER_STREAM, index, day.to_epoch_days() as u64];
             let seconds = start + SeededRng::new(0, &parts).next_below(3600);
@@ -169,6 +195,11 @@ fn select_posts(
         .map(|(_, post)| post)
 }
 
+/// Returns the post of an account that is tracked individually, in a history until a day.
+pub fn single_post(account: &SimulatedAccount, until: NaiveDate) -> Option<SimulatedPost> {
+    account.posts_at(until.and_time(NaiveTime::MIN).and_utc()).nth(SINGLE_POST)
+}
+
 /// Whether only the fields of the Graph API are written.
 fn is_graph_only(account: &SimulatedAccount, instagram: InstagramCounters) -> bool {
     account.platform == Platform::Instagram && instagram == InstagramCounters::Graph
@@ -192,35 +223,42 @@ fn write_account(
         &profile.follower_count.to_string(),
         &profile.following_count.to_string(),
         &profile.post_count.to_string(),
-        observation.if_last(account.category),
-        observation.if_last(&account.creator),
+        observation.if_last(account.category.unwrap_or_default()),
+        observation.if_last(account.creator.as_deref().unwrap_or_default()),
     ])?;
     Ok(())
 }
 
+/// Writes the observations of a post, without a username as an individually tracked one. Returns how many there are.
 fn write_video(
     rows: &mut csv::Writer<impl Write>,
     account: &SimulatedAccount,
+    username: Option<&str>,
     post: &SimulatedPost,
-    instagram: InstagramCounters,
-    observation: &ObservationTime,
-) -> io::Result<()> {
-    let is_graph_only = is_graph_only(account, instagram);
+    options: &HistoryOptions,
+    observations: &[ObservationTime],
+) -> io::Result<u64> {
+    let is_graph_only = is_graph_only(account, options.instagram);
     let create_time = post.create_time.to_rfc3339_opts(SecondsFormat::Secs, true);
-    let counters = post.counters_at(observation.time);
-    let counters = if is_graph_only { graph_counters(counters) } else { counters };
-    let counters = counters.to_array().map(|count| count.map(|count| count.to_string()).unwrap_or_default());
     let duration = post.duration.filter(|_| !is_graph_only).map(|seconds| seconds.to_string());
-    let fields = [
-        account.platform.as_str(),
-        &account.username,
-        &post.id,
-        &observation.text,
-        &create_time,
-        observation.if_last(&post.caption),
-        observation.if_last(post.media_type),
-        observation.if_last(duration.as_deref().unwrap_or_default()),
-    ];
-    rows.write_record(fields.into_iter().chain(counters.iter().map(String::as_str)))?;
-    Ok(())
+    let mut written = 0;
+    for observation in observations.iter().filter(|observation| post.create_time <= observation.time) {
+        let counters = post.counters_at(observation.time);
+        let counters = if is_graph_only { graph_counters(counters) } else { counters };
+        let counters =
+            counters.to_array().map(|count| count.map(|count| count.to_string()).unwrap_or_default());
+        let fields = [
+            account.platform.as_str(),
+            username.unwrap_or_default(),
+            &post.id,
+            &observation.text,
+            &create_time,
+            observation.if_last(&post.caption),
+            observation.if_last(post.media_type),
+            observation.if_last(duration.as_deref().unwrap_or_default()),
+        ];
+        rows.write_record(fields.into_iter().chain(counters.iter().map(String::as_str)))?;
+        written += 1;
+    }
+    Ok(written)
 }

@@ -10,6 +10,8 @@ pub mod instagram_graph;
 pub mod growth;
 pub mod history;
 pub mod ids;
+pub mod languages;
+pub mod creator;
 pub mod http_source;
 pub mod phrases;
 pub mod population;

@@ -3,19 +3,18 @@
 //! A population is a pure function of its seed: at a given time, an account has the same names, ids, posts and numbers,
 //! in whatever order they are computed.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+use super::creator::{CREATOR_SIZES, SimulatedCreator};
 use super::growth::{Audience, CounterCurve, PostKind};
 use super::ids;
-use super::phrases::{BIOS, CAPTIONS, FAMILY_NAMES, GIVEN_NAMES, TOPICS};
+use super::phrases::{TOPICS, Topic};
 use super::rng::SeededRng;
 use crate::model::counters::Counters;
 use crate::model::platform::Platform;
 
-/// How many accounts a creator has, on both platforms together.
-pub const ACCOUNTS_PER_CREATOR: usize = 5;
 /// Accounts are created from 2023-01-01 on, in Unix seconds, during seventeen months.
 const FIRST_CREATION: i64 = 1_672_531_200;
 const CREATION_PERIOD_SECONDS: u64 = 517 * 86_400;
@@ -23,6 +22,22 @@ const CREATION_PERIOD_SECONDS: u64 = 517 * 86_400;
 /// more than a year, and a year of history with 50 posts per account is complete.
 const POST_INTERVAL_SECONDS: i64 = 648_000;
 const POST_WINDOW_SECONDS: u64 = 518_400;
+/// A post in so many is a hit, at most; and the number of posts for which hits are chosen, ten years.
+const HIT_INTERVAL: u64 = 34;
+const MAX_HIT_NUMBER: usize = 480;
+/// The last of so many accounts has no category.
+const UNCATEGORIZED_EVERY: usize = 13;
+/// Accounts unlike the others: one of ten million followers, one of twelve, one that loses followers, and one whose names
+/// are as long as they may be.
+pub const GIANT: usize = 11;
+pub const TINY: usize = 15;
+pub const SHRINKING: usize = 18;
+pub const LONG_NAME: usize = 20;
+const LONG_NAMES: (&str, &str) = (
+    "the.ministry.of.slow_breakfast",
+    "The Ministry of Slow Breakfasts, Second Breakfasts and Occasionally Lunch 🥐 (official, unofficial and everything \
+     in between)",
+);
 /// The random streams of an account, of a post's time, and of a post.
 const ACCOUNT_STREAM: u64 = 1;
 const POST_TIME_STREAM: u64 = 2;
@@ -49,12 +64,17 @@ pub struct SimulatedAccount {
     pub bio: String,
     pub link: Option<String>,
     pub is_verified: bool,
-    pub category: &'static str,
-    pub creator: String,
+    pub category: Option<&'static str>,
+    /// Name of the creator that it is linked to.
+    pub creator: Option<String>,
     pub created_at: DateTime<Utc>,
     seed: u64,
     topic: usize,
+    hashtags: [&'static str; 4],
+    captions: &'static [&'static str],
     audience: Audience,
+    /// Views of hits by the number of the post, besides those that any post has.
+    hits: BTreeMap<usize, f64>,
 }
 
 /// The counters of a profile at a time.
@@ -85,8 +105,18 @@ pub struct SimulatedPost {
 impl Population {
     /// Creates the population of a seed. A larger one starts with the accounts of a smaller one.
     pub fn new(seed: u64, size: usize) -> Self {
-        let mut taken = HashSet::new();
-        let accounts = (0..size).map(|index| SimulatedAccount::new(seed, index, &mut taken)).collect();
+        let (mut taken, mut creator_names) = (HashSet::new(), HashSet::new());
+        let mut accounts = Vec::with_capacity(size);
+        let mut creators = CREATOR_SIZES.iter().cycle().enumerate();
+        while accounts.len() < size
+            && let Some((number, &creator_size)) = creators.next()
+        {
+            let creator = SimulatedCreator::new(seed, number, creator_size, &mut creator_names);
+            for position in 0..creator_size.min(size - accounts.len()) {
+                let index = accounts.len();
+                accounts.push(SimulatedAccount::new(seed, index, &creator, position, &mut taken));
+            }
+        }
         Population { seed, accounts }
     }
 
@@ -106,24 +136,23 @@ impl Population {
 }
 
 impl SimulatedAccount {
-    fn new(seed: u64, index: usize, taken: &mut HashSet<(Platform, String)>) -> Self {
+    /// The account of this index, the creator's account of this position.
+    fn new(
+        seed: u64,
+        index: usize,
+        creator: &SimulatedCreator,
+        position: usize,
+        taken: &mut HashSet<(Platform, String)>,
+    ) -> Self {
         let platform = if index.is_multiple_of(2) { Platform::Instagram } else { Platform::Tiktok };
-        let creator_index = index / ACCOUNTS_PER_CREATOR;
-        let given = GIVEN_NAMES[creator_index % GIVEN_NAMES.len()];
-        let family =
-            FAMILY_NAMES[(creator_index * 7 + creator_index / GIVEN_NAMES.len()) % FAMILY_NAMES.len()];
-        let creator = format!("{} {}", given.1, family.1);
         let mut rng = SeededRng::new(seed, &[ACCOUNT_STREAM, index as u64]);
-        let topic = (creator_index + rng.next_below(2) as usize) % TOPICS.len();
-        let (category, emoji, tags) = TOPICS[topic];
-        let mut username = match index % ACCOUNTS_PER_CREATOR {
-            0 | 1 => format!("{}{}", given.0, family.0),
-            2 => format!("{}.{}", given.0, tags[rng.next_below(4) as usize]),
-            3 => format!("{}_{}", family.0, tags[rng.next_below(4) as usize]),
-            _ => format!("its{}{}", given.0, rng.next_below(90) + 10),
+        let topic = (creator.topic + rng.next_below(5) as usize / 4) % TOPICS.len();
+        let Topic { category, emoji, hashtags, .. } = TOPICS[topic];
+        let (username, name) = creator.account_names(platform, position, topic, &mut rng);
+        let (mut username, name) = match index {
+            LONG_NAME => (LONG_NAMES.0.to_owned(), LONG_NAMES.1.to_owned()),
+            _ => (username, name),
         };
-        // TikTok allows 24 characters; five are left for a number.
-        username.truncate(19);
         if !taken.insert((platform, username.clone())) {
             username = format!("{username}_{index}");
         }
@@ -132,27 +161,57 @@ impl SimulatedAccount {
             Platform::Instagram => ids::instagram_account_id(index),
             Platform::Tiktok => ids::tiktok_id(created_seconds, rng.next_u64() as u32),
         };
-        let bio = rng.choose(&BIOS).replace("{emoji}", emoji).replace("{topic}", &category.to_lowercase());
-        let name = match index % ACCOUNTS_PER_CREATOR {
-            0..=2 => creator.clone(),
-            3 => format!("{creator} | {category}"),
-            _ => format!("{emoji} {}", given.1),
-        };
-        SimulatedAccount {
+        let bio = rng.choose(creator.language.bios);
+        let bio = bio.replace("{emoji}", emoji).replace("{topic}", &category.to_lowercase());
+        let link = rng.next_bool(0.5).then(|| format!("https://example.com/{username}"));
+        let is_verified = rng.next_bool(0.15);
+        let audience = Audience::random(&mut rng, creator.fame);
+        let mut account = SimulatedAccount {
             index,
             platform,
             id,
-            link: rng.next_bool(0.5).then(|| format!("https://example.com/{username}")),
+            link,
             username,
             name,
             bio,
-            is_verified: rng.next_bool(0.15),
-            category,
-            creator,
+            is_verified,
+            category: (index % UNCATEGORIZED_EVERY != UNCATEGORIZED_EVERY - 1).then_some(category),
+            creator: creator.is_linked.then(|| creator.name.clone()),
             created_at: DateTime::from_timestamp(created_seconds, 0).unwrap_or_default(),
             seed,
             topic,
-            audience: Audience::random(&mut rng),
+            hashtags,
+            captions: if creator.language.captions.is_empty() {
+                &TOPICS[topic].captions
+            } else {
+                creator.language.captions
+            },
+            audience,
+            hits: BTreeMap::new(),
+        };
+        match index {
+            GIANT => account.audience = account.audience.with_size(9.1e6, 0.06),
+            TINY => account.audience = account.audience.with_size(12.3, 0.01),
+            SHRINKING => account.audience = account.audience.with_size(240_000.0, -0.16),
+            _ => account.draw_hits(&mut rng),
+        }
+        account
+    }
+
+    /// Chooses the posts that many more people see than those who follow the account, and some of whom follow it then.
+    fn draw_hits(&mut self, rng: &mut SeededRng) {
+        let mut number = rng.next_below(HIT_INTERVAL) as usize;
+        while number < MAX_HIT_NUMBER {
+            let age = self.age_days(self.create_time(number));
+            let scale = (self.audience.reach(age) / 30_000.0).powf(0.35);
+            let views = (13.0 + 1.25 * rng.next_normal()).exp() * scale;
+            self.hits.insert(number, views);
+            self.audience.add_jump(age + 2.0, 0.8, 0.004 * views);
+            number += 8 + rng.next_below(HIT_INTERVAL) as usize;
+        }
+        if rng.next_bool(0.1) {
+            let age = rng.next_range(600.0, 1600.0);
+            self.audience.add_jump(age, 0.2, -0.06 * self.audience.reach(age));
         }
     }
 
@@ -160,7 +219,7 @@ impl SimulatedAccount {
     pub fn profile_at(&self, time: DateTime<Utc>) -> ProfileCounts {
         let days = self.age_days(time);
         ProfileCounts {
-            follower_count: self.audience.followers(days),
+            follower_count: self.audience.followers(self.created_at, time),
             following_count: self.audience.following(days),
             post_count: self.post_count(time) as i64,
         }
@@ -193,13 +252,16 @@ impl SimulatedAccount {
     pub fn post(&self, number: usize) -> SimulatedPost {
         let create_time = self.create_time(number);
         let mut rng = SeededRng::new(self.seed, &[POST_STREAM, self.index as u64, number as u64]);
+        let hit_views = self.hits.get(&number).copied();
         let (kind, media_type) = match (self.platform, rng.next_below(10)) {
             (Platform::Tiktok, _) => (PostKind::Tiktok, "video"),
             (Platform::Instagram, 0..6) => (PostKind::Reel, "reel"),
+            (Platform::Instagram, _) if hit_views.is_some() => (PostKind::Reel, "reel"),
             (Platform::Instagram, 6..8) => (PostKind::Still, "image"),
             (Platform::Instagram, _) => (PostKind::Still, "carousel"),
         };
-        let curve = CounterCurve::random(&mut rng, kind, self.audience.reach(self.age_days(create_time)));
+        let reach = self.audience.reach(self.age_days(create_time));
+        let curve = CounterCurve::random(&mut rng, kind, reach, hit_views);
         let (id, shortcode) = match self.platform {
             Platform::Instagram => (
                 ids::instagram_post_id(self.index, number),
@@ -207,13 +269,12 @@ impl SimulatedAccount {
             ),
             Platform::Tiktok => (ids::tiktok_post_id(create_time, self.index, rng.next_u64() as u16), None),
         };
-        let (_, emoji, tags) = TOPICS[self.topic];
         let first = rng.next_below(4) as usize;
-        let hashtags = format!("#{} #{}", tags[first], tags[(first + 1) % 4]);
+        let hashtags = format!("#{} #{}", self.hashtags[first], self.hashtags[(first + 1) % 4]);
         let caption = rng
-            .choose(&CAPTIONS)
+            .choose(self.captions)
             .replace("{n}", &(number + 1).to_string())
-            .replace("{emoji}", emoji)
+            .replace("{emoji}", TOPICS[self.topic].emoji)
             .replace("{tags}", &hashtags);
         SimulatedPost {
             number,

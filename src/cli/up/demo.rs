@@ -90,7 +90,8 @@ async fn load_history(
 ) -> Result<(), CommandError> {
     let today = databases.clock.now().await.date_naive();
     let history = HistoryOptions {
-        accounts: args.demo_accounts,
+        accounts: (0..args.demo_accounts).collect(),
+        single_posts: Vec::new(),
         days: args.demo_days,
         until: today - Days::new(1),
         instagram: InstagramCounters::Graph,
