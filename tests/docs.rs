@@ -91,13 +91,13 @@ async fn first_requests_of_readme_work() {
     // The reader fills in the dots.
     let account = format!("\"{}\"", stack.sandbox_account("tiktok").username);
     let script = script.join("\n").replacen("\"…\"", &account, 1).replacen("\"…\"", "\"C9xYzAbCdEf\"", 1);
-    assert!(script.matches("\napi ").count() == 5 && !script.contains('…'), "{script}");
+    assert!(script.matches("\napi ").count() == 6 && !script.contains('…'), "{script}");
     for shell in SHELLS {
         let organization = stack.organization().await;
         let folder = demo_folder(&organization);
         let out = run(shell, &script, folder.path(), &organization);
         let (data, errors) = (out.matches("{\"data\":").count(), out.matches("urn:tidemark:error").count());
-        assert!(data == 5 && errors == 0 && out.contains(&account), "{shell:?}: {out}");
+        assert!(data == 6 && errors == 0 && out.contains(&account), "{shell:?}: {out}");
     }
 }
 

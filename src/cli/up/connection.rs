@@ -63,9 +63,8 @@ impl ConnectionInfo {
             None => (format!("{dashboard}/"), String::new(), format!("curl '{base_url}/health'")),
         };
         format!(
-            "\nTidemark is ready.\n\n  dashboard {dashboard}\n  base URL  {base_url}\n{key}  files     {dir}/{JSON_FILE}, {dir}/{SHELL_FILE}\n\n\
-             Try:\n\n  {request}\n\n\
-             Ctrl-C stops everything and keeps the data.\n",
+            "\nTidemark is ready. Ctrl-C stops everything and keeps the data.\n\n  base URL  {base_url}\n{key}  \
+             files     {dir}/{JSON_FILE}, {dir}/{SHELL_FILE}\n\n  {request}\n\nOpen the dashboard:\n\n  {dashboard}\n\n",
             dir = dir.display()
         )
     }

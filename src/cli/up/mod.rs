@@ -79,7 +79,7 @@ async fn start(args: &UpArgs, home: &Home, supervisor: &Supervisor) -> Result<()
     )?;
     services.read_clickhouse_credentials()?;
     store::migrate::run(&services.stores.postgres, &services.stores.clickhouse).await?;
-    supervisor.start(services.sandbox(), services.sandbox_ready()).await?;
+    supervisor.start(services.sandbox(args.demo), services.sandbox_ready()).await?;
     tokio::try_join!(
         supervisor.start(services.tracker(), services.tracker_ready()),
         supervisor.start(services.api(), services.api_ready()),
@@ -87,7 +87,7 @@ async fn start(args: &UpArgs, home: &Home, supervisor: &Supervisor) -> Result<()
     let population = sandbox_population();
     let demo = if args.demo {
         let databases = Databases::connect(&services.stores)?;
-        Some(demo::complete(&home.dir, &databases, &population, args.history).await?)
+        Some(demo::complete(&home.dir, &databases, &services.sandbox_url, &population, args.history).await?)
     } else {
         None
     };

@@ -1,27 +1,34 @@
-//! The demo organization with a key and a year of history. An interrupted creation is completed at the next start.
+//! The demo organization with a key, a year of history and every state of tracking. An interrupted creation is completed
+//! at the next start.
 //!
 //! A file has the key, because it cannot be read from the database.
 
+mod curation;
+mod roles;
+mod sandbox_control;
+mod stage;
+
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use chrono::Days;
+use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use self::sandbox_control::SandboxControl;
+use self::stage::Stage;
 use super::home::write_private;
 use crate::app::Databases;
 use crate::cli::error::CommandError;
-use crate::cli::output::shows_progress;
-use crate::import;
-use crate::sandbox::history::{HistoryOptions, InstagramCounters, write_history};
 use crate::sandbox::population::Population;
 use crate::store::records::keys::{self, NewKey};
 use crate::store::records::organizations::{self, OrganizationChange};
 
 const STATE_FILE: &str = "demo-state.json";
 const ORGANIZATION_NAME: &str = "Demo";
+/// More than the interval at which accounts are read.
+const EARLY_START: TimeDelta = TimeDelta::hours(25);
 
 /// Progress of the creation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,17 +49,32 @@ pub(super) struct DemoArgs {
     pub(super) demo_days: u32,
 }
 
+/// Returns the time at which the clock of a new sandbox starts, so that accounts are read on two days before the demo is
+/// ready.
+pub(super) fn clock_start() -> DateTime<Utc> {
+    Utc::now() - EARLY_START
+}
+
 /// Creates the organization, the key and the history, as far as they are missing.
 pub(super) async fn complete(
     dir: &Path,
     databases: &Databases,
+    sandbox_url: &str,
     population: &Population,
     args: DemoArgs,
 ) -> Result<Demo, CommandError> {
     let mut demo = find_or_create(dir, databases).await?;
     if !demo.loaded {
         eprintln!("loading {} days of history of {} accounts", args.demo_days, args.demo_accounts);
-        load_history(dir, databases, population.clone(), args, demo.organization_id).await?;
+        let stage = Stage {
+            folder: dir.join("history"),
+            databases,
+            organization: demo.organization_id,
+            population,
+            args,
+            sandbox: SandboxControl::new(sandbox_url)?,
+        };
+        stage.play().await?;
         demo.loaded = true;
         demo.save(dir)?;
     }
@@ -78,43 +100,6 @@ async fn find_or_create(dir: &Path, databases: &Databases) -> Result<Demo, Comma
     let demo = Demo { organization_id, api_key: key.key, loaded: false };
     demo.save(dir)?;
     Ok(demo)
-}
-
-/// Writes the sandbox's history to files and imports them.
-async fn load_history(
-    dir: &Path,
-    databases: &Databases,
-    population: Population,
-    args: DemoArgs,
-    organization: Uuid,
-) -> Result<(), CommandError> {
-    let today = databases.clock.now().await.date_naive();
-    let history = HistoryOptions {
-        accounts: (0..args.demo_accounts).collect(),
-        single_posts: Vec::new(),
-        days: args.demo_days,
-        until: today - Days::new(1),
-        instagram: InstagramCounters::Graph,
-    };
-    let folder = dir.join("history");
-    let files: Vec<PathBuf> = tokio::task::spawn_blocking({
-        let folder = folder.clone();
-        move || write_history(&population, &history, &folder).map(|summary| summary.files)
-    })
-    .await??;
-    let progress = shows_progress();
-    let options = import::ImportOptions { track: true, progress, ..import::ImportOptions::default() };
-    let summary = import::load(databases, organization, files, &options).await?;
-    if summary.refused > 0 {
-        let report = summary.report_file.unwrap_or_default();
-        return Err(CommandError::new(format!(
-            "{} rows of the demo history were rejected: see {}",
-            summary.refused,
-            report.display()
-        )));
-    }
-    fs::remove_dir_all(&folder)?;
-    Ok(())
 }
 
 impl Demo {

@@ -1,5 +1,7 @@
-//! `tidemark up`: start, stop, crashes and errors.
+//! `tidemark up`: start, stop, crashes, errors and the demo.
 
+mod demo;
+#[path = "../harness/mod.rs"]
 mod harness;
 
 use std::net::TcpListener;
@@ -8,7 +10,7 @@ use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
 use chrono::Timelike;
-use harness::{IsolatedStack, Up, command, processes_in, send, wait_until};
+use harness::{IsolatedStack, command, processes_in, send, wait_until};
 use serde_json::{Value, json};
 
 /// Runs a `tidemark up` that has to fail.
@@ -324,46 +326,4 @@ async fn isolated_secrets_are_isolated() {
             assert!(!command.contains(secret), "process {pid} shows a password: {command}");
         }
     }
-}
-
-/// Accounts, creators and views of the demo organization, without today, to which the tracker adds.
-async fn demo_totals(stack: &harness::Stack) -> (i64, i64, i64) {
-    let key = stack.connection.api_key.clone().expect("a demo has a key");
-    let id = stack.connection.organization_id.expect("a demo has an organization");
-    let demo = harness::Organization { stack: stack.clone(), id, key };
-    let today = stack.databases.clock.now().await.date_naive();
-    let (start, end) = (today - chrono::Days::new(100), today - chrono::Days::new(1));
-    let window = format!("period=custom&start_date={start}&end_date={end}");
-    let overview = demo.get(&format!("/overview?{window}")).await.ok(200);
-    let total = |pointer: &str| overview.integer(pointer);
-    (total("/data/totals/accounts"), total("/data/totals/creators"), total("/data/views/current"))
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn isolated_killed_demo_load_is_completed() {
-    let options = ["--demo", "--demo-accounts", "40", "--demo-days", "120"];
-    let complete = IsolatedStack::start_with(&options).await;
-    let expected = demo_totals(&complete).await;
-    assert_eq!((expected.0, expected.1), (40, 8));
-    assert!(expected.2 > 0, "the demo has no history");
-    drop(complete);
-
-    // Kill it when the import begins.
-    let dir = tempfile::tempdir().unwrap();
-    let mut up = Up::start(dir.path(), &options);
-    let history = dir.path().join("state/history/videos.csv");
-    wait_until("the history is written", || async { history.exists().then_some(()) }).await;
-    up.kill();
-    let state = dir.path().join("state");
-    let before = std::fs::read_to_string(state.join("demo-state.json")).unwrap();
-    assert!(before.contains("\"loaded\": false"), "{before}");
-    wait_for_processes(&state);
-
-    let mut up = Up::start(dir.path(), &options);
-    let stack = up.wait_ready().await;
-    assert_eq!(demo_totals(&stack).await, expected);
-    assert!(before.contains(stack.connection.api_key.as_deref().unwrap()), "the key changed");
-    assert!(!history.exists(), "the history files remain");
-    up.stop();
-    wait_for_processes(&state);
 }

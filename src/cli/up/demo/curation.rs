@@ -1,0 +1,116 @@
+//! What people in the demo organization have done: added, paused, tagged and singled out accounts and posts.
+
+use super::roles::{PAUSED_POST, Role, WATCHED_POSTS};
+use super::stage::Stage;
+use crate::cli::error::CommandError;
+use crate::model::account::Metadata;
+use crate::model::identifier::{PlatformVideoId, Username, VideoReference};
+use crate::model::limits::DEFAULT_SCRAPE_INTERVAL_HOURS;
+use crate::sandbox::population::SimulatedAccount;
+use crate::store::records::accounts::change::{self as account_change, AccountChange, NewAccount};
+use crate::store::records::creators::{self, CreatorChange};
+use crate::store::records::videos::change::{self as video_change, NewTracking, NewVideo};
+use crate::store::{self, Write, retry_on_conflict};
+
+const CAMPAIGNS: [&str; 3] = ["autumn launch", "winter recipes", "ambassadors 2026"];
+const MANAGERS: [&str; 4] = ["Ada", "Jun", "Noor", "Piotr"];
+const MARKETS: [&str; 4] = ["DACH", "Iberia", "Nordics", "APAC"];
+const TIERS: [&str; 3] = ["A", "B", "C"];
+
+impl Stage<'_> {
+    /// Adds the accounts that have no history.
+    pub(super) async fn add_new_accounts(&self) -> Result<(), CommandError> {
+        let now = self.databases.clock.now().await;
+        for (account, role) in self.roles() {
+            if role != Role::New || self.find_account(account).await?.is_some() {
+                continue;
+            }
+            let username = Username::parse(account.platform, &account.username)?;
+            let change = AccountChange {
+                metadata: Some(tags([("status", "on trial"), ("manager", MANAGERS[0])])),
+                ..AccountChange::default()
+            };
+            let new = NewAccount { platform: account.platform, username, change };
+            self.write(async |write| account_change::create(write, &new, now).await.map(drop)).await?;
+        }
+        Ok(())
+    }
+
+    /// Tags accounts and creators, pauses a creator, and tracks some posts of tracked accounts individually.
+    pub(super) async fn curate(&self) -> Result<(), CommandError> {
+        for (account, role) in self.roles() {
+            if let Role::PausedByCreator(_) = role {
+                self.pause_creator(account).await?;
+            }
+        }
+        for account in self.population.accounts().iter().take(self.args.demo_accounts).step_by(4) {
+            let Some(record) = self.find_account(account).await? else { continue };
+            let turn = account.index / 4;
+            let metadata = tags([
+                ("campaign", CAMPAIGNS[turn % CAMPAIGNS.len()]),
+                ("manager", MANAGERS[turn / 2 % MANAGERS.len()]),
+                ("market", MARKETS[turn / 3 % MARKETS.len()]),
+            ]);
+            let change = AccountChange { metadata: Some(metadata), ..AccountChange::default() };
+            self.write(async |write| account_change::update(write, record.id, &change).await).await?;
+            let Some(creator) = record.creator_id else { continue };
+            let metadata = Some(tags([("tier", TIERS[turn % TIERS.len()])]));
+            let change = CreatorChange { metadata, ..CreatorChange::default() };
+            self.write(async |write| creators::update(write, creator, &change).await).await?;
+        }
+        self.watch_posts().await
+    }
+
+    /// Pauses the creator of an account that was imported as paused, instead of the account.
+    async fn pause_creator(&self, account: &SimulatedAccount) -> Result<(), CommandError> {
+        let Some(record) = self.find_account(account).await? else { return Ok(()) };
+        let Some(creator) = record.creator_id else { return Ok(()) };
+        let paused = CreatorChange { is_active: Some(false), ..CreatorChange::default() };
+        let active = AccountChange { is_active: Some(true), ..AccountChange::default() };
+        self.write(async |write| {
+            creators::update(write, creator, &paused).await?;
+            account_change::update(write, record.id, &active).await
+        })
+        .await?;
+        Ok(())
+    }
+
+    async fn watch_posts(&self) -> Result<(), CommandError> {
+        let now = self.databases.clock.now().await;
+        for index in WATCHED_POSTS.into_iter().filter(|index| *index < self.args.demo_accounts) {
+            let account = &self.population.accounts()[index];
+            let Some(post) = account.posts_at(now).nth(1) else { continue };
+            let video = VideoReference { id: PlatformVideoId::ExternalId(post.id), username: None };
+            let tracking = NewTracking {
+                is_active: index != PAUSED_POST,
+                metadata: tags([("campaign", CAMPAIGNS[0]), ("contract", "paid post")]),
+                scrape_interval_hours: DEFAULT_SCRAPE_INTERVAL_HOURS,
+            };
+            let new = NewVideo { platform: account.platform, video, tracking };
+            match self.write(async |write| video_change::create(write, &new, now).await).await {
+                // An interrupted start has tracked it.
+                Ok(_) | Err(store::Error::Conflict(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a unit of work, which is retried.
+    async fn write<T>(
+        &self,
+        change: impl AsyncFn(&mut Write) -> Result<T, store::Error>,
+    ) -> Result<T, store::Error> {
+        retry_on_conflict(async || {
+            let mut write = Write::begin(&self.databases.pg, self.organization).await?;
+            let result = change(&mut write).await?;
+            write.commit().await?;
+            Ok(result)
+        })
+        .await
+    }
+}
+
+fn tags<const N: usize>(tags: [(&str, &str); N]) -> Metadata {
+    tags.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+}
