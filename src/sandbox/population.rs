@@ -204,7 +204,7 @@ impl SimulatedAccount {
         while number < MAX_HIT_NUMBER {
             let age = self.age_days(self.create_time(number));
             let scale = (self.audience.reach(age) / 30_000.0).powf(0.35);
-            let views = (13.0 + 1.25 * rng.next_normal()).exp() * scale;
+            let views = (13.9 + rng.next_normal()).exp() * scale;
             self.hits.insert(number, views);
             self.audience.add_jump(age + 2.0, 0.8, 0.004 * views);
             number += 8 + rng.next_below(HIT_INTERVAL) as usize;
