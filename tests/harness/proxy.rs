@@ -6,12 +6,19 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// A proxy whose connections can fall silent or be closed.
+/// A proxy whose connections can fall silent, wait or be refused.
 pub struct TcpProxy {
     /// On 127.0.0.1.
     pub port: u16,
     silence: watch::Sender<()>,
-    open: watch::Sender<bool>,
+    gate: watch::Sender<Gate>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Gate {
+    Open,
+    Waiting,
+    Refusing,
 }
 
 impl TcpProxy {
@@ -20,12 +27,12 @@ impl TcpProxy {
         let proxy = TcpProxy {
             port: listener.local_addr().unwrap().port(),
             silence: watch::Sender::new(()),
-            open: watch::Sender::new(true),
+            gate: watch::Sender::new(Gate::Open),
         };
-        let (server, silence, open) = (format!("{host}:{port}"), proxy.silence.clone(), proxy.open.clone());
+        let (server, silence, gate) = (format!("{host}:{port}"), proxy.silence.clone(), proxy.gate.clone());
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(forward(client, server.clone(), silence.subscribe(), open.subscribe()));
+                tokio::spawn(forward(client, server.clone(), silence.subscribe(), gate.subscribe()));
             }
         });
         proxy
@@ -41,11 +48,16 @@ impl TcpProxy {
 
     /// Closes all connections. New ones wait until [`TcpProxy::open`].
     pub fn close(&self) {
-        self.open.send_replace(false);
+        self.gate.send_replace(Gate::Waiting);
+    }
+
+    /// Closes all connections, and new ones at once, until [`TcpProxy::open`].
+    pub fn refuse(&self) {
+        self.gate.send_replace(Gate::Refusing);
     }
 
     pub fn open(&self) {
-        self.open.send_replace(true);
+        self.gate.send_replace(Gate::Open);
     }
 }
 
@@ -53,11 +65,13 @@ async fn forward(
     mut client: TcpStream,
     server: String,
     mut silence: watch::Receiver<()>,
-    mut open: watch::Receiver<bool>,
+    mut gate: watch::Receiver<Gate>,
 ) {
-    let mut closed = open.clone();
-    let closed = async { drop(closed.wait_for(|open| !*open).await) };
-    let _ = open.wait_for(|open| *open).await;
+    let mut closed = gate.clone();
+    let closed = async { drop(closed.wait_for(|gate| *gate != Gate::Open).await) };
+    if !gate.wait_for(|gate| *gate != Gate::Waiting).await.is_ok_and(|gate| *gate == Gate::Open) {
+        return;
+    }
     let mut server = TcpStream::connect(&server).await.unwrap();
     tokio::select! {
         // Either side may close at any time.

@@ -1,0 +1,184 @@
+//! History that the pages show: simulated accounts, and records that are hard to show.
+
+use std::fs::File;
+use std::path::Path;
+
+use chrono::{DateTime, Days, SecondsFormat, TimeDelta, Utc};
+use sqlx::AssertSqlSafe;
+use tidemark::import::{self, ImportOptions};
+use tidemark::sandbox::history::{HistoryOptions, InstagramCounters, write_history};
+use tidemark::sandbox::population::Population;
+
+use crate::harness::Organization;
+
+/// Enough for two periods of 30 days, of which the earlier one starts with known numbers.
+const DAYS: u32 = 70;
+const SIMULATED_ACCOUNTS: usize = 8;
+
+pub const LONG_USERNAME: &str = "a.username.of.24.letters";
+const LONG_NAME: &str =
+    "Maximiliana-Theodora Featherstonehaugh-Cholmondeley von und zu Hohenlohe-Schillingsfürst";
+const COLUMNS: [&str; 12] = [
+    "platform",
+    "username",
+    "external_id",
+    "observed_at",
+    "create_time",
+    "description",
+    "view_count",
+    "like_count",
+    "comment_count",
+    "follower_count",
+    "creator",
+    "name",
+];
+
+/// A post that is hard to show, with its counters before today and what they gain each day.
+struct Post {
+    username: &'static str,
+    id: &'static str,
+    caption: &'static str,
+    views: (i64, i64),
+    /// None where the platform hides them.
+    likes: Option<(i64, i64)>,
+}
+
+const POSTS: [Post; 6] = [
+    Post {
+        username: LONG_USERNAME,
+        id: "7300000000000000001",
+        caption: "طريقة تحضير القهوة العربية في البيت، خطوة بخطوة ☕ #قهوة",
+        views: (12_204_558, 310_417),
+        likes: Some((904_112, 20_001)),
+    },
+    Post {
+        username: LONG_USERNAME,
+        id: "7300000000000000002",
+        caption: "likes are hidden here",
+        views: (2_000, 1),
+        likes: None,
+    },
+    Post {
+        username: LONG_USERNAME,
+        id: "7300000000000000003",
+        caption: "views were removed by the platform",
+        views: (80_000, -1_337),
+        likes: Some((4_000, -12)),
+    },
+    Post {
+        username: LONG_USERNAME,
+        id: "7300000000000000004",
+        caption: "=SUM(A1:A9), \"quoted\", and a word without end: \
+                  Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaftsversammlung",
+        views: (12, 0),
+        likes: Some((0, 0)),
+    },
+    Post {
+        username: LONG_USERNAME,
+        id: "7300000000000000005",
+        caption: "",
+        views: (512, 3),
+        likes: Some((9, 1)),
+    },
+    // Tracked individually.
+    Post {
+        username: "",
+        id: "7300000000000000006",
+        caption: "tracked alone",
+        views: (44_000, 900),
+        likes: Some((3_000, 70)),
+    },
+];
+
+/// Loads the history and waits until every endpoint shows it. Nothing of it is due, so the numbers stay as they are.
+pub async fn load(organization: &Organization) {
+    let folder = tempfile::tempdir().unwrap();
+    let now = organization.stack.databases.clock.now().await;
+    let options = HistoryOptions {
+        accounts: SIMULATED_ACCOUNTS,
+        days: DAYS,
+        until: now.date_naive() - Days::new(1),
+        instagram: InstagramCounters::Http,
+    };
+    let population = Population::new(1, SIMULATED_ACCOUNTS);
+    let mut files = write_history(&population, &options, folder.path()).unwrap().files;
+    let hard = folder.path().join("hard.csv");
+    write_hard_records(&hard, now);
+    files.push(hard);
+    // Accounts without tracking are not due.
+    let summary =
+        import::load(&organization.stack.databases, organization.id, files, &ImportOptions::default()).await;
+    assert_eq!(summary.unwrap().refused, 0);
+    set_statuses(organization).await;
+}
+
+fn write_hard_records(path: &Path, now: DateTime<Utc>) {
+    let mut rows = csv::Writer::from_writer(File::create(path).unwrap());
+    rows.write_record(COLUMNS).unwrap();
+    for ago in (0..20).rev() {
+        let observed = format_time(now - TimeDelta::days(ago) - TimeDelta::minutes(1));
+        let days = 20 - ago;
+        let followers = (10_412_004 - days * 977).to_string();
+        rows.write_record([
+            "tiktok",
+            LONG_USERNAME,
+            "",
+            &observed,
+            "",
+            "",
+            "",
+            "",
+            "",
+            &followers,
+            LONG_NAME,
+            LONG_NAME,
+        ])
+        .unwrap();
+        for post in &POSTS {
+            let count = |(first, daily): (i64, i64)| (first + days * daily).to_string();
+            rows.write_record([
+                "tiktok",
+                post.username,
+                post.id,
+                &observed,
+                &format_time(now - TimeDelta::days(25)),
+                post.caption,
+                &count(post.views),
+                &post.likes.map(count).unwrap_or_default(),
+                "",
+                "",
+                "",
+                "",
+            ])
+            .unwrap();
+        }
+    }
+    rows.flush().unwrap();
+}
+
+fn format_time(time: DateTime<Utc>) -> String {
+    time.to_rfc3339_opts(SecondsFormat::Secs, true)
+}
+
+/// Gives the accounts all statuses, as attempts of a tracker would have: one is paused, unavailable or failing, the others are
+/// active and due in a month.
+async fn set_statuses(organization: &Organization) {
+    for statement in [
+        "update scrape_targets set enabled = true, next_attempt_at = now() + interval '30 days',
+             last_attempt_at = now() - interval '1 hour'
+         where organization_id = $1",
+        "update videos set is_active = true where organization_id = $1 and is_tracked",
+        "with numbered as (select id, row_number() over (order by username) as number from accounts
+             where organization_id = $1 and creator_id is not null and username not like 'a.username%')
+         update accounts a set is_active = n.number <> 1, is_unavailable = n.number = 2
+         from numbered n where n.id = a.id",
+        "update accounts set is_active = true where organization_id = $1 and username like 'a.username%'",
+        "with numbered as (select id, row_number() over (order by username) as number from accounts
+             where organization_id = $1 and creator_id is not null and username not like 'a.username%')
+         update scrape_targets t set failures = 3, last_failure = 'transient',
+             last_error = 'temporary failure: the platform answered 500'
+         from numbered n where n.id = t.id and n.number = 3",
+    ] {
+        sqlx::query(AssertSqlSafe(statement)).bind(organization.id).execute(organization.pg()).await.unwrap();
+    }
+}

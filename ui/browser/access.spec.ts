@@ -1,0 +1,114 @@
+// Signing in and out, and what a key permits.
+
+import { SignInForm, PATHS, PAGE_NAMES, Dashboard } from "./dashboard.ts";
+import { act } from "./environment.ts";
+import { expect, expectAccessible, expectNoSidewaysScroll, test } from "./fixtures.ts";
+
+const STORAGE = () => [Object.values(sessionStorage), Object.values(localStorage)];
+
+test("signing in with a key lasts until the tab closes", async ({ page, context, dashboard, world }) => {
+  const form = new SignInForm(page);
+  await page.goto("/");
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    await expectAccessible(page, `sign-in page, ${colorScheme}`);
+  }
+  await page.setViewportSize({ width: 360, height: 780 });
+  await expectNoSidewaysScroll(page, "sign-in page");
+  await form.signIn(world.keys.write);
+  await expect(dashboard.heading).toHaveText("Overview");
+  expect(await page.evaluate(STORAGE)).toEqual([[world.keys.write], []]);
+  await page.reload();
+  await expect(dashboard.heading).toHaveText("Overview");
+  const otherTab = await context.newPage();
+  await otherTab.goto("/");
+  await expect(new SignInForm(otherTab).key).toBeVisible();
+
+  await dashboard.signOut.click();
+  await expect(form.key).toBeVisible();
+  expect(await page.evaluate(STORAGE)).toEqual([[], []]);
+});
+
+test("staying signed in lasts on the device", async ({ page, context, dashboard, world }) => {
+  const form = new SignInForm(page);
+  await page.goto(PATHS.Accounts);
+  await form.staySignedIn.check();
+  await form.signIn(world.keys.write);
+  await expect(dashboard.heading).toHaveText("Accounts");
+  expect(await page.evaluate(STORAGE)).toEqual([[], [world.keys.write]]);
+  const otherTab = await context.newPage();
+  await otherTab.goto("/");
+  await expect(new Dashboard(otherTab).heading).toHaveText("Overview");
+});
+
+test("a link signs in, and its key leaves the address at once", async ({ page, dashboard, world }) => {
+  const addresses: string[] = [];
+  await page.route("**/v2/**", (route) => {
+    addresses.push(page.url());
+    return route.continue();
+  });
+  await dashboard.open(`${PATHS.Creators}?period=7d`, world.keys.write);
+  await expect(dashboard.heading).toHaveText("Creators");
+  expect(new Set(addresses)).toEqual(new Set([new URL(`${PATHS.Creators}?period=7d`, world.baseUrl).href]));
+  expect(await page.evaluate(() => history.length)).toBe(2);
+});
+
+test("a wrong key is refused", async ({ page, watch }) => {
+  watch.allow(/status of 401/);
+  const form = new SignInForm(page);
+  await page.goto("/");
+  await form.signIn("tmk_this_is_not_a_key_of_anyone_at_all_0000");
+  await expect(form.reason).toContainText(/key/i);
+  await expect(form.key).toBeVisible();
+  expect(await page.evaluate(STORAGE)).toEqual([[], []]);
+  await expectAccessible(page, "sign-in page with a message");
+});
+
+test("a revoked key ends the session within 5 s", async ({ page, dashboard, watch, world }) => {
+  watch.allow(/status of (401|403)/);
+  await dashboard.open(PATHS.Accounts, world.keys.revocable);
+  const form = new SignInForm(page);
+  await act("revoke-key");
+  await expect(form.key).toBeVisible({ timeout: 5_000 });
+  await expect(form.reason).toContainText(/key/i);
+  await expect(page).toHaveURL(PATHS.Accounts);
+  await form.signIn(world.keys.read);
+  await expect(dashboard.heading).toHaveText("Accounts");
+});
+
+/** Buttons and links of actions that need the scope `write`. */
+const WRITES = /^(add|create|delete|edit|link|new|pause|refresh|remove|rename|resume|save(?! as CSV)|stop|track|unlink|untrack)\b/i;
+
+test("a key that may only read sees no controls that write", async ({ dashboard, world }) => {
+  const countWrites = async (key: string) => {
+    let count = 0;
+    await dashboard.open(PATHS.Overview, key);
+    for (const name of PAGE_NAMES) {
+      await dashboard.go(name);
+      count += await dashboard.main.getByRole("button", { name: WRITES }).count();
+      const record = dashboard.main.getByRole("table").first().getByRole("link").first();
+      if (!["Content", "Accounts", "Creators"].includes(name)) continue;
+      await record.click();
+      await expect(dashboard.heading).not.toHaveText(name);
+      await dashboard.settled();
+      count += await dashboard.main.getByRole("button", { name: WRITES }).count();
+    }
+    return count;
+  };
+  expect(await countWrites(world.keys.read)).toBe(0);
+  expect(await countWrites(world.keys.write)).toBeGreaterThanOrEqual(2);
+});
+
+test("an organization without accounts says how to begin", async ({ dashboard, page, world }) => {
+  await dashboard.open(PATHS.Overview, world.keys.empty);
+  await expect(dashboard.main).toContainText(/no accounts are tracked yet/i);
+  for (const name of PAGE_NAMES) {
+    await dashboard.go(name);
+    await expectAccessible(page, `${name} without accounts`);
+    await expect(dashboard.tryAgain).toHaveCount(0);
+  }
+  await page.goBack();
+  await dashboard.go("Overview");
+  await dashboard.main.getByRole("link", { name: /add/i }).click();
+  await expect(dashboard.heading).toHaveText("Accounts");
+});

@@ -1,0 +1,66 @@
+// Tracking more accounts, and pausing one.
+
+import { PATHS } from "./dashboard.ts";
+import { apiClient } from "./environment.ts";
+import { expect, expectAccessible, test } from "./fixtures.ts";
+
+const INVALID_LINES = ["not!valid", "https://example.com/someone", "a_username_that_is_far_too_long_for_any_platform"];
+
+test.describe.configure({ mode: "serial" });
+
+test("twenty accounts are added, and their posts appear", async ({ dashboard, page, watch, world }) => {
+  watch.allow(/status of 422/);
+  await dashboard.open(PATHS.Accounts, world.keys.adding);
+  const { addForm } = dashboard;
+  await dashboard.addAccounts.click();
+  const lines = [...INVALID_LINES, ...world.addable];
+  expect(lines).toHaveLength(20);
+  await addForm.lines.fill(lines.join("\n"));
+  await addForm.submit.click();
+  await expect(addForm.results).toHaveCount(lines.length);
+  for (const line of INVALID_LINES) {
+    await expect(addForm.results.filter({ hasText: line })).toContainText(/must|not|invalid|no /i);
+  }
+  await expectAccessible(page, "results of adding accounts");
+
+  const api = apiClient({ baseUrl: world.baseUrl, key: world.keys.adding });
+  const scraped = async () => {
+    const { data } = await api.GET("/accounts", { params: { query: { limit: 100 } } });
+    return data?.data.filter(({ last_scrape_time }) => last_scrape_time !== null).length;
+  };
+  await expect.poll(scraped, { timeout: 45_000 }).toBe(world.addable.length);
+  const posts = async () => (await api.GET("/content", { params: { query: { limit: 1 } } })).data?.data.length;
+  await expect.poll(posts).toBe(1);
+  await dashboard.go("Content");
+  await expect.poll(() => dashboard.table("Content").rows.count()).toBeGreaterThan(10);
+  await dashboard.go("Accounts");
+  await expect(dashboard.table("Accounts").rows).toHaveCount(world.addable.length);
+});
+
+test("adding an account twice says that it exists", async ({ dashboard, watch, world }) => {
+  watch.allow(/status of 409/);
+  await dashboard.open(PATHS.Accounts, world.keys.adding);
+  await dashboard.addAccounts.click();
+  await dashboard.addForm.lines.fill(world.addable[0] ?? "");
+  await dashboard.addForm.submit.click();
+  await expect(dashboard.addForm.results).toContainText(/already|exists/i);
+});
+
+test("an account is paused and resumed", async ({ dashboard, page, world }) => {
+  await dashboard.open(PATHS.Accounts, world.keys.adding);
+  await dashboard.table("Accounts").rows.first().getByRole("link").first().click();
+  const { pause, resume } = dashboard;
+  const isActive = async () => {
+    const account_id = new URL(page.url()).pathname.split("/")[2] ?? "";
+    const { data } = await apiClient({ baseUrl: world.baseUrl, key: world.keys.adding }).GET("/accounts/{account_id}", { params: { path: { account_id } } });
+    return data?.data.is_active;
+  };
+  await pause.click();
+  await expect(resume).toBeVisible();
+  await expect(dashboard.main.getByText(/^paused$/i).first()).toBeVisible();
+  expect(await isActive()).toBe(false);
+  await expectAccessible(page, "a paused account");
+  await resume.click();
+  await expect(pause).toBeVisible();
+  expect(await isActive()).toBe(true);
+});

@@ -1,0 +1,77 @@
+// The `test` of all specs. In every test the page must stay without console errors, violations of its content security policy, and
+// requests to other hosts.
+
+import AxeBuilder from "@axe-core/playwright";
+import { test as base, expect, type BrowserContext, type Page } from "@playwright/test";
+
+import { Dashboard } from "./dashboard.ts";
+import { readWorld, type World } from "./environment.ts";
+
+const WCAG_TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
+
+/** Records what a page must not do. */
+export class Watch {
+  readonly faults: string[] = [];
+  readonly #allowed: RegExp[] = [];
+  readonly #hosts: ReadonlySet<string>;
+
+  constructor(context: BrowserContext, hosts: readonly string[]) {
+    this.#hosts = new Set(hosts);
+    context.on("console", (message) => {
+      if (message.type() === "error") this.#add(`console: ${message.text()} (${message.location().url})`);
+    });
+    context.on("weberror", (error) => this.#add(`exception: ${error.error().stack ?? error.error().message}`));
+    context.on("request", (request) => {
+      const { protocol, host } = new URL(request.url());
+      if (protocol.startsWith("http") && !this.#hosts.has(host)) this.#add(`request to another host: ${request.url()}`);
+    });
+  }
+
+  /** Faults that this test causes on purpose. */
+  allow(pattern: RegExp): void {
+    this.#allowed.push(pattern);
+  }
+
+  #add(fault: string): void {
+    if (!this.#allowed.some((pattern) => pattern.test(fault))) this.faults.push(fault);
+  }
+}
+
+interface Fixtures {
+  world: World;
+  watch: Watch;
+  dashboard: Dashboard;
+}
+
+export const test = base.extend<Fixtures>({
+  world: async ({}, use) => use(readWorld()),
+  watch: [
+    async ({ context, world }, use) => {
+      const watch = new Watch(context, [world.baseUrl, world.outageUrl].map((url) => new URL(url).host));
+      await use(watch);
+      expect(watch.faults).toEqual([]);
+    },
+    { auto: true },
+  ],
+  dashboard: async ({ page }, use) => use(new Dashboard(page)),
+});
+
+/** Checks the page by the rules of WCAG 2.2 AA that a program can check. */
+export async function expectAccessible(page: Page, what: string): Promise<void> {
+  const { violations } = await new AxeBuilder({ page }).withTags(WCAG_TAGS).analyze();
+  const texts = violations.map(({ id, help, nodes }) => `${id}: ${help}; ${nodes.length} of ${nodes.slice(0, 3).map(({ html, failureSummary }) => `${html} ${failureSummary ?? ""}`).join("\n")}`);
+  expect(texts, `${what} is accessible`).toEqual([]);
+}
+
+/** Checks that the page as a whole does not scroll sideways. */
+export async function expectNoSidewaysScroll(page: Page, what: string): Promise<void> {
+  const wide = await page.evaluate(() => {
+    const { scrollWidth, clientWidth } = document.documentElement;
+    if (scrollWidth <= clientWidth) return null;
+    const outside = [...document.querySelectorAll("body *")].filter((element) => element.getBoundingClientRect().right > clientWidth + 1);
+    return `${scrollWidth} of ${clientWidth} px: ${outside.slice(0, 3).map((element) => element.outerHTML.slice(0, 120)).join(" ")}`;
+  });
+  expect(wide, `${what} does not scroll sideways`).toBeNull();
+}
+
+export { expect };

@@ -1,0 +1,57 @@
+// What pages show while ClickHouse or the API does not answer.
+
+import type { Page } from "@playwright/test";
+
+import { PATHS, PAGE_NAMES } from "./dashboard.ts";
+import { act } from "./environment.ts";
+import { expect, expectAccessible, test } from "./fixtures.ts";
+
+// One API, which these tests stop in the end.
+test.describe.configure({ mode: "serial" });
+
+function outageAddress(outageUrl: string, path: string): string {
+  return new URL(path, outageUrl).href;
+}
+
+async function signIn(page: Page, outageUrl: string, key: string): Promise<void> {
+  await page.goto(`${outageAddress(outageUrl, PATHS.API)}#key=${key}`);
+}
+
+test("without ClickHouse lists work and charts say why", async ({ dashboard, page, watch, world }) => {
+  watch.allow(/status of 503/);
+  await act("stop-clickhouse");
+  await signIn(page, world.outageUrl, world.keys.write);
+  await dashboard.go("Overview");
+  await expect(dashboard.tryAgain.first()).toBeVisible();
+  await expect(dashboard.main.getByRole("alert").first()).toContainText(/unavailable|down|not answer|ClickHouse|analytics/i);
+  await expect(dashboard.main.getByRole("alert").first()).toContainText(/request [\w-]+/i);
+  await expectAccessible(page, "overview without ClickHouse");
+  await dashboard.go("Accounts");
+  await expect.poll(() => dashboard.table("Accounts").rows.count(), "accounts are listed without ClickHouse").toBeGreaterThan(5);
+  await page.goto(outageAddress(world.outageUrl, "/content?sort=-create_time"));
+  await dashboard.settled();
+  await expect.poll(() => dashboard.table("Content").rows.count(), "posts are listed without ClickHouse").toBeGreaterThan(5);
+  await dashboard.go("Overview");
+  await expect(dashboard.tryAgain.first()).toBeVisible();
+
+  await act("start-clickhouse");
+  while ((await dashboard.tryAgain.count()) > 0) {
+    const left = await dashboard.tryAgain.count();
+    await dashboard.tryAgain.first().click();
+    await dashboard.settled();
+    await expect.poll(() => dashboard.tryAgain.count()).toBeLessThan(left);
+  }
+  await expect(dashboard.main.getByRole("table").first()).toBeAttached();
+});
+
+test("without the API every page says that it did not answer", async ({ dashboard, page, watch, world }) => {
+  watch.allow(/ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET|ERR_SOCKET_NOT_CONNECTED/);
+  await signIn(page, world.outageUrl, world.keys.write);
+  await dashboard.settled();
+  await act("stop-api");
+  for (const name of PAGE_NAMES.filter((name) => name !== "API")) {
+    await dashboard.go(name);
+    await expect(dashboard.main).toContainText("The server did not answer");
+    await expectAccessible(page, `${name} without the API`);
+  }
+});

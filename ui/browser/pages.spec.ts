@@ -1,0 +1,76 @@
+// Every page: accessible, and without sideways scrolling, on wide and narrow screens, light and dark.
+
+import { PATHS, type Dashboard } from "./dashboard.ts";
+import { apiClient } from "./environment.ts";
+import { expect, expectAccessible, expectNoSidewaysScroll, test } from "./fixtures.ts";
+
+const WIDTHS = [1280, 360];
+const SCHEMES = ["light", "dark"] as const;
+/** The most requests that a page may send until it is loaded. */
+const MAX_REQUESTS = 8;
+
+type Records = "/accounts" | "/content" | "/creators";
+
+/** The address of the record that is first in an order. */
+function first(path: Records, query: object) {
+  return async ({ baseUrl, keys }: { baseUrl: string; keys: { write: string } }) => {
+    const { data } = await apiClient({ baseUrl, key: keys.write }).GET(path, { params: { query: { limit: 1, ...query } } });
+    const id = data?.data[0]?.id;
+    if (!id) throw new Error(`${path} has no record`);
+    return `${path}/${id}`;
+  };
+}
+
+const PAGES = {
+  ...PATHS,
+  "content by age": "/content?sort=-create_time",
+  "content without a match": "/content?q=nothinghasthisinitscaption",
+  "an account": first("/accounts", { order_by: "follower_count", order_direction: "desc" }),
+  "a failing account": first("/accounts", { status: "failing" }),
+  "an unavailable account": first("/accounts", { status: "unavailable" }),
+  "a paused account": first("/accounts", { status: "paused" }),
+  "a post in Arabic": first("/content", { order_by: "view_count", order_direction: "desc" }),
+  "a post tracked alone": first("/content", { kind: "tracked" }),
+  "a post with hidden likes": first("/content", { q: "hidden" }),
+  "a creator with a long name": first("/creators", { q: "Maximiliana" }),
+  "a record that does not exist": "/accounts/00000000-0000-4000-8000-000000000000",
+  "a range of years": "/?period=custom&start_date=2025-01-01&end_date=2026-11-01",
+};
+
+async function expectToFit(dashboard: Dashboard, name: string): Promise<void> {
+  const { page } = dashboard;
+  for (const width of WIDTHS) {
+    await page.setViewportSize({ width, height: 900 });
+    await expectNoSidewaysScroll(page, `${name}, ${width} px`);
+    for (const colorScheme of SCHEMES) {
+      await page.emulateMedia({ colorScheme });
+      await expectAccessible(page, `${name}, ${width} px, ${colorScheme}`);
+    }
+  }
+}
+
+for (const [name, address] of Object.entries(PAGES)) {
+  test(`${name} is readable`, async ({ dashboard, page, watch, world }) => {
+    if (name === "a record that does not exist") watch.allow(/status of 404/);
+    const requests = new Set<string>();
+    page.on("request", (request) => request.url().startsWith(world.baseUrl) && requests.add(request.url()));
+    const path = typeof address === "string" ? address : await address(world);
+    await dashboard.open(path, world.keys.write);
+    expect(requests.size, [...requests].join("\n")).toBeLessThanOrEqual(MAX_REQUESTS);
+    await expect(page).toHaveTitle(/Tidemark/);
+    await expectToFit(dashboard, name);
+  });
+}
+
+test("faults of a page are noticed", async ({ page, watch }) => {
+  await page.goto("/");
+  await page.evaluate(() => document.body.setAttribute("style", "color: red"));
+  await page.evaluate(() => console.error("said"));
+  await page.evaluate(() => void setTimeout(() => { throw new Error("thrown"); }));
+  await page.evaluate(() => fetch("http://127.0.0.1:1/").catch(() => null));
+  await expect.poll(() => watch.faults.length).toBeGreaterThanOrEqual(4);
+  const faults = watch.faults.splice(0).join("\n");
+  for (const expected of [/inline style/, /said/, /thrown/, /connect-src/]) expect(faults).toMatch(expected);
+  await page.goto(page.url().replace("127.0.0.1", "localhost"));
+  expect(watch.faults.splice(0).join("\n")).toMatch(/request to another host/);
+});

@@ -1,0 +1,73 @@
+// The CSV of a table is what the table shows.
+
+import { readFileSync } from "node:fs";
+
+import { exact } from "../src/format.ts";
+import { PATHS, type Cell, type Table } from "./dashboard.ts";
+import { expect, test } from "./fixtures.ts";
+
+/** The rows of a CSV by the names of its columns (RFC 4180). */
+function parseCsv(text: string): Map<string, string>[] {
+  const rows: string[][] = [[]];
+  for (const [, quoted, plain, end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/g)) {
+    rows.at(-1)?.push(quoted?.replaceAll('""', '"') ?? plain ?? "");
+    if (end !== ",") rows.push([]);
+  }
+  rows.pop();
+  const [names = [], ...records] = rows;
+  return records.map((fields) => new Map(fields.map((field, column) => [names[column] ?? "", field])));
+}
+
+const MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec";
+
+/** How a cell may show a value of the CSV: in full, or in the title, or in words. */
+function shows({ text, title }: Cell, value: string): boolean {
+  if (value === "") return /^(–|.*(without|alone|nobody).*)?$/i.test(text);
+  const number = Number(value);
+  if (!Number.isNaN(number)) {
+    const percent = [1, 100].map((factor) => Math.abs(number * factor)).some((size) => text.replaceAll(/[^\d.]/g, "").startsWith(String(Math.trunc(size))));
+    return title === exact(number) || text === exact(number) || (text.includes("%") && percent);
+  }
+  const [, year, month, day] = /^(\d{4})-(\d{2})-(\d{2})/.exec(value) ?? [];
+  if (year) return text.startsWith(`${Number(day)} ${MONTHS.slice(3 * Number(month) - 3, 3 * Number(month))}`);
+  // Spreadsheets do not read text behind an apostrophe as a formula.
+  const plain = value.replace(/^'/, "").replaceAll("_", " ").toLowerCase();
+  return text.toLowerCase().includes(plain) || title?.toLowerCase().includes(plain) === true;
+}
+
+async function expectCsvShowsTable(table: Table): Promise<void> {
+  await expect(table.csv).toBeEnabled();
+  const [download] = await Promise.all([table.card.page().waitForEvent("download"), table.csv.click()]);
+  expect(download.suggestedFilename()).toMatch(/^[a-z-]+\.csv$/);
+  const records = parseCsv(readFileSync(await download.path(), "utf8"));
+  const rows = await table.read();
+  expect(records.length).toBe(rows.length);
+  expect(records.length).toBeGreaterThan(0);
+  const columns = [...(rows[0]?.keys() ?? [])];
+  const shared = [...(records[0]?.keys() ?? [])].filter((name) => columns.includes(name));
+  expect(shared.length, `columns of the CSV, ${columns.join(", ")}`).toBeGreaterThanOrEqual(2);
+  const differences = rows.flatMap((row, position) =>
+    shared.flatMap((name) => {
+      const [cell, value] = [row.get(name), records[position]?.get(name)];
+      return cell && value !== undefined && shows(cell, value) ? [] : [{ row: position, name, value, ...cell }];
+    }),
+  );
+  expect(differences).toEqual([]);
+}
+
+const TABLES: readonly [path: string, name: string][] = [
+  [PATHS.Overview, "Top content"],
+  [PATHS.Overview, "Top accounts"],
+  [PATHS.Overview, "Top creators"],
+  ["/content?period=30d", "Content"],
+  ["/content?sort=-view_count&period=7d", "Content"],
+  [PATHS.Accounts, "Accounts"],
+  [PATHS.Creators, "Creators"],
+];
+
+for (const [path, name] of TABLES) {
+  test(`the CSV of ${name} (${path}) is what it shows`, async ({ dashboard, world }) => {
+    await dashboard.open(path, world.keys.write);
+    await expectCsvShowsTable(dashboard.table(name));
+  });
+}
