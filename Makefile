@@ -1,7 +1,7 @@
 # Commands for this repository. `make` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep test-clickhouse bench bench-paging bench-import bench-relay bench-search bench-tenants loadtest openapi ui ui-types lint audit fmt build deps libchdb clean-demo
+.PHONY: help demo test test-deep test-clickhouse bench bench-paging bench-import bench-relay bench-search bench-tenants loadtest openapi ui ui-types ui-screenshots bench-ui lint audit fmt build deps libchdb clean-demo
 
 CARGO ?= cargo
 # Port of the demo's API; all other ports are chosen freely.
@@ -12,7 +12,7 @@ ARGS ?=
 NAMES ?=
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Run everything on this machine, with a year of demo data; Ctrl-C stops it
 	@scripts/with-stores true
@@ -60,6 +60,14 @@ ui: ## Build the dashboard into ui/dist, which is committed, and check it
 ui-types: ## Rewrite the dashboard's types of the API from docs/openapi.json
 	@scripts/install-ui
 	npm --prefix ui run types
+
+ui-screenshots: ## Save pictures of every page of the running demo in target/screenshots
+	@scripts/install-ui
+	TIDEMARK_TEST_CHROMIUM=$$(scripts/install-chromium) npm --prefix ui run screenshots
+
+bench-ui: ## Time the dashboard of the running demo in Chromium, beside the budgets
+	@scripts/install-ui
+	TIDEMARK_TEST_CHROMIUM=$$(scripts/install-chromium) npm --prefix ui run bench
 
 lint: ## Check formatting and run clippy; warnings are errors
 	$(CARGO) fmt --all --check

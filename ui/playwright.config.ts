@@ -20,7 +20,7 @@ export default defineConfig({
     browserName: "chromium",
     viewport: { width: 1280, height: 900 },
     timezoneId: "America/New_York",
-    trace: "retain-on-failure",
+    screenshot: "only-on-failure",
     launchOptions: {
       executablePath: process.env.TIDEMARK_TEST_CHROMIUM ?? "/usr/bin/chromium",
       // Chromium has no sandbox for root, and no test loads a page that is not ours.
@@ -30,7 +30,7 @@ export default defineConfig({
   },
   projects: [
     { name: "tests", testMatch: "*.spec.ts" },
-    { name: "screenshots", testMatch: "screenshots.ts", use: { trace: "off" } },
-    { name: "bench", testMatch: "bench.ts", workers: 1, use: { trace: "off" } },
+    { name: "screenshots", testMatch: "screenshots.ts" },
+    { name: "bench", testMatch: "bench.ts", workers: 1 },
   ],
 });

@@ -63,6 +63,16 @@ export class Dashboard {
     return this.main.getByRole("term").filter({ hasText: new RegExp(`^${name}$`) }).locator("xpath=following-sibling::dd[1]");
   }
 
+  /** A figure of the overview: its name, its value and its change. */
+  figure(name: string): Locator {
+    return this.card("Gained in this period").getByText(name, { exact: true }).locator("..");
+  }
+
+  /** The table twin of the first chart. */
+  get chartTable(): Locator {
+    return this.main.getByRole("figure").first().locator("table");
+  }
+
   table(name: string): Table {
     return new Table(this.card(name));
   }
@@ -71,11 +81,18 @@ export class Dashboard {
     return this.main.getByRole("button", { name: "Try again" });
   }
 
-  /** What a person chooses on a page, and the address has to hold: of a table's check boxes, the first. */
+  /** What a person chooses on a page, and the address has to hold. Of the rows of a table, the first. */
   get choices(): Locator {
-    return this.main.locator(
-      ":is(select, input[type=checkbox], input[type=search], input[type=number], input[type=date], button[aria-pressed]):visible:not(tr:not(:first-child) *)",
-    );
+    const kinds = ["select", "input[type=checkbox]", "input[type=radio]", "input[type=search]", "input[type=number]", "input[type=date]", "button[aria-pressed]"];
+    return this.main.locator(`:is(${kinds.join()}):visible:not(tr:not(:first-child) *, [aria-label^="Select "])`);
+  }
+
+  async choosePeriod(period: string): Promise<void> {
+    await this.main.getByRole("combobox", { name: "Range" }).selectOption(period);
+  }
+
+  get showMore(): Locator {
+    return this.main.getByRole("button", { name: "Show more" });
   }
 
   async chooseRange(start: string, end: string): Promise<void> {

@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 
-import { exact } from "../src/format.ts";
+import { change, exact, rate } from "../src/format.ts";
 import { PATHS, type Cell, type Table } from "./dashboard.ts";
 import { expect, test } from "./fixtures.ts";
 
@@ -25,14 +25,13 @@ function shows({ text, title }: Cell, value: string): boolean {
   if (value === "") return /^(–|.*(without|alone|nobody).*)?$/i.test(text);
   const number = Number(value);
   if (!Number.isNaN(number)) {
-    const percent = [1, 100].map((factor) => Math.abs(number * factor)).some((size) => text.replaceAll(/[^\d.]/g, "").startsWith(String(Math.trunc(size))));
-    return title === exact(number) || text === exact(number) || (text.includes("%") && percent);
+    return title === exact(number) || text === exact(number) || text === rate(number) || text === change(number);
   }
   const [, year, month, day] = /^(\d{4})-(\d{2})-(\d{2})/.exec(value) ?? [];
   if (year) return text.startsWith(`${Number(day)} ${MONTHS.slice(3 * Number(month) - 3, 3 * Number(month))}`);
   // Spreadsheets do not read text behind an apostrophe as a formula.
-  const plain = value.replace(/^'/, "").replaceAll("_", " ").toLowerCase();
-  return text.toLowerCase().includes(plain) || title?.toLowerCase().includes(plain) === true;
+  const plain = value.replace(/^'/, "").toLowerCase();
+  return [plain, plain.replaceAll("_", " ")].some((words) => `${text} ${title ?? ""}`.toLowerCase().includes(words));
 }
 
 async function expectCsvShowsTable(table: Table): Promise<void> {
