@@ -12,7 +12,7 @@ ARGS ?=
 NAMES ?=
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Run everything on this machine, with a year of demo data; Ctrl-C stops it
 	@scripts/with-stores true

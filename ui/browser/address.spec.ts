@@ -56,7 +56,8 @@ async function changeAll(dashboard: Dashboard): Promise<void> {
     await change(dashboard.choices.nth(position));
     await dashboard.settled();
     if ((await chosen(dashboard)).join() === before.join()) continue;
-    expect(dashboard.page.url(), `the address holds ${before[position]}`).not.toBe(address);
+    await expect(dashboard.page, `the address holds ${before[position]}`).not.toHaveURL(address);
+    await dashboard.settled();
   }
   expect(await chosen(dashboard)).not.toEqual(initial);
 }

@@ -32,6 +32,7 @@ export class Dashboard {
 
   /** Waits until everything that the page shows is loaded. */
   async settled(): Promise<void> {
+    await expect(this.navigation).toBeVisible();
     await expect(this.heading).toBeVisible();
     await expect(this.main.locator("[aria-busy=true], .skeleton")).toHaveCount(0);
   }
@@ -68,13 +69,15 @@ export class Dashboard {
     return this.card("Gained in this period").getByText(name, { exact: true }).locator("..");
   }
 
-  /** The table twin of the first chart. */
-  get chartTable(): Locator {
-    return this.main.getByRole("figure").first().locator("table");
+  /** Opens the table twin of the first chart. */
+  async openChartTable(): Promise<Table> {
+    const chart = this.main.getByRole("figure").first();
+    await chart.getByText("Table", { exact: true }).click();
+    return new Table(chart);
   }
 
   table(name: string): Table {
-    return new Table(this.card(name));
+    return new Table(this.card(new RegExp(`^${name}(: table)?$`)));
   }
 
   get tryAgain(): Locator {
@@ -92,7 +95,7 @@ export class Dashboard {
   }
 
   get showMore(): Locator {
-    return this.main.getByRole("button", { name: "Show more" });
+    return this.main.getByRole("button", { name: /^Show .*more$/ });
   }
 
   async chooseRange(start: string, end: string): Promise<void> {
@@ -183,8 +186,9 @@ export class Table {
     return this.card.locator("table").first().locator("thead th");
   }
 
+  /** In the table's card, which may be around it. */
   get csv(): Locator {
-    return this.card.getByRole("button", { name: /CSV/ });
+    return this.card.locator("xpath=ancestor-or-self::*[.//button[normalize-space()='CSV']][1]").getByRole("button", { name: /CSV/ }).first();
   }
 
   /** The cells of all rows by the name of their column. */

@@ -63,15 +63,16 @@ export async function expectAccessible(page: Page, what: string): Promise<void> 
   expect(texts, `${what} is accessible`).toEqual([]);
 }
 
-/** Checks that the page as a whole does not scroll sideways. */
+/** Checks that the page as a whole does not scroll sideways, once charts have taken its width. */
 export async function expectNoSidewaysScroll(page: Page, what: string): Promise<void> {
-  const wide = await page.evaluate(() => {
-    const { scrollWidth, clientWidth } = document.documentElement;
-    if (scrollWidth <= clientWidth) return null;
-    const outside = [...document.querySelectorAll("body *")].filter((element) => element.getBoundingClientRect().right > clientWidth + 1);
-    return `${scrollWidth} of ${clientWidth} px: ${outside.slice(0, 3).map((element) => element.outerHTML.slice(0, 120)).join(" ")}`;
-  });
-  expect(wide, `${what} does not scroll sideways`).toBeNull();
+  const findWide = () =>
+    page.evaluate(() => {
+      const { scrollWidth, clientWidth } = document.documentElement;
+      if (scrollWidth <= clientWidth) return null;
+      const outside = [...document.querySelectorAll("body *")].filter((element) => element.getBoundingClientRect().right > clientWidth + 1);
+      return `${scrollWidth} of ${clientWidth} px: ${outside.slice(0, 5).map((element) => element.outerHTML.slice(0, 120)).join(" ")}`;
+    });
+  await expect.poll(findWide, { message: `${what} does not scroll sideways`, timeout: 2_000 }).toBeNull();
 }
 
 export { expect };

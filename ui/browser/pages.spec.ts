@@ -1,11 +1,10 @@
 // Every page: accessible, and without sideways scrolling, on wide and narrow screens, light and dark.
+// `make test-deep` looks at more of them, in all four forms.
 
 import { PATHS, type Dashboard } from "./dashboard.ts";
 import { apiClient } from "./environment.ts";
 import { expect, expectAccessible, expectNoSidewaysScroll, test } from "./fixtures.ts";
 
-const WIDTHS = [1280, 360];
-const SCHEMES = ["light", "dark"] as const;
 /** The most requests that a page may send until it is loaded. */
 const MAX_REQUESTS = 8;
 
@@ -23,42 +22,63 @@ function first(path: Records, query: object) {
 
 const PAGES = {
   ...PATHS,
+  "an account": first("/accounts", { order_by: "follower_count", order_direction: "desc" }),
+  "a post in Arabic": first("/content", { order_by: "view_count", order_direction: "desc" }),
+  "a creator with a long name": first("/creators", { q: "Maximiliana" }),
+};
+
+const VARIANTS = {
   "content by age": "/content?sort=-create_time",
   "content without a match": "/content?q=nothinghasthisinitscaption",
-  "an account": first("/accounts", { order_by: "follower_count", order_direction: "desc" }),
   "a failing account": first("/accounts", { status: "failing" }),
   "an unavailable account": first("/accounts", { status: "unavailable" }),
   "a paused account": first("/accounts", { status: "paused" }),
-  "a post in Arabic": first("/content", { order_by: "view_count", order_direction: "desc" }),
   "a post tracked alone": first("/content", { kind: "tracked" }),
   "a post with hidden likes": first("/content", { q: "hidden" }),
-  "a creator with a long name": first("/creators", { q: "Maximiliana" }),
   "a record that does not exist": "/accounts/00000000-0000-4000-8000-000000000000",
   "a range of years": "/?period=custom&start_date=2025-01-01&end_date=2026-11-01",
 };
 
-async function expectToFit(dashboard: Dashboard, name: string): Promise<void> {
+interface Form {
+  width: 1280 | 360;
+  colorScheme: "light" | "dark";
+}
+
+const TWO_FORMS: readonly Form[] = [
+  { width: 1280, colorScheme: "light" },
+  { width: 360, colorScheme: "dark" },
+];
+const OTHER_FORMS: readonly Form[] = [
+  { width: 1280, colorScheme: "dark" },
+  { width: 360, colorScheme: "light" },
+];
+
+async function expectReadable(dashboard: Dashboard, name: string, forms: readonly Form[]): Promise<void> {
   const { page } = dashboard;
-  for (const width of WIDTHS) {
+  for (const { width, colorScheme } of forms) {
     await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme });
     await expectNoSidewaysScroll(page, `${name}, ${width} px`);
-    for (const colorScheme of SCHEMES) {
-      await page.emulateMedia({ colorScheme });
-      await expectAccessible(page, `${name}, ${width} px, ${colorScheme}`);
-    }
+    await expectAccessible(page, `${name}, ${width} px, ${colorScheme}`);
   }
 }
 
 for (const [name, address] of Object.entries(PAGES)) {
-  test(`${name} is readable`, async ({ dashboard, page, watch, world }) => {
-    if (name === "a record that does not exist") watch.allow(/status of 404/);
+  test(`${name} is readable`, async ({ dashboard, page, world }) => {
     const requests = new Set<string>();
     page.on("request", (request) => request.url().startsWith(world.baseUrl) && requests.add(request.url()));
-    const path = typeof address === "string" ? address : await address(world);
-    await dashboard.open(path, world.keys.write);
+    await dashboard.open(typeof address === "string" ? address : await address(world), world.keys.write);
     expect(requests.size, [...requests].join("\n")).toBeLessThanOrEqual(MAX_REQUESTS);
     await expect(page).toHaveTitle(/Tidemark/);
-    await expectToFit(dashboard, name);
+    await expectReadable(dashboard, name, TWO_FORMS);
+  });
+}
+
+for (const [name, address] of Object.entries({ ...PAGES, ...VARIANTS })) {
+  test(`${name} is readable in every form @deep`, async ({ dashboard, watch, world }) => {
+    if (name === "a record that does not exist") watch.allow(/status of 404/);
+    await dashboard.open(typeof address === "string" ? address : await address(world), world.keys.write);
+    await expectReadable(dashboard, name, [...TWO_FORMS, ...OTHER_FORMS]);
   });
 }
 
