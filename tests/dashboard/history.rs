@@ -167,12 +167,13 @@ async fn set_statuses(organization: &Organization) {
         "update scrape_targets set enabled = true, next_attempt_at = now() + interval '30 days',
              last_attempt_at = now() - interval '1 hour'
          where organization_id = $1",
-        "update videos set is_active = true where organization_id = $1 and is_tracked",
+        "update videos set is_active = true, last_scrape_time = now() where organization_id = $1 and is_tracked",
         "with numbered as (select id, row_number() over (order by username) as number from accounts
              where organization_id = $1 and creator_id is not null and username not like 'a.username%')
          update accounts a set is_active = n.number <> 1, is_unavailable = n.number = 2
          from numbered n where n.id = a.id",
         "update accounts set is_active = true where organization_id = $1 and username like 'a.username%'",
+        "update accounts set last_scrape_time = now() where organization_id = $1",
         "with numbered as (select id, row_number() over (order by username) as number from accounts
              where organization_id = $1 and creator_id is not null and username not like 'a.username%')
          update scrape_targets t set failures = 3, last_failure = 'transient',

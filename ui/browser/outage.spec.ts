@@ -52,6 +52,5 @@ test("without the API every page says that it did not answer", async ({ dashboar
   for (const name of PAGE_NAMES.filter((name) => name !== "API")) {
     await dashboard.go(name);
     await expect(dashboard.main).toContainText("The server did not answer");
-    await expectAccessible(page, `${name} without the API`);
   }
 });
