@@ -95,7 +95,8 @@ pub async fn load(organization: &Organization) {
     let folder = tempfile::tempdir().unwrap();
     let now = organization.stack.databases.clock.now().await;
     let options = HistoryOptions {
-        accounts: SIMULATED_ACCOUNTS,
+        accounts: (0..SIMULATED_ACCOUNTS).collect(),
+        single_posts: Vec::new(),
         days: DAYS,
         until: now.date_naive() - Days::new(1),
         instagram: InstagramCounters::Http,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Days, TimeDelta, Utc};
 use serde_json::Value;
 
-use crate::harness::{IsolatedStack, Organization, Stack, Up, processes_in, wait_until};
+use crate::harness::{IsolatedStack, Organization, Stack, Up, wait_until};
 use crate::wait_for_processes;
 
 const OPTIONS: [&str; 5] = ["--demo", "--demo-accounts", "40", "--demo-days", "60"];
