@@ -1123,7 +1123,7 @@ export type components = {
              */
             ig_play_count: number | null;
             /** @description Counters at the end of the day; only with `values=both`. */
-            levels?: components["schemas"]["Counters"] | null;
+            levels?: components["schemas"]["Counters"];
             /**
              * Format: int64
              * @description Likes.
@@ -1287,7 +1287,7 @@ export type components = {
              */
             ig_play_count: number | null;
             /** @description Counters at the end of the day; only with `values=both`. */
-            levels?: components["schemas"]["Counters"] | null;
+            levels?: components["schemas"]["Counters"];
             /**
              * Format: int64
              * @description Likes.
@@ -1419,7 +1419,7 @@ export type components = {
         /** @description The result of a check. */
         Check: {
             /** @description What is wrong and what to do, or which source is paused; absent if there is nothing to report. */
-            detail?: string | null;
+            detail?: string;
             /**
              * Format: uint64
              * @description Duration of the check in milliseconds.
@@ -1442,7 +1442,7 @@ export type components = {
         /** @description The result of ClickHouse's check, and what it has not got yet. */
         ClickhouseCheck: {
             /** @description What is wrong and what to do, or which source is paused; absent if there is nothing to report. */
-            detail?: string | null;
+            detail?: string;
             /**
              * Format: uint64
              * @description Duration of the check in milliseconds.
@@ -2469,7 +2469,7 @@ export type components = {
              * @description Number of entries in the whole list; only with `include_total=true`.
              * @example 128
              */
-            total_count?: number | null;
+            total_count?: number;
         };
         /** @description Why a source is paused. */
         PauseCause: "rate_limit" | "credentials";
@@ -2550,9 +2550,9 @@ export type components = {
             end_date: string;
             /**
              * @description Metric that entries are ranked by.
-             * @example views
+             * @enum {string}
              */
-            metric: string;
+            metric: "views" | "likes" | "comments" | "shares" | "engagement" | "engagement_rate" | "followers" | "new_posts";
             /**
              * @description The requested period; `custom` if dates were sent.
              * @example 30d
@@ -2713,7 +2713,7 @@ export type components = {
              * Format: date
              * @description Last UTC day; only with `granularity`.
              */
-            end_date?: string | null;
+            end_date?: string;
             /**
              * Format: int64
              * @description Likes, comments and shares gained.
@@ -2750,7 +2750,7 @@ export type components = {
              */
             observed: number;
             /** @description Figures by platform; only with `group_by=platform`. */
-            platforms?: components["schemas"]["FiguresByPlatform"] | null;
+            platforms?: components["schemas"]["FiguresByPlatform"];
             /**
              * Format: int64
              * @description Plays gained; on TikTok a play is a view.
@@ -2841,7 +2841,7 @@ export type components = {
              * Format: date
              * @description Last UTC day; only with `granularity`.
              */
-            end_date?: string | null;
+            end_date?: string;
             /**
              * Format: int64
              * @description Likes, comments and shares gained.
@@ -2878,14 +2878,14 @@ export type components = {
              */
             observed: number;
             /** @description Figures by platform; only with `group_by=platform`. */
-            platforms?: components["schemas"]["FiguresByPlatform"] | null;
+            platforms?: components["schemas"]["FiguresByPlatform"];
             /**
              * Format: int64
              * @description Plays gained; on TikTok a play is a view.
              */
             plays: number;
             /** @description The days of the same position in the previous window; only with `compare=previous`. */
-            previous?: components["schemas"]["SeriesBucket"] | null;
+            previous?: components["schemas"]["SeriesBucket"];
             /**
              * Format: int64
              * @description Shares gained.
@@ -3178,8 +3178,11 @@ export type components = {
             name: string;
             /** @description The same of the previous window. */
             previous: components["schemas"]["RankingMetrics"];
-            /** @description Always `creator`. */
-            type: string;
+            /**
+             * @description Always `creator`.
+             * @enum {string}
+             */
+            type: "creator";
             /**
              * Format: int64
              * @description Views that its accounts gained.
@@ -3189,7 +3192,7 @@ export type components = {
         /** @description The result of the tracker's check, and its queue. */
         TrackerCheck: {
             /** @description What is wrong and what to do, or which source is paused; absent if there is nothing to report. */
-            detail?: string | null;
+            detail?: string;
             /**
              * Format: int64
              * @description Accounts and videos whose next attempt is due and has not begun; null if unknown.
@@ -3529,7 +3532,7 @@ export type components = {
              */
             ig_play_count: number | null;
             /** @description Counters at the end of the day; only with `values=both`. */
-            levels?: components["schemas"]["Counters"] | null;
+            levels?: components["schemas"]["Counters"];
             /**
              * Format: int64
              * @description Likes.
@@ -3641,7 +3644,7 @@ export type components = {
              * @description First UTC day with history; absent if the organization does not limit its history.
              * @example 2025-11-01
              */
-            history_since?: string | null;
+            history_since?: string;
             /** @description Organization of the key, with its name. */
             organization: components["schemas"]["CallerOrganization"];
             /**
@@ -8404,7 +8407,7 @@ export interface operations {
                      *             "shares": 1200,
                      *             "views": 1200
                      *           },
-                     *           "type": "text",
+                     *           "type": "creator",
                      *           "views": 1200
                      *         }
                      *       ],
