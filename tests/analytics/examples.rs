@@ -1,6 +1,6 @@
 //! Histories small enough to add up by hand, with the numbers in the documentation.
 
-use chrono::NaiveDate;
+use chrono::{Days, NaiveDate, SecondsFormat, TimeDelta};
 use serde_json::{Value, json};
 
 use super::model::{Counts, History, Ids};
@@ -125,6 +125,38 @@ async fn documented_example_returns_its_numbers() {
             let response = organization.get(&path).await.ok(200);
             assert_eq!(response.at("/meta/data_as_of"), &as_of, "{path}");
         }
+    }
+}
+
+#[tokio::test]
+async fn videos_without_a_recent_snapshot_are_counted_from_their_last_one() {
+    let mut history = History::default();
+    let long_ago = noon(1) - Days::new(100);
+    let [unobserved, observed, again] = std::array::from_fn(|number| {
+        let video = history.video("instagram", None, true, None);
+        let views = 1_000 * (1 + number as i64);
+        history.observe(video, long_ago + TimeDelta::minutes(views), counts(Some(views), None));
+        video
+    });
+    history.observe(observed, noon(2), counts(Some(2_010), None));
+    history.observe(observed, noon(3), counts(Some(2_030), None));
+    history.observe(again, noon(2), counts(Some(3_500), None));
+    let (organization, ids) = loaded(&history).await;
+    let before = json!((long_ago + TimeDelta::minutes(1_000)).to_rfc3339_opts(SecondsFormat::Secs, true));
+    for (videos, gains, as_of) in [
+        (vec![unobserved], vec![0], before),
+        (vec![unobserved, again], vec![0, 500], json!("2026-03-02T12:00:00Z")),
+        (vec![unobserved, observed, again], vec![0, 30, 500], json!("2026-03-03T12:00:00Z")),
+    ] {
+        let videos: Vec<_> = videos.into_iter().map(|video| ids.videos[video].0.to_string()).collect();
+        let path = format!(
+            "/videos/metrics?video_ids={}&start_date=2026-03-01&end_date=2026-03-06",
+            videos.join(",")
+        );
+        let response = organization.get(&path).await.ok(200);
+        let views = videos.iter().map(|video| response.at(&format!("/data/{video}/views")).clone());
+        assert_eq!(views.collect::<Vec<_>>(), gains, "{path}");
+        assert_eq!(response.at("/meta/data_as_of"), &as_of, "{path}");
     }
 }
 

@@ -11,8 +11,8 @@ use super::model::{Counts, Random};
 pub const NAMES: usize = 12;
 const VIDEOS: usize = 16;
 const CREATORS: usize = 3;
-/// Days of history.
-const SPAN: i64 = 60;
+/// Days of history: some videos have no snapshot within the look-back of a batch.
+const SPAN: i64 = 105;
 
 /// An event. Small numbers identify accounts, videos and creators, so that the other steps stay valid when shrinking
 /// removes one.
