@@ -4,6 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tidemark::model::organization::Scope;
+use tidemark::model::platform::Platform;
+use tidemark::sandbox::population::{Population, SimulatedAccount};
 use tidemark::store::records::keys::{self, NewKey};
 
 use crate::control::Control;
@@ -82,14 +84,10 @@ impl World {
 
 /// Links to accounts of the sandbox.
 fn addable_accounts() -> Vec<String> {
-    let population = tidemark::sandbox::population::Population::new(1, 100 + ADDABLE_ACCOUNTS);
-    let link = |account: &tidemark::sandbox::population::SimulatedAccount| match account.platform {
-        tidemark::model::platform::Platform::Instagram => {
-            format!("https://www.instagram.com/{}/", account.username)
-        }
-        tidemark::model::platform::Platform::Tiktok => {
-            format!("https://www.tiktok.com/@{}", account.username)
-        }
+    let population = Population::new(1, 100 + ADDABLE_ACCOUNTS);
+    let link = |account: &SimulatedAccount| match account.platform {
+        Platform::Instagram => format!("https://www.instagram.com/{}/", account.username),
+        Platform::Tiktok => format!("https://www.tiktok.com/@{}", account.username),
     };
     population.after_first(100).iter().map(link).collect()
 }

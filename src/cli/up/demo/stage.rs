@@ -30,6 +30,8 @@ use crate::store::records::accounts::{self, AccountIdentifier};
 use crate::store::records::videos::{self, TrackedVideoSort, VideoFilter};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// More than a busy machine needs, which reads some twenty accounts a few times each.
+const READS_TIMEOUT: Duration = Duration::from_secs(600);
 
 pub(super) struct Stage<'a> {
     pub(super) folder: PathBuf,
@@ -66,7 +68,14 @@ impl Stage<'_> {
         self.import(paused, false).await?;
         self.add_new_accounts().await?;
         let others = self.write_other_histories(today);
-        let (others, ()) = tokio::try_join!(others, self.wait_for_roles(posts_until))?;
+        let reads = async {
+            tokio::time::timeout(READS_TIMEOUT, self.wait_for_roles(posts_until)).await.map_err(|_| {
+                CommandError::new(
+                    "the tracker did not read the demo's accounts: see its log, then start again",
+                )
+            })?
+        };
+        let (others, ()) = tokio::try_join!(others, reads)?;
         self.import(others, true).await?;
         self.curate().await?;
         Ok(std::fs::remove_dir_all(&self.folder)?)
