@@ -259,17 +259,16 @@ async fn interrupted_export_cancels_its_query() {
     load(&organization, &InputFile::csv(&rows.iter().map(String::as_str).collect::<Vec<_>>()).path).await;
     organization.wait_applied().await;
     let account = "select internal_id from accounts where organization_id = $1";
-    let subject: i64 = sqlx::query_scalar(account).bind(id).fetch_one(organization.pg()).await.unwrap();
+    let subjects: Vec<i64> = sqlx::query_scalar(account).bind(id).fetch_all(organization.pg()).await.unwrap();
     let clickhouse = organization.stack.clickhouse();
     let slow = slow_reads(clickhouse, "account_snapshots").with_setting("log_comment", id.to_string());
-    let export =
-        tokio::spawn(async move { exports::fetch_account_snapshots(&slow, id, &[subject]).await.map(drop) });
-    wait_until("the query runs", async || {
-        assert!(!export.is_finished(), "the export ended");
-        query_seconds(clickhouse, id).await
-    })
-    .await;
-    export.abort();
+    tokio::select! {
+        ended = exports::fetch_account_snapshots(&slow, id, &subjects) => {
+            panic!("the export ended: {:?}", ended.map(drop));
+        }
+        // Then the export is dropped.
+        _ = wait_until("the query runs", async || query_seconds(clickhouse, id).await) => {}
+    }
     let cancelled = async || query_seconds(clickhouse, id).await.is_none().then_some(());
     // Without the cancellation it runs for a minute.
     wait_until("the query is cancelled", cancelled).await;
