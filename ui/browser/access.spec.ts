@@ -96,7 +96,7 @@ test("a key that may only read sees no controls that write", async ({ dashboard,
     return found;
   };
   expect(await findWrites(world.keys.read)).toEqual([]);
-  expect(await findWrites(world.keys.write)).toEqual(expect.arrayContaining(["Add accounts", "Pause"]));
+  expect(await findWrites(world.keys.write)).toEqual(expect.arrayContaining(["Add accounts", "Pause tracking"]));
 });
 
 test("an organization without accounts says how to begin", async ({ dashboard, page, world }) => {

@@ -118,11 +118,11 @@ export class Dashboard {
   }
 
   get pause(): Locator {
-    return this.main.getByRole("button", { name: "Pause", exact: true });
+    return this.main.getByRole("button", { name: "Pause tracking", exact: true });
   }
 
   get resume(): Locator {
-    return this.main.getByRole("button", { name: "Resume", exact: true });
+    return this.main.getByRole("button", { name: "Resume tracking", exact: true });
   }
 
   get signOut(): Locator {

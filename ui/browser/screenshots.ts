@@ -32,7 +32,7 @@ async function findRecords() {
 for (const viewport of SIZES) {
   for (const colorScheme of SCHEMES) {
     test.describe(`${viewport.width} px, ${colorScheme}`, () => {
-      test.use({ viewport, colorScheme });
+      test.use({ viewport, colorScheme, contextOptions: { reducedMotion: "reduce" } });
       test.setTimeout(300_000);
 
       test("pictures", async ({ page }) => {
@@ -46,7 +46,7 @@ for (const viewport of SIZES) {
         await dashboard.addAccounts.click();
         await save("adding");
         await page.keyboard.press("Control+k");
-        await dashboard.palette.input.fill("cof");
+        await dashboard.palette.input.fill("an");
         await dashboard.palette.hits.first().waitFor();
         await save("search");
         await page.keyboard.press("Escape");

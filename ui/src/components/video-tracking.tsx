@@ -70,7 +70,7 @@ function Actions({ video, onChanged }: Omit<Props, "canWrite">) {
       {failed?.problem && !isAsking && <ProblemNotice problem={failed.problem} retry={failed.retry} />}
       <div class="controls">
         {!video.is_tracked && <button type="button" disabled={isRunning || !identifier} onClick={() => void track.run()}>Track individually</button>}
-        {video.is_tracked && <button type="button" disabled={isRunning} onClick={() => void pause.run()}>{video.is_active ? "Pause" : "Resume"}</button>}
+        {video.is_tracked && <button type="button" disabled={isRunning} onClick={() => void pause.run()}>{video.is_active ? "Pause tracking" : "Resume tracking"}</button>}
         {video.is_tracked && <button type="button" disabled={isRunning} onClick={() => (isDiscovered ? void untrack.run() : setAsking(true))}>Stop tracking</button>}
       </div>
       {isAsking && (

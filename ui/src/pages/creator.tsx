@@ -15,7 +15,7 @@ import { DailyGains, FollowersHistory, RecordFigures, SERIES_FIGURES, seriesFigu
 import { RecordProblem } from "../components/record-problem.tsx";
 import { UnlinkedAccountPicker } from "../components/record-pickers.tsx";
 import { CsvButton, Table, type Column } from "../components/table.tsx";
-import { compact, gain, rate } from "../format.ts";
+import { exact, gain, rate } from "../format.ts";
 import { useTitle } from "../state/title.ts";
 import { METRICS, linkTo, view, windowParameters, type View } from "../state/view.ts";
 
@@ -54,7 +54,7 @@ export function CreatorPage({ id, identity }: PageProps) {
         {record ? <Picture id={record.id} name={record.name} /> : <span class="picture skeleton" />}
         <div class="grow">
           <h1 dir="auto">{record?.name ?? "Creator"}</h1>
-          <p class="small quiet">{record ? `${record.accounts_summary.total} ${record.accounts_summary.total === 1 ? "account" : "accounts"} · ${compact(record.accounts_summary.total_followers)} followers` : "\u00a0"}</p>
+          <p class="small quiet">{record ? <Reach {...record.accounts_summary} /> : "\u00a0"}</p>
           <WindowNote meta={gains.totals.data?.meta} />
         </div>
         <Controls hasPlatform={false} />
@@ -155,4 +155,8 @@ function AccountsCard({ creatorId, accounts, canWrite, onChanged }: AccountsProp
       )}
     </Card>
   );
+}
+
+function Reach({ total, total_followers }: { total: number; total_followers: number }) {
+  return <><Count value={total} format={exact} /> {total === 1 ? "account" : "accounts"} · <Count value={total_followers} /> followers</>;
 }

@@ -15,12 +15,19 @@ export function isKey(text: string): boolean {
   return KEY_PATTERN.test(text);
 }
 
-/** Takes the key from a link (`#key=…`) and removes it from the address, or from the browser's storage. */
-export function restoreSession(): void {
+/** Signs in by the key of a link (`#key=…`), and removes it from the address. */
+function followKeyLink(): void {
   const linked = new URLSearchParams(location.hash.slice(1)).get("key");
-  if (linked !== null) history.replaceState(null, "", location.pathname + location.search);
-  if (linked && isKey(linked)) signIn(linked, false);
-  else key.value = sessionStorage.getItem(STORAGE_KEY) ?? localStorage.getItem(STORAGE_KEY);
+  if (linked === null) return;
+  history.replaceState(null, "", location.pathname + location.search);
+  if (isKey(linked)) signIn(linked, false);
+}
+
+/** Takes the key from the browser's storage or from the address, also when a link is pasted later. */
+export function restoreSession(): void {
+  key.value = sessionStorage.getItem(STORAGE_KEY) ?? localStorage.getItem(STORAGE_KEY);
+  followKeyLink();
+  addEventListener("hashchange", followKeyLink);
   addEventListener("storage", ({ key: name, newValue, oldValue }) => {
     if (name === STORAGE_KEY && newValue === null && oldValue === key.value) signOut("You signed out in another tab.");
   });
