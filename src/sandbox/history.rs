@@ -145,7 +145,7 @@ impl ObservationTime {
 
 /// Whether an account was not observed on a day, although it existed.
 fn is_gap(account: &SimulatedAccount, day: NaiveDate) -> bool {
-    if account.index < WITHOUT_GAPS || account.index % GAPS_EVERY != 0 {
+    if account.index < WITHOUT_GAPS || !account.index.is_multiple_of(GAPS_EVERY) {
         return false;
     }
     let day = day.to_epoch_days() as u64;
