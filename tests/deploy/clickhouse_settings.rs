@@ -39,7 +39,7 @@ fn place(file: &str) -> Option<&'static str> {
         _ if file.starts_with("crates/chdb-http/src/") => Some("embedded"),
         "deploy/clickhouse/settings.tsv" => None,
         _ if file.starts_with("deploy/") || file == "docker-compose.yml" => Some("deploy"),
-        _ if file.starts_with("docs/measurements/") => None,
+        _ if file.starts_with("docs/measurements/") || file.ends_with(".png") => None,
         _ if file.starts_with("docs/") || file == "README.md" => Some("docs"),
         _ => None,
     }

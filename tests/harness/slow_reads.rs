@@ -3,13 +3,14 @@
 use clickhouse::Client;
 use uuid::Uuid;
 
-/// A client whose queries take a second for each row of a table.
+/// A client whose queries take half a second for each row of a table.
 pub fn slow_reads(clickhouse: &Client, table: &str) -> Client {
     clickhouse
         .clone()
-        .with_setting("additional_table_filters", format!("{{'{table}': 'sleepEachRow(1) = 0'}}"))
-        // For a granule, which may have thousands of rows of other organizations.
-        .with_setting("function_sleep_max_microseconds_per_block", "100000000000")
+        .with_setting("additional_table_filters", format!("{{'{table}': 'sleepEachRow(0.5) = 0'}}"))
+        // A block may sleep for 2^32 microseconds at most, and a granule has up to 8,192 rows of any organization.
+        .with_setting("max_block_size", "1000")
+        .with_setting("function_sleep_max_microseconds_per_block", "4294967295")
 }
 
 /// How long the query whose `log_comment` begins with an id has been running.

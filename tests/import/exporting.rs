@@ -255,7 +255,7 @@ async fn interrupted_export_cancels_its_query() {
     let organization = Stack::shared().organization().await;
     let id = organization.id;
     let rows: Vec<_> =
-        (0..60).map(|n| format!("tiktok,ann,,2026-0{}-{:02},,,,,,,,{n},,,", 1 + n % 3, 9 + n / 3)).collect();
+        (0..120).map(|n| format!("tiktok,ann,,2026-0{}-{:02},,,,,,,,{n},,,", 1 + n % 6, 9 + n / 6)).collect();
     load(&organization, &InputFile::csv(&rows.iter().map(String::as_str).collect::<Vec<_>>()).path).await;
     organization.wait_applied().await;
     let account = "select internal_id from accounts where organization_id = $1";
