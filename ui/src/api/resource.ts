@@ -27,10 +27,12 @@ export function useResource<T>(
     const controller = new AbortController();
     setState((state) => ({ ...state, isLoading: true }));
     load(controller.signal).then(
-      (data) => setState({ data, problem: null, isLoading: false, requests: requestsOf(controller.signal) }),
+      (data) => {
+        if (!controller.signal.aborted) setState({ data, problem: null, isLoading: false, requests: requestsOf(controller.signal) });
+      },
       (cause: unknown) => {
         if (controller.signal.aborted) return;
-        const problem = cause instanceof ApiProblem ? cause : new ApiProblem(0, { detail: String(cause) });
+        const problem = ApiProblem.from(cause);
         setState(({ data }) => ({ data, problem, isLoading: false, requests: requestsOf(controller.signal) }));
       },
     );

@@ -4,20 +4,18 @@
 import { ApiProblem, api, unwrap } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { windowParameters, type Platform, type View } from "../state/view.ts";
-import type { Page } from "./pages.ts";
+import { FIGURES, seriesFigure, type Figure } from "./figures.ts";
+import { NO_SERIES, seriesOrNone, type GainColumns, type GainPage } from "./gain-rows.ts";
 import { STATUSES, type TrackingStatus } from "./tracking-reason.ts";
 
 const PAGE_SIZE = 50;
 /** The longest page of a list. */
 const MAX_LISTED = 200;
 const LIST_SORTS = ["username", "follower_count", "added_at", "last_scrape_time", "next_attempt_at", "total_post_count", "view_count"] as const;
-const GAIN_SORTS = ["views", "likes", "comments", "shares", "engagement", "engagement_rate", "followers", "new_posts"] as const;
-const SERIES_METRICS = ["views", "likes", "comments", "shares", "engagement", "followers", "new_posts"] as const;
 
-type GainName = (typeof GAIN_SORTS)[number];
 type Tracking = components["schemas"]["Tracking"];
 
-export interface AccountRow {
+export interface AccountRow extends GainColumns {
   id: string;
   platform: Platform;
   username: string;
@@ -29,26 +27,13 @@ export interface AccountRow {
   /** Null where the response does not say. */
   tracking: Pick<Tracking, "status" | "last_error" | "next_attempt_at"> | null;
   total_post_count: number | null;
-  gains: { views: number; engagement: number; followers: number } | null;
-  /** Only rankings have them. */
-  engagement_rate: number | null;
-  new_posts: number | null;
-  change_percent: number | null;
-  series: readonly (number | null)[] | null;
-  /** Position in the series of the day that is not over; -1 without. */
-  today: number;
 }
 
-export interface AccountPage extends Page<AccountRow> {
-  /** The days of the gains; null if there are none. */
-  meta: components["schemas"]["WindowMeta"] | null;
-  /** Why the gains are not there. */
-  problem: ApiProblem | null;
-}
+export type AccountPage = GainPage<AccountRow>;
 
 interface Sort {
   /** Null: the list in another order. */
-  gain: GainName | null;
+  gain: Figure | null;
   order_by: (typeof LIST_SORTS)[number];
   order_direction: "asc" | "desc";
 }
@@ -61,7 +46,7 @@ export function canRank({ filters }: View): boolean {
 export function sortOf(view: View): Sort {
   const text = view.filters.get("sort") ?? (canRank(view) ? "-views" : "-follower_count");
   const name = text.replace("-", "");
-  const gain = canRank(view) ? GAIN_SORTS.find((gain) => gain === name) ?? null : null;
+  const gain = canRank(view) ? FIGURES.find((gain) => gain === name) ?? null : null;
   const order_by = LIST_SORTS.find((sort) => sort === name);
   return { gain, order_by: order_by ?? "follower_count", order_direction: order_by && !text.startsWith("-") ? "asc" : "desc" };
 }
@@ -80,21 +65,12 @@ function sharedFilters(view: View) {
   };
 }
 
-function seriesMetric(view: View) {
-  const { gain } = sortOf(view);
-  return SERIES_METRICS.find((metric) => metric === gain) ?? "views";
-}
-
 async function fetchSeries(view: View, account_ids: string[], signal: AbortSignal) {
-  const query = { ...windowParameters(view.range), account_ids, metric: seriesMetric(view) };
-  // The window of series is shorter than that of rankings: without them, the table has no sparklines.
-  return unwrap(api.GET("/accounts/timeseries", { params: { query }, signal })).then(
-    ({ data, meta }) => ({ series: data, today: meta.dates.findIndex((date) => date > meta.complete_through) }),
-    (): { series: Record<string, (number | null)[]>; today: number } => ({ series: {}, today: -1 }),
-  );
+  const query = { ...windowParameters(view.range), account_ids, metric: seriesFigure(sortOf(view).gain) };
+  return seriesOrNone(unwrap(api.GET("/accounts/timeseries", { params: { query }, signal })));
 }
 
-async function fetchRanked(view: View, metric: GainName, cursor: string | null, signal: AbortSignal): Promise<AccountPage> {
+async function fetchRanked(view: View, metric: Figure, cursor: string | null, signal: AbortSignal): Promise<AccountPage> {
   const creator_id = view.filters.get("creator_id");
   const shared = { ...sharedFilters(view), ...(creator_id ? { creator_id } : {}) };
   const query = { ...windowParameters(view.range), ...shared, metric, include_all: true, limit: PAGE_SIZE, ...(cursor ? { cursor } : {}) };
@@ -103,7 +79,7 @@ async function fetchRanked(view: View, metric: GainName, cursor: string | null, 
     unwrap(api.GET("/accounts/top", { params: { query }, signal })),
     unwrap(api.GET("/accounts", { params: { query: others }, signal })),
   ]);
-  const { series, today } = data.length > 0 ? await fetchSeries(view, data.map(({ id }) => id), signal) : { series: {}, today: -1 };
+  const { series, today } = data.length > 0 ? await fetchSeries(view, data.map(({ id }) => id), signal) : NO_SERIES;
   const trackings = new Map(notActive.data.map(({ id, tracking }) => [id, tracking]));
   const otherwise = notActive.pagination.next_cursor ? null : { status: "active" as const, last_error: null, next_attempt_at: null };
   const rows = data.map((account) => ({
@@ -136,14 +112,14 @@ async function fetchListed(view: View, { order_by, order_direction }: Sort, curs
   return { rows, next: pagination.next_cursor ?? null, meta: gains?.meta ?? null, problem };
 }
 
-/** While ClickHouse is down, the list instead of the ranking. */
+/** While ClickHouse is down, the first page of the list instead of the ranking's: neither continues the other. */
 export async function fetchAccounts(view: View, cursor: string | null, signal: AbortSignal): Promise<AccountPage> {
   const sort = sortOf(view);
   if (!sort.gain) return fetchListed(view, sort, cursor, signal);
   try {
     return await fetchRanked(view, sort.gain, cursor, signal);
   } catch (cause) {
-    if (!(cause instanceof ApiProblem) || cause.status !== 503) throw cause;
-    return { ...(await fetchListed(view, sort, cursor, signal)), problem: cause };
+    if (cursor || !(cause instanceof ApiProblem) || cause.status !== 503) throw cause;
+    return { ...(await fetchListed(view, sort, null, signal)), next: null, problem: cause };
   }
 }

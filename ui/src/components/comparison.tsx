@@ -4,10 +4,9 @@ import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import { LineChart } from "../charts/line.tsx";
 import { setFilters, view, windowParameters, type View } from "../state/view.ts";
-import { FigureSelect } from "./figure-tiles.tsx";
-import { chartOf } from "./figures.ts";
+import { FigureSelect, figureOf } from "./figure-tiles.tsx";
+import { SERIES_FIGURES, chartOf, seriesFigure } from "./figures.ts";
 import { Card } from "./parts.tsx";
-import { SERIES_FIGURES, seriesFigure } from "./record-gains.tsx";
 
 export const MAX_COMPARED = 5;
 const COLOURS = [1, 2, 3, 4, 5] as const;
@@ -37,7 +36,7 @@ interface Props {
 }
 
 export function Comparison({ ids, names }: Props) {
-  const metric = seriesFigure(view.value);
+  const metric = seriesFigure(figureOf(view.value));
   const query = { ...windowParameters(view.value.range), creator_ids: [...ids], metric };
   const series = useResource((signal) => unwrap(api.GET("/creators/timeseries", { params: { query }, signal })), [JSON.stringify(query)]);
   const unlisted = names ? ids.filter((id) => !names.has(id)) : [];

@@ -2,44 +2,31 @@
 // of its rows. Three requests a page.
 
 import { ApiProblem, api, unwrap } from "../api/client.ts";
-import type { components } from "../api/schema.d.ts";
 import { windowParameters, type View } from "../state/view.ts";
-import type { Page } from "./pages.ts";
+import { FIGURES, seriesFigure, type Figure } from "./figures.ts";
+import { NO_SERIES, seriesOrNone, type GainColumns, type GainPage } from "./gain-rows.ts";
 
 /** The longest ranking of creators that the API returns. */
 export const MAX_RANKED = 25;
 const PAGE_SIZE = 50;
+/** The longest page of a list. */
+const MAX_LISTED = 200;
 const LIST_SORTS = ["name", "added_at"] as const;
-const GAIN_SORTS = ["views", "likes", "comments", "shares", "engagement", "engagement_rate", "followers", "new_posts"] as const;
-const SERIES_METRICS = ["views", "likes", "comments", "shares", "engagement", "followers", "new_posts"] as const;
 
-export interface CreatorRow {
+export interface CreatorRow extends GainColumns {
   id: string;
   name: string;
   account_count: number;
   follower_count: number;
   /** Null where the response does not say. */
   is_active: boolean | null;
-  gains: { views: number; engagement: number; followers: number } | null;
-  /** Only rankings have them. */
-  engagement_rate: number | null;
-  new_posts: number | null;
-  change_percent: number | null;
-  series: readonly (number | null)[] | null;
-  /** Position in the series of the day that is not over; -1 without. */
-  today: number;
 }
 
-export interface CreatorPage extends Page<CreatorRow> {
-  /** The days of the gains; null if there are none. */
-  meta: components["schemas"]["WindowMeta"] | null;
-  /** Why the gains are not there. */
-  problem: ApiProblem | null;
-}
+export type CreatorPage = GainPage<CreatorRow>;
 
 interface Sort {
   /** Null: the list in another order. */
-  gain: (typeof GAIN_SORTS)[number] | null;
+  gain: Figure | null;
   order_by: (typeof LIST_SORTS)[number];
   order_direction: "asc" | "desc";
 }
@@ -49,31 +36,26 @@ export function creatorSort({ filters }: View): Sort {
   const text = filters.get("sort") ?? (canRank ? "-views" : "name");
   const name = text.replace("-", "");
   const order_by = LIST_SORTS.find((sort) => sort === name) ?? "name";
-  return { gain: canRank ? GAIN_SORTS.find((gain) => gain === name) ?? null : null, order_by, order_direction: text.startsWith("-") && order_by === name ? "desc" : "asc" };
+  return { gain: canRank ? FIGURES.find((gain) => gain === name) ?? null : null, order_by, order_direction: text.startsWith("-") && order_by === name ? "desc" : "asc" };
 }
 
 async function fetchSeries(view: View, creator_ids: string[], signal: AbortSignal) {
-  const { gain } = creatorSort(view);
-  const metric = SERIES_METRICS.find((metric) => metric === gain) ?? "views";
-  const query = { ...windowParameters(view.range), creator_ids, metric };
-  // The window of series is shorter than that of rankings: without them, the table has no sparklines.
-  return unwrap(api.GET("/creators/timeseries", { params: { query }, signal })).then(
-    ({ data, meta }) => ({ series: data, today: meta.dates.findIndex((date) => date > meta.complete_through) }),
-    (): { series: Record<string, (number | null)[]>; today: number } => ({ series: {}, today: -1 }),
-  );
+  const query = { ...windowParameters(view.range), creator_ids, metric: seriesFigure(creatorSort(view).gain) };
+  return seriesOrNone(unwrap(api.GET("/creators/timeseries", { params: { query }, signal })));
 }
 
-async function fetchRanked(view: View, metric: NonNullable<Sort["gain"]>, signal: AbortSignal): Promise<CreatorPage> {
+async function fetchRanked(view: View, metric: Figure, signal: AbortSignal): Promise<CreatorPage> {
   const query = { ...windowParameters(view.range), ...(view.platform ? { platform: view.platform } : {}), metric, limit: MAX_RANKED };
-  const paused = { is_active: false, limit: 200 };
+  const paused = { is_active: false, limit: MAX_LISTED };
   const [{ data, meta }, notActive] = await Promise.all([
     unwrap(api.GET("/creators/top", { params: { query }, signal })),
     unwrap(api.GET("/creators", { params: { query: paused }, signal })),
   ]);
-  const { series, today } = data.length > 0 ? await fetchSeries(view, data.map(({ id }) => id), signal) : { series: {}, today: -1 };
+  const { series, today } = data.length > 0 ? await fetchSeries(view, data.map(({ id }) => id), signal) : NO_SERIES;
   const pausedIds = new Set(notActive.data.map(({ id }) => id));
+  const otherwise = notActive.pagination.next_cursor ? null : true;
   const rows = data.map((creator) => ({
-    ...creator, is_active: !pausedIds.has(creator.id), gains: creator.metrics,
+    ...creator, is_active: pausedIds.has(creator.id) ? false : otherwise, gains: creator.metrics,
     engagement_rate: creator.metrics.engagement_rate, new_posts: creator.metrics.new_posts, today, series: series[creator.id] ?? null,
   }));
   return { rows, next: null, meta, problem: null };

@@ -5,6 +5,13 @@ import { compact, exact, gain, rate } from "../format.ts";
 
 export const FIGURES = ["views", "likes", "comments", "shares", "engagement", "engagement_rate", "followers", "new_posts"] as const;
 export type Figure = (typeof FIGURES)[number];
+/** What series of single accounts and creators are of: there are none of a rate. */
+export const SERIES_FIGURES = ["views", "likes", "comments", "shares", "engagement", "followers", "new_posts"] as const satisfies Figure[];
+
+/** The figure of a series beside a figure. */
+export function seriesFigure(figure: Figure | null): (typeof SERIES_FIGURES)[number] {
+  return SERIES_FIGURES.find((series) => series === figure) ?? "views";
+}
 
 export const FIGURE_NAMES: Readonly<Record<Figure, string>> = {
   views: "Views",

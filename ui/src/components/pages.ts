@@ -39,6 +39,7 @@ export function usePages<Row>(key: string, load: (cursor: string | null, signal:
     setState((state) => ({ ...state, isLoading: true }));
     load(current.cursor, controller.signal).then(
       ({ rows, next }) => {
+        if (controller.signal.aborted) return;
         const requests = requestsOf(controller.signal);
         setState((state) => ({
           rows: current.cursor ? [...(state.rows ?? []), ...rows] : rows,
@@ -48,7 +49,7 @@ export function usePages<Row>(key: string, load: (cursor: string | null, signal:
       },
       (cause: unknown) => {
         if (controller.signal.aborted) return;
-        const problem = cause instanceof ApiProblem ? cause : new ApiProblem(0, { detail: String(cause) });
+        const problem = ApiProblem.from(cause);
         setState((state) => ({ ...state, problem, isLoading: false, requests: state.rows ? state.requests : requestsOf(controller.signal) }));
       },
     );

@@ -4,7 +4,7 @@ import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import { LineChart } from "../charts/line.tsx";
 import { days as formatDays, exact } from "../format.ts";
-import { view, windowParameters, type View } from "../state/view.ts";
+import { view, windowParameters } from "../state/view.ts";
 import { FigureSelect, Figures, figureOf, seriesOf, todayOf } from "./figure-tiles.tsx";
 import { FIGURE_NAMES, chartOf } from "./figures.ts";
 import { Card } from "./parts.tsx";
@@ -36,13 +36,6 @@ export function RecordFigures({ totals, days }: ReturnType<typeof useRecordGains
       {(data) => <Figures overview={data} timeseries={days.data} figure={figure} />}
     </Card>
   );
-}
-
-/** What series of single accounts and creators are of: there are none of a rate. */
-export const SERIES_FIGURES = ["views", "likes", "comments", "shares", "engagement", "followers", "new_posts"] as const;
-
-export function seriesFigure(view: View): (typeof SERIES_FIGURES)[number] {
-  return SERIES_FIGURES.find((figure) => figure === figureOf(view)) ?? "views";
 }
 
 /** Days with new posts, for the chart. */

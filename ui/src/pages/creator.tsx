@@ -6,12 +6,12 @@ import { useResource, type Resource } from "../api/resource.ts";
 import { LineChart } from "../charts/line.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { CreatorSettings, PauseCreatorButton } from "../components/creator-settings.tsx";
-import { FIGURE_NAMES, chartOf, shortFormat } from "../components/figures.ts";
+import { FIGURE_NAMES, SERIES_FIGURES, chartOf, seriesFigure, shortFormat } from "../components/figures.ts";
 import { FigureSelect, figureOf } from "../components/figure-tiles.tsx";
 import type { PageProps } from "../components/frame.tsx";
 import { Card, Change, Count, Empty, Entity, Picture, ProblemNotice, WindowNote } from "../components/parts.tsx";
 import { RankedContent } from "../components/rankings.tsx";
-import { DailyGains, FollowersHistory, RecordFigures, SERIES_FIGURES, seriesFigure, useRecordGains } from "../components/record-gains.tsx";
+import { DailyGains, FollowersHistory, RecordFigures, useRecordGains } from "../components/record-gains.tsx";
 import { RecordProblem } from "../components/record-problem.tsx";
 import { UnlinkedAccountPicker } from "../components/record-pickers.tsx";
 import { CsvButton, Table, type Column } from "../components/table.tsx";
@@ -25,7 +25,7 @@ const MAX_LINES = 5;
 const COLOURS = [1, 2, 3, 4, 5] as const;
 
 async function fetchAccounts(creator_id: string, view: View, signal: AbortSignal) {
-  const query = { ...windowParameters(view.range), creator_id, metric: seriesFigure(view), include_all: true, limit: MAX_ACCOUNTS };
+  const query = { ...windowParameters(view.range), creator_id, metric: seriesFigure(figureOf(view)), include_all: true, limit: MAX_ACCOUNTS };
   return unwrap(api.GET("/accounts/top", { params: { query }, signal }));
 }
 
@@ -35,7 +35,7 @@ type AccountRow = Ranking["data"][number];
 async function fetchLines(accounts: Ranking, view: View, signal: AbortSignal) {
   const account_ids = accounts.data.slice(0, MAX_LINES).map(({ id }) => id);
   if (account_ids.length === 0) return null;
-  return unwrap(api.GET("/accounts/timeseries", { params: { query: { ...windowParameters(view.range), account_ids, metric: seriesFigure(view) } }, signal }));
+  return unwrap(api.GET("/accounts/timeseries", { params: { query: { ...windowParameters(view.range), account_ids, metric: seriesFigure(figureOf(view)) } }, signal }));
 }
 
 export function CreatorPage({ id, identity }: PageProps) {
@@ -43,7 +43,7 @@ export function CreatorPage({ id, identity }: PageProps) {
   const canWrite = identity?.scopes.includes("write") ?? false;
   const creator = useResource((signal) => unwrap(api.GET("/creators/{creator_id}", { params: { path: { creator_id: id } }, signal })), [id]);
   const gains = useRecordGains(id, { creator_id: id });
-  const accounts = useResource((signal) => fetchAccounts(id, current, signal), [id, JSON.stringify(current.range), seriesFigure(current)]);
+  const accounts = useResource((signal) => fetchAccounts(id, current, signal), [id, JSON.stringify(current.range), seriesFigure(figureOf(current))]);
   const record = creator.data?.data ?? null;
   useTitle(record?.name);
   if (!record && creator.problem) return <RecordProblem name="Creator" resource={creator} list="/creators" />;
@@ -85,7 +85,7 @@ function AccountLines({ accounts }: { accounts: Resource<Ranking> }) {
   const current = view.value;
   const ranking = accounts.data;
   const lines = useResource(async (signal) => ranking && fetchLines(ranking, current, signal), [ranking]);
-  const { title: perDay, ...look } = chartOf(seriesFigure(current));
+  const { title: perDay, ...look } = chartOf(seriesFigure(figureOf(current)));
   const title = `${perDay}, by account`;
   const total = ranking?.data.length ?? 0;
   if (ranking && total === 0) return null;
@@ -119,7 +119,7 @@ function AccountsCard({ creatorId, accounts, canWrite, onChanged }: AccountsProp
   const link = useAction((signal, id: string) => unwrap(api.PUT("/creators/{creator_id}/accounts/{account_id}", { ...path(id), signal })).then(onChanged));
   const unlink = useAction((signal, id: string) => unwrap(api.DELETE("/creators/{creator_id}/accounts/{account_id}", { ...path(id), signal })).then(onChanged));
   const isRunning = link.isRunning || unlink.isRunning;
-  const metric = seriesFigure(view.value);
+  const metric = seriesFigure(figureOf(view.value));
   const columns: Column<AccountRow>[] = [
     {
       name: "Account", csv: (row) => row.username,
