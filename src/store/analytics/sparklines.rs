@@ -224,20 +224,14 @@ pub async fn fetch_videos(
 ) -> Result<VideoGains<Vec<i64>>, Error> {
     let Some(retained) = history.clip(window) else { return Ok(VideoGains::default()) };
     let start = clamp_day(retained.start);
-    let counter = |name| (1, include_str!("sparklines/video_counter.sql"), Some(name));
-    let (counters, snapshots, counter) = match metric {
-        GainMetric::Views => counter("view_count"),
-        GainMetric::Likes => counter("like_count"),
-        GainMetric::Comments => counter("comment_count"),
-        GainMetric::Shares => counter("share_count"),
-        GainMetric::Engagement => (3, include_str!("sparklines/video_engagement.sql"), None),
-    };
-    let summaries = match metric {
-        GainMetric::Engagement => include_str!("sparklines/video_engagement_summary.sql"),
-        _ => include_str!("sparklines/video_counter_summary.sql"),
-    };
     let (starts, end) = (retained.iter_days().map(clamp_day).collect(), clamp_day(window.end));
-    let query = SnapshotQuery { snapshots, summaries, counter, starts, end };
+    let (counters, query) = match metric {
+        GainMetric::Views => (1, SnapshotQuery::for_counter("view_count", starts, end)),
+        GainMetric::Likes => (1, SnapshotQuery::for_counter("like_count", starts, end)),
+        GainMetric::Comments => (1, SnapshotQuery::for_counter("comment_count", starts, end)),
+        GainMetric::Shares => (1, SnapshotQuery::for_counter("share_count", starts, end)),
+        GainMetric::Engagement => (3, SnapshotQuery::for_engagement(starts, end)),
+    };
     let compute = |video: VideoSnapshots<'_>| {
         let mut days = vec![0; window.days() as usize];
         for (date, gain) in (0..counters).flat_map(|counter| video.gains(counter)) {

@@ -124,13 +124,7 @@ pub async fn fetch_view_deltas(
     let end = clamp_day(end);
     let first_day = |days: &u16| history.clip_day(end + Days::new(1) - Days::new((*days).into()));
     let starts: Vec<_> = windows.iter().map(first_day).collect();
-    let query = SnapshotQuery {
-        snapshots: include_str!("video_deltas.sql"),
-        summaries: include_str!("video_deltas_summary.sql"),
-        counter: None,
-        starts: starts.clone(),
-        end,
-    };
+    let query = SnapshotQuery::for_counter("view_count", starts.clone(), end);
     let compute = |video: VideoSnapshots<'_>| {
         let gains: Vec<_> = starts.iter().map(|start| video.gain_since(*start, 0)).collect();
         (gains.iter().map(|gain| gain.gain).collect(), gains.iter().all(|gain| gain.is_final))
@@ -151,6 +145,27 @@ pub(super) struct SnapshotQuery {
 }
 
 impl SnapshotQuery {
+    pub fn for_counter(counter: &'static str, starts: Vec<NaiveDate>, end: NaiveDate) -> Self {
+        SnapshotQuery {
+            snapshots: include_str!("video_counter.sql"),
+            summaries: include_str!("video_counter_summary.sql"),
+            counter: Some(counter),
+            starts,
+            end,
+        }
+    }
+
+    /// Reads likes, comments and shares.
+    pub fn for_engagement(starts: Vec<NaiveDate>, end: NaiveDate) -> Self {
+        SnapshotQuery {
+            snapshots: include_str!("video_engagement.sql"),
+            summaries: include_str!("video_engagement_summary.sql"),
+            counter: None,
+            starts,
+            end,
+        }
+    }
+
     /// Reads the days since `since`. The rows of each video are adjacent and ascending.
     async fn fetch(
         &self,

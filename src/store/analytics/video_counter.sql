@@ -1,8 +1,9 @@
--- Snapshots of up to 1,000 videos that decide their gains in views, as in video_totals.sql.
+-- Snapshots of up to 1,000 videos that decide their gains in one counter, as in video_totals.sql.
 --
 -- videos      (subject_id, video_id)
 -- since, end  days to read, both inclusive
-SELECT video_id, date, observed_at, is_deleted, [view_count] AS counters
+-- counter     the column
+SELECT video_id, date, observed_at, is_deleted, [{counter:Identifier}] AS counters
 FROM video_snapshots
 WHERE org_id = {org:UUID}
     AND (subject_id, video_id) IN {videos:Array(Tuple(UInt64, UInt64))}

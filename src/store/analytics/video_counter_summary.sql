@@ -1,5 +1,7 @@
--- What the snapshots of up to 1,000 videos with long histories say about their gains in views, as in
+-- What the snapshots of up to 1,000 videos with long histories say about their gains in one counter, as in
 -- video_totals_summary.sql.
+--
+-- starts  where the windows begin; for gains on each day, all days
 SELECT video_id, summary.1 AS date, latest AS observed_at, 0 AS is_deleted, summary.2 AS counters
 FROM (
     SELECT
@@ -7,9 +9,9 @@ FROM (
         arrayCount(start -> start <= date, {starts:Array(Date)}) AS part,
         max(observed_at) AS latest,
         [
-            (min(date), argMin([view_count], date)),
-            (min(date), [argMin(view_count, date)]),
-            (max(date), [argMax(view_count, date)])
+            (min(date), argMin([{counter:Identifier}], date)),
+            (min(date), [argMin({counter:Identifier}, date)]),
+            (max(date), [argMax({counter:Identifier}, date)])
         ] AS summaries
     FROM video_snapshots FINAL
     WHERE org_id = {org:UUID}
