@@ -198,7 +198,7 @@ impl SimulatedAccount {
         account
     }
 
-    /// Chooses the posts that many more people see than those who follow the account, and some of whom follow it then.
+    /// Chooses the posts that go viral: views far above the followers, and a jump of followers.
     fn draw_hits(&mut self, rng: &mut SeededRng) {
         let mut number = rng.next_below(HIT_INTERVAL) as usize;
         while number < MAX_HIT_NUMBER {
