@@ -5,7 +5,7 @@ import { ApiProblem, api, unwrap } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { windowParameters, type Platform, type View } from "../state/view.ts";
 import { FIGURES, seriesFigure, type Figure } from "./figures.ts";
-import { NO_SERIES, seriesOrNone, type GainColumns, type GainPage } from "./gain-rows.ts";
+import { NO_SERIES, seriesOrNone, type GainColumns, type GainPage, type GainSort } from "./gain-rows.ts";
 import { STATUSES, type TrackingStatus } from "./tracking-reason.ts";
 
 const PAGE_SIZE = 50;
@@ -29,26 +29,42 @@ export interface AccountRow extends GainColumns {
   total_post_count: number | null;
 }
 
-export type AccountPage = GainPage<AccountRow>;
-
-interface Sort {
-  /** Null: the list in another order. */
-  gain: Figure | null;
-  order_by: (typeof LIST_SORTS)[number];
-  order_direction: "asc" | "desc";
-}
+export type AccountSort = GainSort<(typeof LIST_SORTS)[number]>;
+export type AccountPage = GainPage<AccountRow, AccountSort>;
 
 /** The ranking has neither a search nor a filter for linked accounts. */
 export function canRank({ filters }: View): boolean {
   return !filters.has("q") && !filters.has("linked");
 }
 
-export function sortOf(view: View): Sort {
+export function accountSort(view: View): AccountSort {
   const text = view.filters.get("sort") ?? (canRank(view) ? "-views" : "-follower_count");
   const name = text.replace("-", "");
   const gain = canRank(view) ? FIGURES.find((gain) => gain === name) ?? null : null;
   const order_by = LIST_SORTS.find((sort) => sort === name);
   return { gain, order_by: order_by ?? "follower_count", order_direction: order_by && !text.startsWith("-") ? "asc" : "desc" };
+}
+
+/** Puts the rows of all accounts in another order. A ranking by rate lacks accounts, and a list has no rates and new posts. */
+export function compareAccounts({ gain, order_by, order_direction }: AccountSort, page: AccountPage): ((left: AccountRow, right: AccountRow) => number) | null {
+  const sign = gain || order_direction === "desc" ? -1 : 1;
+  const value = page.sort.gain === "engagement_rate" || page.problem ? null : gain ? gainValue(gain) : listValue(order_by);
+  if (!value) return null;
+  return (left, right) => {
+    const [a, b] = [value(left), value(right)];
+    if (a !== b) return a < b ? -sign : sign;
+    return left.id < right.id === (gain !== null || sign > 0) ? -1 : 1;
+  };
+}
+
+function gainValue(gain: Figure): ((row: AccountRow) => number) | null {
+  if (gain !== "views" && gain !== "engagement" && gain !== "followers") return null;
+  return ({ gains }) => gains?.[gain] ?? 0;
+}
+
+function listValue(order_by: AccountSort["order_by"]): ((row: AccountRow) => string | number) | null {
+  if (order_by !== "username" && order_by !== "follower_count") return null;
+  return (row) => row[order_by];
 }
 
 function statusOf({ filters }: View): TrackingStatus | null {
@@ -66,11 +82,11 @@ function sharedFilters(view: View) {
 }
 
 async function fetchSeries(view: View, account_ids: string[], signal: AbortSignal) {
-  const query = { ...windowParameters(view.range), account_ids, metric: seriesFigure(sortOf(view).gain) };
+  const query = { ...windowParameters(view.range), account_ids, metric: seriesFigure(accountSort(view).gain) };
   return seriesOrNone(unwrap(api.GET("/accounts/timeseries", { params: { query }, signal })));
 }
 
-async function fetchRanked(view: View, metric: Figure, cursor: string | null, signal: AbortSignal): Promise<AccountPage> {
+async function fetchRanked(view: View, sort: AccountSort, metric: Figure, cursor: string | null, signal: AbortSignal): Promise<AccountPage> {
   const creator_id = view.filters.get("creator_id");
   const shared = { ...sharedFilters(view), ...(creator_id ? { creator_id } : {}) };
   const query = { ...windowParameters(view.range), ...shared, metric, include_all: true, limit: PAGE_SIZE, ...(cursor ? { cursor } : {}) };
@@ -86,10 +102,11 @@ async function fetchRanked(view: View, metric: Figure, cursor: string | null, si
     ...account, tracking: trackings.get(account.id) ?? otherwise, total_post_count: null, gains: account.metrics,
     engagement_rate: account.metrics.engagement_rate, new_posts: account.metrics.new_posts, today, series: series[account.id] ?? null,
   }));
-  return { rows, next: pagination.next_cursor ?? null, meta, problem: null };
+  return { rows, next: pagination.next_cursor ?? null, sort, meta, problem: null };
 }
 
-async function fetchListed(view: View, { order_by, order_direction }: Sort, cursor: string | null, signal: AbortSignal): Promise<AccountPage> {
+async function fetchListed(view: View, sort: AccountSort, cursor: string | null, signal: AbortSignal): Promise<AccountPage> {
+  const { order_by, order_direction } = sort;
   const creator_id = view.filters.get("creator_id");
   const [q, linked] = [view.filters.get("q"), view.filters.get("linked")];
   const query = {
@@ -97,7 +114,7 @@ async function fetchListed(view: View, { order_by, order_direction }: Sort, curs
     ...(creator_id ? { creator_id: [creator_id] } : {}), ...(q ? { q } : {}), ...(linked ? { linked: linked === "true" } : {}), ...(cursor ? { cursor } : {}),
   };
   const { data, pagination } = await unwrap(api.GET("/accounts", { params: { query }, signal }));
-  if (data.length === 0) return { rows: [], next: null, meta: null, problem: null };
+  if (data.length === 0) return { rows: [], next: null, sort, meta: null, problem: null };
   const account_ids = data.map(({ id }) => id);
   const [metrics, { series, today }] = await Promise.all([
     unwrap(api.GET("/accounts/metrics", { params: { query: { ...windowParameters(view.range), account_ids } }, signal })).catch(ApiProblem.from),
@@ -109,17 +126,17 @@ async function fetchListed(view: View, { order_by, order_direction }: Sort, curs
   const rows = data.map((account) => ({
     ...account, gains: gains?.data[account.id] ?? null, engagement_rate: null, new_posts: null, change_percent: null, today, series: series[account.id] ?? null,
   }));
-  return { rows, next: pagination.next_cursor ?? null, meta: gains?.meta ?? null, problem };
+  return { rows, next: pagination.next_cursor ?? null, sort, meta: gains?.meta ?? null, problem };
 }
 
 /** While ClickHouse is down, the first page of the list instead of the ranking's: neither continues the other. */
 export async function fetchAccounts(view: View, cursor: string | null, signal: AbortSignal): Promise<AccountPage> {
-  const sort = sortOf(view);
+  const sort = accountSort(view);
   if (!sort.gain) return fetchListed(view, sort, cursor, signal);
   try {
-    return await fetchRanked(view, sort.gain, cursor, signal);
+    return await fetchRanked(view, sort, sort.gain, cursor, signal);
   } catch (cause) {
     if (cursor || !(cause instanceof ApiProblem) || cause.status !== 503) throw cause;
-    return { ...(await fetchListed(view, sort, null, signal)), next: null, problem: cause };
+    return { ...(await fetchListed(view, { ...sort, gain: null }, null, signal)), next: null, problem: cause };
   }
 }

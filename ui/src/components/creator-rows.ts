@@ -4,7 +4,7 @@
 import { ApiProblem, api, unwrap } from "../api/client.ts";
 import { windowParameters, type View } from "../state/view.ts";
 import { FIGURES, seriesFigure, type Figure } from "./figures.ts";
-import { NO_SERIES, seriesOrNone, type GainColumns, type GainPage } from "./gain-rows.ts";
+import { NO_SERIES, seriesOrNone, type GainColumns, type GainPage, type GainSort } from "./gain-rows.ts";
 
 /** The longest ranking of creators that the API returns. */
 export const MAX_RANKED = 25;
@@ -22,16 +22,10 @@ export interface CreatorRow extends GainColumns {
   is_active: boolean | null;
 }
 
-export type CreatorPage = GainPage<CreatorRow>;
+type CreatorSort = GainSort<(typeof LIST_SORTS)[number]>;
+export type CreatorPage = GainPage<CreatorRow, CreatorSort>;
 
-interface Sort {
-  /** Null: the list in another order. */
-  gain: Figure | null;
-  order_by: (typeof LIST_SORTS)[number];
-  order_direction: "asc" | "desc";
-}
-
-export function creatorSort({ filters }: View): Sort {
+export function creatorSort({ filters }: View): CreatorSort {
   const canRank = !filters.has("q");
   const text = filters.get("sort") ?? (canRank ? "-views" : "name");
   const name = text.replace("-", "");
@@ -44,7 +38,7 @@ async function fetchSeries(view: View, creator_ids: string[], signal: AbortSigna
   return seriesOrNone(unwrap(api.GET("/creators/timeseries", { params: { query }, signal })));
 }
 
-async function fetchRanked(view: View, metric: Figure, signal: AbortSignal): Promise<CreatorPage> {
+async function fetchRanked(view: View, sort: CreatorSort, metric: Figure, signal: AbortSignal): Promise<CreatorPage> {
   const query = { ...windowParameters(view.range), ...(view.platform ? { platform: view.platform } : {}), metric, limit: MAX_RANKED };
   const paused = { is_active: false, limit: MAX_LISTED };
   const [{ data, meta }, notActive] = await Promise.all([
@@ -58,14 +52,15 @@ async function fetchRanked(view: View, metric: Figure, signal: AbortSignal): Pro
     ...creator, is_active: pausedIds.has(creator.id) ? false : otherwise, gains: creator.metrics,
     engagement_rate: creator.metrics.engagement_rate, new_posts: creator.metrics.new_posts, today, series: series[creator.id] ?? null,
   }));
-  return { rows, next: null, meta, problem: null };
+  return { rows, next: null, sort, meta, problem: null };
 }
 
-async function fetchListed(view: View, { order_by, order_direction }: Sort, cursor: string | null, signal: AbortSignal): Promise<CreatorPage> {
+async function fetchListed(view: View, sort: CreatorSort, cursor: string | null, signal: AbortSignal): Promise<CreatorPage> {
+  const { order_by, order_direction } = sort;
   const q = view.filters.get("q");
   const query = { order_by, order_direction, limit: PAGE_SIZE, ...(q ? { q } : {}), ...(cursor ? { cursor } : {}) };
   const { data, pagination } = await unwrap(api.GET("/creators", { params: { query }, signal }));
-  if (data.length === 0) return { rows: [], next: null, meta: null, problem: null };
+  if (data.length === 0) return { rows: [], next: null, sort, meta: null, problem: null };
   const creator_ids = data.map(({ id }) => id);
   const [metrics, { series, today }] = await Promise.all([
     unwrap(api.GET("/creators/metrics", { params: { query: { ...windowParameters(view.range), creator_ids } }, signal })).catch(ApiProblem.from),
@@ -78,7 +73,7 @@ async function fetchListed(view: View, { order_by, order_direction }: Sort, curs
     ...creator, account_count: creator.accounts_summary.total, follower_count: creator.accounts_summary.total_followers,
     gains: gains?.data[creator.id] ?? null, engagement_rate: null, new_posts: null, change_percent: null, today, series: series[creator.id] ?? null,
   }));
-  return { rows, next: pagination.next_cursor ?? null, meta: gains?.meta ?? null, problem };
+  return { rows, next: pagination.next_cursor ?? null, sort, meta: gains?.meta ?? null, problem };
 }
 
 /** While ClickHouse is down, the list instead of the ranking. */
@@ -87,9 +82,9 @@ export async function fetchCreators(view: View, cursor: string | null, signal: A
   // Only lists have cursors.
   if (!sort.gain || cursor) return fetchListed(view, sort, cursor, signal);
   try {
-    return await fetchRanked(view, sort.gain, signal);
+    return await fetchRanked(view, sort, sort.gain, signal);
   } catch (cause) {
     if (!(cause instanceof ApiProblem) || cause.status !== 503) throw cause;
-    return { ...(await fetchListed(view, sort, cursor, signal)), problem: cause };
+    return { ...(await fetchListed(view, { ...sort, gain: null }, cursor, signal)), problem: cause };
   }
 }

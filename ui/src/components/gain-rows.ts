@@ -2,6 +2,7 @@
 
 import type { ApiProblem } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
+import type { Figure } from "./figures.ts";
 import type { Page } from "./pages.ts";
 
 type WindowMeta = components["schemas"]["WindowMeta"];
@@ -17,7 +18,22 @@ export interface GainColumns {
   today: number;
 }
 
-export interface GainPage<Row> extends Page<Row> {
+/** An order of records, by what they gained or by what their list sorts by. */
+export interface GainSort<ListSort extends string> {
+  /** Null: the list in another order. */
+  gain: Figure | null;
+  order_by: ListSort;
+  order_direction: "asc" | "desc";
+}
+
+/** As in the address. */
+export function sortText({ gain, order_by, order_direction }: GainSort<string>): string {
+  return gain ? `-${gain}` : order_direction === "desc" ? `-${order_by}` : order_by;
+}
+
+export interface GainPage<Row, Sort> extends Page<Row> {
+  /** How the API sorted it. */
+  sort: Sort;
   /** The days of the gains; null if there are none. */
   meta: WindowMeta | null;
   /** Why the gains are not there. */

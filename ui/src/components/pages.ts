@@ -1,17 +1,19 @@
 // Pages of a list that grow: the first page, and more when asked for.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 
 import { ApiProblem } from "../api/client.ts";
 import { requestsOf } from "../api/requests.ts";
 
 export interface Page<Row> {
-  rows: Row[];
+  rows: readonly Row[];
   next: string | null;
 }
 
-export interface PagedRows<Row> {
-  rows: readonly Row[] | null;
+export interface PagedRows<P extends Page<unknown>> {
+  rows: P["rows"] | null;
+  /** The page that was loaded last; its own rows are among `rows`. */
+  page: P | null;
   problem: ApiProblem | null;
   isLoading: boolean;
   /** URLs of the requests of all pages. */
@@ -21,30 +23,51 @@ export interface PagedRows<Row> {
   reload: () => void;
 }
 
-type State<Row> = Pick<PagedRows<Row>, "rows" | "problem" | "isLoading" | "requests"> & { next: string | null };
+type Compare<P extends Page<unknown>> = (left: P["rows"][number], right: P["rows"][number]) => number;
+
+/** The order of the rows. */
+export interface Order<P extends Page<unknown>> {
+  sort: string;
+  /** How rows of a page are put in this order; null if they lack what it needs. */
+  comparison: (page: P) => Compare<P> | null;
+}
 
 interface Request {
   key: string;
+  sort: string;
   cursor: string | null;
   attempt: number;
 }
 
-/** Starts over when `key` changes; the old rows stay until the first new page is there. */
-export function usePages<Row>(key: string, load: (cursor: string | null, signal: AbortSignal) => Promise<Page<Row>>): PagedRows<Row> {
-  const [request, setRequest] = useState<Request>({ key, cursor: null, attempt: 0 });
-  const [state, setState] = useState<State<Row>>({ rows: null, next: null, problem: null, isLoading: true, requests: [] });
-  const current = request.key === key ? request : { key, cursor: null, attempt: 0 };
+type State<P extends Page<unknown>> = Pick<PagedRows<P>, "rows" | "page" | "problem" | "isLoading" | "requests"> & { request: Request | null };
+
+/**
+ * Starts over when `key` or the order changes; the old rows stay until the first new page is there. Once all rows are there, they
+ * are put in another order without a request.
+ */
+export function usePages<P extends Page<unknown>>(
+  key: string,
+  load: (cursor: string | null, signal: AbortSignal) => Promise<P>,
+  order: Order<P> = { sort: "", comparison: () => null },
+): PagedRows<P> {
+  const [request, setRequest] = useState<Request>({ key, sort: order.sort, cursor: null, attempt: 0 });
+  const [state, setState] = useState<State<P>>({ rows: null, page: null, problem: null, isLoading: true, requests: [], request: null });
+  const isComplete = state.request?.key === key && state.page?.next === null;
+  const compare = isComplete && state.page && state.request?.sort !== order.sort ? order.comparison(state.page) : null;
+  const isCurrent = request.key === key && (request.sort === order.sort || (compare !== null && state.request === request));
+  const current = isCurrent ? request : { key, sort: order.sort, cursor: null, attempt: 0 };
   useEffect(() => {
     const controller = new AbortController();
+    setRequest(current);
     setState((state) => ({ ...state, isLoading: true }));
     load(current.cursor, controller.signal).then(
-      ({ rows, next }) => {
+      (page) => {
         if (controller.signal.aborted) return;
         const requests = requestsOf(controller.signal);
         setState((state) => ({
-          rows: current.cursor ? [...(state.rows ?? []), ...rows] : rows,
+          rows: current.cursor ? [...(state.rows ?? []), ...page.rows] : page.rows,
           requests: current.cursor ? [...state.requests, ...requests] : requests,
-          next, problem: null, isLoading: false,
+          page, problem: null, isLoading: false, request: current,
         }));
       },
       (cause: unknown) => {
@@ -54,14 +77,14 @@ export function usePages<Row>(key: string, load: (cursor: string | null, signal:
       },
     );
     return () => controller.abort();
-  }, [current.key, current.cursor, current.attempt]);
+  }, [current.key, current.sort, current.cursor, current.attempt]);
+  const rows = useMemo(() => (compare && state.rows ? [...state.rows].sort(compare) : state.rows), [state.rows, compare && order.sort]);
+  const next = state.page?.next ?? null;
   return {
-    rows: state.rows,
-    problem: state.problem,
-    isLoading: state.isLoading,
-    requests: state.requests,
-    hasMore: state.next !== null,
-    loadMore: () => state.next && setRequest({ ...current, cursor: state.next }),
-    reload: () => setRequest({ key, cursor: null, attempt: current.attempt + 1 }),
+    ...state,
+    rows,
+    hasMore: next !== null,
+    loadMore: () => next && setRequest({ ...current, cursor: next }),
+    reload: () => setRequest({ key, sort: order.sort, cursor: null, attempt: current.attempt + 1 }),
   };
 }

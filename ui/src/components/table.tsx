@@ -1,6 +1,7 @@
 // A table: columns that sort by the address, and a CSV of what it shows.
 
-import type { ComponentChildren } from "preact";
+import { Component, type ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
 
 import { formatCsv, saveCsv, type CsvColumn } from "../csv.ts";
 import { navigate, view } from "../state/view.ts";
@@ -19,6 +20,7 @@ export interface Column<Row> extends CsvColumn<Row> {
 
 interface Props<Row> {
   title: string;
+  /** The same array as before as long as the columns are the same. */
   columns: readonly Column<Row>[];
   rows: readonly Row[];
   rowKey: (row: Row) => string;
@@ -38,15 +40,39 @@ export function Table<Row>({ title, columns: all, rows, rowKey, sort = "", isDen
           <tr>{columns.map((column) => <Heading key={column.name} column={column} current={current} />)}</tr>
         </thead>
         <tbody>
-          {rows.map((row) => (
-            <tr key={rowKey(row)}>
-              {columns.map(({ name, render, isNumber }) => <td key={name} class={isNumber ? "number" : ""}>{render?.(row)}</td>)}
-            </tr>
-          ))}
+          {useTopFirst(rows).map((row) => <Row key={rowKey(row)} row={row} columns={all} />)}
         </tbody>
       </table>
     </div>
   );
+}
+
+/** Rows of a screen. */
+const TOP = 20;
+
+/** When the same rows are sorted anew, the first ones move at once and the others after they are painted. */
+function useTopFirst<Data>(rows: readonly Data[]): readonly Data[] {
+  const [settled, setSettled] = useState(rows);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(rows));
+    return () => clearTimeout(timer);
+  }, [rows]);
+  if (settled === rows) return rows;
+  const top = new Set(rows.slice(0, TOP));
+  const others = settled.filter((row) => !top.has(row));
+  return others.length + top.size === rows.length ? [...top, ...others] : rows;
+}
+
+/** Rendered again only for another row or other columns, so that sorting moves rows. */
+class Row<Data> extends Component<{ row: Data; columns: readonly Column<Data>[] }> {
+  override shouldComponentUpdate(next: Readonly<{ row: Data; columns: readonly Column<Data>[] }>): boolean {
+    return next.row !== this.props.row || next.columns !== this.props.columns;
+  }
+
+  override render() {
+    const { row, columns } = this.props;
+    return <tr>{columns.map(({ name, render, isNumber }) => render && <td key={name} class={isNumber ? "number" : ""}>{render(row)}</td>)}</tr>;
+  }
 }
 
 function Heading<Row>({ column: { name, heading, sort, isNumber, isDescending }, current }: { column: Column<Row>; current: string }) {

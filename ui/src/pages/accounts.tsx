@@ -1,23 +1,25 @@
 // Accounts: every tracked account with what it gained and whether it is updating, and adding more.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 
 import type { Identity } from "../api/client.ts";
 import { asCurl } from "../api/requests.ts";
 import { Sparkline } from "../charts/line.tsx";
 import { AccountFilters, isFiltered } from "../components/account-filters.tsx";
-import { canRank, fetchAccounts, sortOf, type AccountPage, type AccountRow } from "../components/account-rows.ts";
+import { accountSort, canRank, compareAccounts, fetchAccounts, type AccountPage, type AccountRow } from "../components/account-rows.ts";
 import { AddAccounts } from "../components/add-accounts.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { CopyButton } from "../components/copy.tsx";
+import type { Figure } from "../components/figures.ts";
 import type { PageProps } from "../components/frame.tsx";
+import { sortText } from "../components/gain-rows.ts";
 import { usePages, type PagedRows } from "../components/pages.ts";
 import { Change, Count, Empty, Entity, ProblemNotice, Status, WindowNote } from "../components/parts.tsx";
 import { SelectionBar } from "../components/selection.tsx";
 import { CsvButton, Table, type Column } from "../components/table.tsx";
 import { reasonOf } from "../components/tracking-reason.ts";
 import { gain, rate } from "../format.ts";
-import { linkTo, setFilters, view, type View } from "../state/view.ts";
+import { linkTo, setFilters, view } from "../state/view.ts";
 
 /** How often the table loads again while accounts wait for their first read. */
 const PENDING_RELOAD_MS = 5_000;
@@ -43,32 +45,40 @@ const STATUS: Column<AccountRow> = {
 
 type Gain = "views" | "engagement" | "followers";
 
-/** A gain, and how it changed if the table is sorted by it. */
-function gainColumn(name: string, gainName: Gain, view: View): Column<AccountRow>[] {
-  const isRanked = sortOf(view).gain === gainName && view.compare;
+interface Shown {
+  /** What the rows were loaded as a ranking by. */
+  ranked: Figure | null;
+  hasChange: boolean;
+  canRank: boolean;
+}
+
+/** A gain, and how it changed if the rows are ranked by it. */
+function gainColumn(name: string, gainName: Gain, { ranked, hasChange, canRank }: Shown): Column<AccountRow>[] {
+  const isRanked = ranked === gainName && hasChange;
   const column: Column<AccountRow> = {
-    name, isNumber: true, isDescending: true, csv: (row) => row.gains?.[gainName], ...(canRank(view) ? { sort: gainName } : {}),
+    name, isNumber: true, isDescending: true, csv: (row) => row.gains?.[gainName], ...(canRank ? { sort: gainName } : {}),
     render: (row) => <span class="stacked"><Count value={row.gains?.[gainName]} format={gain} />{isRanked && <Change percent={row.change_percent} />}</span>,
   };
   return isRanked ? [column, { name: `Change of ${name.toLowerCase()}`, csv: (row) => row.change_percent }] : [column];
 }
 
-function columns(view: View): Column<AccountRow>[] {
-  const sort = sortOf(view);
-  const ranked: Column<AccountRow>[] = [
-    { name: "Rate", sort: "engagement_rate", isDescending: true, isNumber: true, csv: (row) => row.engagement_rate, render: (row) => <span title={String(row.engagement_rate ?? "–")}>{rate(row.engagement_rate)}</span> },
-  ];
-  const listed: Column<AccountRow>[] = [
-    { name: "Posts", sort: "total_post_count", isNumber: true, csv: (row) => row.total_post_count, render: (row) => <Count value={row.total_post_count} /> },
-  ];
+const OF_RANKING: Column<AccountRow> = {
+  name: "Rate", sort: "engagement_rate", isDescending: true, isNumber: true, csv: (row) => row.engagement_rate,
+  render: (row) => <span title={String(row.engagement_rate ?? "–")}>{rate(row.engagement_rate)}</span>,
+};
+const OF_LIST: Column<AccountRow> = {
+  name: "Posts", sort: "total_post_count", isNumber: true, csv: (row) => row.total_post_count, render: (row) => <Count value={row.total_post_count} />,
+};
+
+function columns(shown: Shown): Column<AccountRow>[] {
   return [
     ACCOUNT,
-    ...gainColumn("Views", "views", view),
-    { name: "Per day", render: (row) => (row.series ? <Sparkline values={row.series} today={row.today} label="Per day" base={sort.gain === "followers" ? "least" : "zero"} /> : null) },
-    ...gainColumn("Engagement", "engagement", view),
-    ...(sort.gain ? ranked : listed),
+    ...gainColumn("Views", "views", shown),
+    { name: "Per day", render: (row) => (row.series ? <Sparkline values={row.series} today={row.today} label="Per day" base={shown.ranked === "followers" ? "least" : "zero"} /> : null) },
+    ...gainColumn("Engagement", "engagement", shown),
+    shown.ranked ? OF_RANKING : OF_LIST,
     { name: "Followers", sort: "follower_count", isNumber: true, csv: (row) => row.follower_count, render: (row) => <Count value={row.follower_count} /> },
-    ...gainColumn("New followers", "followers", view),
+    ...gainColumn("New followers", "followers", shown),
     STATUS,
   ];
 }
@@ -78,7 +88,7 @@ function setAdding(isAdding: boolean): void {
 }
 
 /** Loads again while accounts wait for their first read, so that their posts appear. */
-function useArrivals({ rows, reload, isLoading }: PagedRows<AccountRow>): void {
+function useArrivals({ rows, reload, isLoading }: PagedRows<AccountPage>): void {
   const isWaiting = !isLoading && (rows?.some(({ tracking }) => tracking?.status === "pending") ?? false);
   useEffect(() => {
     if (!isWaiting) return;
@@ -90,13 +100,13 @@ function useArrivals({ rows, reload, isLoading }: PagedRows<AccountRow>): void {
 export function AccountsPage({ identity }: PageProps) {
   const current = view.value;
   const canWrite = identity?.scopes.includes("write") ?? false;
-  const shown = new Map([...current.filters].filter(([name]) => name !== "add"));
-  const [shownPage, setShownPage] = useState<AccountPage | null>(null);
-  const pages = usePages<AccountRow>(JSON.stringify([current.range, current.platform, current.metric, [...shown]]), async (cursor, signal) => {
-    const page = await fetchAccounts(current, cursor, signal);
-    if (!signal.aborted) setShownPage(page);
-    return page;
-  });
+  const shown = [...current.filters].filter(([name]) => name !== "add" && name !== "sort");
+  const sort = accountSort(current);
+  const pages = usePages<AccountPage>(
+    JSON.stringify([current.range, current.platform, current.metric, shown]),
+    (cursor, signal) => fetchAccounts(current, cursor, signal),
+    { sort: sortText(sort), comparison: (page) => compareAccounts(sort, page) },
+  );
   useArrivals(pages);
   return (
     <>
@@ -104,15 +114,15 @@ export function AccountsPage({ identity }: PageProps) {
         <div class="grow">
           <h1>Accounts</h1>
           <Usage identity={identity} />
-          <WindowNote meta={shownPage?.meta ?? undefined} />
+          <WindowNote meta={pages.page?.meta ?? undefined} />
         </div>
         {canWrite && <button type="button" class="primary" aria-expanded={current.filters.has("add")} onClick={() => setAdding(!current.filters.has("add"))}>Add accounts</button>}
         <Controls />
       </div>
       {canWrite && current.filters.has("add") && <AddAccounts onAdded={pages.reload} onClose={() => setAdding(false)} />}
       <AccountFilters />
-      {shownPage?.problem && <ProblemNotice problem={shownPage.problem} retry={pages.reload} />}
-      <AccountsCard pages={pages} canWrite={canWrite} isRanked={sortOf(current).gain !== null && !shownPage?.problem} />
+      {pages.page?.problem && <ProblemNotice problem={pages.page.problem} retry={pages.reload} />}
+      <AccountsCard pages={pages} canWrite={canWrite} />
       {pages.hasMore && <p class="more"><button type="button" onClick={pages.loadMore} disabled={pages.isLoading}>{pages.isLoading ? "Loading…" : "Show more"}</button></p>}
     </>
   );
@@ -125,26 +135,30 @@ function Usage({ identity }: { identity: Identity | null }) {
 }
 
 interface CardProps {
-  pages: PagedRows<AccountRow>;
+  pages: PagedRows<AccountPage>;
   canWrite: boolean;
-  isRanked: boolean;
 }
 
-function AccountsCard({ pages, canWrite, isRanked }: CardProps) {
+function AccountsCard({ pages, canWrite }: CardProps) {
   const [selected, select] = useState<ReadonlySet<string>>(new Set());
   const [outcome, setOutcome] = useState("");
   const setSelected = (ids: ReadonlySet<string>) => (select(ids), setOutcome(""));
   const rows = pages.rows ?? [];
   const ids = rows.map(({ id }) => id).filter((id) => selected.has(id));
-  const shown = columns(view.value);
-  const sort = sortOf(view.value);
+  const sort = accountSort(view.value);
+  const { sort: loaded = sort, problem: gainsProblem = null } = pages.page ?? {};
+  const { compare: hasChange } = view.value;
+  const isRankable = canRank(view.value);
+  const shown = useMemo(() => columns({ ranked: loaded.gain, hasChange, canRank: isRankable }), [loaded.gain, hasChange, isRankable]);
+  // Rows in another order are the same page.
+  const selectable = useMemo(() => (canWrite ? [selectColumn(rows, selected, setSelected), ...shown] : shown), [canWrite, pages.page, selected, shown]);
   return (
     <section class="card dense" aria-label="Accounts" aria-busy={pages.isLoading}>
       {ids.length > 0
         ? <SelectionBar ids={ids} onChanged={(text) => (pages.reload(), select(new Set()), setOutcome(text))} onClear={() => setSelected(new Set())} />
         : (
           <header>
-            <h2>{isRanked ? "By what they gained" : "All accounts"}</h2>
+            <h2>{loaded.gain ? "By what they gained" : "All accounts"}</h2>
             <p class="small quiet" role="status">{outcome}</p>
             <div class="controls">
               <CsvButton title="Accounts" columns={[...shown.slice(0, 1), ...DETAILS, ...shown.slice(1)]} rows={rows} />
@@ -157,8 +171,8 @@ function AccountsCard({ pages, canWrite, isRanked }: CardProps) {
       {pages.rows?.length === 0 && <NoAccounts canWrite={canWrite} />}
       {rows.length > 0 && (
         <Table
-          title="Accounts" columns={canWrite ? [selectColumn(rows, selected, setSelected), ...shown] : shown} rows={rows} rowKey={(row) => row.id}
-          sort={isRanked ? `-${sort.gain}` : `${sort.order_direction === "desc" ? "-" : ""}${sort.order_by}`}
+          title="Accounts" columns={selectable} rows={rows} rowKey={(row) => row.id}
+          sort={sortText(gainsProblem ? loaded : sort)}
         />
       )}
     </section>

@@ -9,7 +9,7 @@ import { PAGE_SIZE, fetchContent, fetchContentDetails, sortOf, type ContentDetai
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { useDetails } from "../components/details.ts";
 import { FIGURE_NAMES } from "../components/figures.ts";
-import { usePages } from "../components/pages.ts";
+import { usePages, type Page } from "../components/pages.ts";
 import { Card, Count, Empty, Entity, ProblemNotice, WindowNote } from "../components/parts.tsx";
 import { CsvButton, Table, type Column } from "../components/table.tsx";
 import { day, gain } from "../format.ts";
@@ -67,7 +67,7 @@ export function ContentPage() {
   const [meta, setMeta] = useState<WindowMeta>();
   const { layout, ...asked } = Object.fromEntries(current.filters);
   const key = JSON.stringify([current.range, current.platform, current.metric, asked]);
-  const pages = usePages<ContentRow>(key, (cursor, signal) => fetchContent(current, cursor, signal, setMeta));
+  const pages = usePages<Page<ContentRow>>(key, (cursor, signal) => fetchContent(current, cursor, signal, setMeta));
   const details = useDetails(pages.rows, (ids, signal) => fetchContentDetails(current, ids, signal, setMeta));
   const rows = pages.rows?.map((row): Row => ({ ...row, detail: details.details.get(row.id) })) ?? null;
   const sort = sortOf(current);

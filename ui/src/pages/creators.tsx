@@ -10,8 +10,10 @@ import { Comparison, MAX_COMPARED, comparedIds, toggleCompared } from "../compon
 import { Controls } from "../components/controls.tsx";
 import { CopyButton } from "../components/copy.tsx";
 import { MAX_RANKED, creatorSort, fetchCreators, type CreatorPage, type CreatorRow } from "../components/creator-rows.ts";
+import type { Figure } from "../components/figures.ts";
 import { useFocus } from "../components/focus.ts";
 import type { PageProps } from "../components/frame.tsx";
+import { sortText } from "../components/gain-rows.ts";
 import { NameFilter } from "../components/name-filter.tsx";
 import { usePages, type PagedRows } from "../components/pages.ts";
 import { Change, Count, Empty, Entity, ProblemNotice, Status, WindowNote } from "../components/parts.tsx";
@@ -22,8 +24,8 @@ import { linkTo, navigate, view } from "../state/view.ts";
 type Gain = "views" | "engagement" | "followers";
 
 /** A gain, and how it changed if the table is sorted by it. */
-function gainColumn(name: string, gainName: Gain): Column<CreatorRow>[] {
-  const isRanked = creatorSort(view.value).gain === gainName && view.value.compare;
+function gainColumn(name: string, gainName: Gain, ranked: Figure | null): Column<CreatorRow>[] {
+  const isRanked = ranked === gainName && view.value.compare;
   const column: Column<CreatorRow> = {
     name, isNumber: true, isDescending: true, csv: (row) => row.gains?.[gainName], ...(view.value.filters.has("q") ? {} : { sort: gainName }),
     render: (row) => <span class="stacked"><Count value={row.gains?.[gainName]} format={gain} />{isRanked && <Change percent={row.change_percent} />}</span>,
@@ -31,9 +33,9 @@ function gainColumn(name: string, gainName: Gain): Column<CreatorRow>[] {
   return isRanked ? [column, { name: `Change of ${name.toLowerCase()}`, csv: (row) => row.change_percent }] : [column];
 }
 
-function columns(): Column<CreatorRow>[] {
+/** `ranked`: what the rows were loaded as a ranking by. */
+function columns(ranked: Figure | null): Column<CreatorRow>[] {
   const compared = comparedIds(view.value);
-  const { gain: ranked } = creatorSort(view.value);
   const ofRanking: Column<CreatorRow>[] = [
     { name: "Rate", sort: "engagement_rate", isDescending: true, isNumber: true, csv: (row) => row.engagement_rate, render: (row) => <span title={String(row.engagement_rate ?? "–")}>{rate(row.engagement_rate)}</span> },
     { name: "New posts", sort: "new_posts", isDescending: true, isNumber: true, csv: (row) => row.new_posts, render: (row) => <Count value={row.new_posts} /> },
@@ -53,12 +55,12 @@ function columns(): Column<CreatorRow>[] {
       ),
     },
     { name: "Accounts", csv: (row) => row.account_count },
-    ...gainColumn("Views", "views"),
+    ...gainColumn("Views", "views", ranked),
     { name: "Per day", render: (row) => (row.series ? <Sparkline values={row.series} today={row.today} label="Per day" base={ranked === "followers" ? "least" : "zero"} /> : null) },
-    ...gainColumn("Engagement", "engagement"),
+    ...gainColumn("Engagement", "engagement", ranked),
     ...(ranked ? ofRanking : []),
     { name: "Followers", isNumber: true, csv: (row) => row.follower_count, render: (row) => <Count value={row.follower_count} /> },
-    ...gainColumn("New followers", "followers"),
+    ...gainColumn("New followers", "followers", ranked),
   ];
 }
 
@@ -67,12 +69,10 @@ export function CreatorsPage({ identity }: PageProps) {
   const canWrite = identity?.scopes.includes("write") ?? false;
   const [isCreating, setCreating] = useState(false);
   const filters = [...current.filters].filter(([name]) => name !== "creators");
-  const [shownPage, setShownPage] = useState<CreatorPage | null>(null);
-  const pages = usePages<CreatorRow>(JSON.stringify([current.range, current.platform, current.metric, filters]), async (cursor, signal) => {
-    const page = await fetchCreators(current, cursor, signal);
-    if (!signal.aborted) setShownPage(page);
-    return page;
-  });
+  const pages = usePages<CreatorPage>(
+    JSON.stringify([current.range, current.platform, current.metric, filters]),
+    (cursor, signal) => fetchCreators(current, cursor, signal),
+  );
   const compared = comparedIds(current);
   return (
     <>
@@ -80,7 +80,7 @@ export function CreatorsPage({ identity }: PageProps) {
         <div class="grow">
           <h1>Creators</h1>
           <p class="quiet small">Tick up to {MAX_COMPARED} to compare them.</p>
-          <WindowNote meta={shownPage?.meta ?? undefined} />
+          <WindowNote meta={pages.page?.meta ?? undefined} />
         </div>
         {canWrite && <button type="button" class="primary" aria-expanded={isCreating} onClick={() => setCreating(!isCreating)}>New creator</button>}
         <Controls />
@@ -88,17 +88,18 @@ export function CreatorsPage({ identity }: PageProps) {
       {isCreating && <NewCreator />}
       {compared.length > 0 && <Comparison ids={compared} names={pages.rows && new Map(pages.rows.map(({ id, name }) => [id, name]))} />}
       <div class="controls filter-bar"><NameFilter label="Name contains" placeholder="Name" /></div>
-      {shownPage?.problem && <ProblemNotice problem={shownPage.problem} retry={pages.reload} />}
-      <CreatorsCard pages={pages} isRanked={creatorSort(current).gain !== null && !shownPage?.problem} />
+      {pages.page?.problem && <ProblemNotice problem={pages.page.problem} retry={pages.reload} />}
+      <CreatorsCard pages={pages} />
       {pages.hasMore && <p class="more"><button type="button" onClick={pages.loadMore} disabled={pages.isLoading}>{pages.isLoading ? "Loading…" : "Show more"}</button></p>}
     </>
   );
 }
 
-function CreatorsCard({ pages, isRanked }: { pages: PagedRows<CreatorRow>; isRanked: boolean }) {
-  const shown = columns();
+function CreatorsCard({ pages }: { pages: PagedRows<CreatorPage> }) {
+  const { sort: loaded = creatorSort(view.value), problem: gainsProblem = null } = pages.page ?? {};
+  const isRanked = loaded.gain !== null;
+  const shown = columns(loaded.gain);
   const rows = pages.rows ?? [];
-  const { gain: ranked, order_by, order_direction } = creatorSort(view.value);
   return (
     <section class="card dense" aria-label="Creators" aria-busy={pages.isLoading}>
       <header>
@@ -111,7 +112,7 @@ function CreatorsCard({ pages, isRanked }: { pages: PagedRows<CreatorRow>; isRan
       {pages.problem && <ProblemNotice problem={pages.problem} retry={pages.reload} />}
       {pages.rows === null && !pages.problem && <div class="skeleton rows" />}
       {pages.rows?.length === 0 && <Empty>{view.value.filters.has("q") ? "No creator has this in its name." : "No creators yet. A creator is a person with one or more accounts: make one, then link accounts to it."}</Empty>}
-      {rows.length > 0 && <Table title="Creators" columns={shown} rows={rows} rowKey={(row) => row.id} sort={isRanked ? `-${ranked}` : `${order_direction === "desc" ? "-" : ""}${order_by}`} />}
+      {rows.length > 0 && <Table title="Creators" columns={shown} rows={rows} rowKey={(row) => row.id} sort={sortText(gainsProblem ? loaded : creatorSort(view.value))} />}
       {isRanked && rows.length === MAX_RANKED && <p class="small quiet after">The {MAX_RANKED} that gained most. <a class="link" href={linkTo("/creators", { sort: "name" })}>All by name</a></p>}
     </section>
   );
