@@ -100,7 +100,7 @@ fn is_beyond_schemas(error: &Value, body: &str) -> bool {
     // The length of a username and the host of a profile URL depend on the platform.
     let has_other_host =
         [("tiktok", "instagram.com/"), ("instagram", "tiktok.com/")].iter().any(|(platform, host)| {
-            message.ends_with(&format!("not a {platform} profile")) && body.contains(host)
+            message.ends_with(&format!("not the URL of a profile on {platform}")) && body.contains(host)
         });
     error["field"] == "username" && (message.contains("username has") || has_other_host)
 }

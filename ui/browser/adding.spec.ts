@@ -7,7 +7,7 @@ import { expect, expectAccessible, test } from "./fixtures.ts";
 /** Lines that add nothing, and what the API says about them. */
 const INVALID_LINES = new Map([
   ["bad!name", /letters, digits/],
-  ["https://example.com/someone", /is not a/],
+  ["https://example.com/someone", /is not the URL of a profile/],
   ["a_username_that_is_far_too_long_for_any_platform", /2 to 24|1 to 30/],
 ]);
 

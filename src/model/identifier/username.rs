@@ -14,7 +14,7 @@ pub enum InvalidUsername {
     Instagram,
     #[error("a TikTok username has 2 to 24 letters, digits, dots and underscores")]
     Tiktok,
-    #[error("the URL is not a {0} profile")]
+    #[error("is not the URL of a profile on {0}")]
     Url(Platform),
 }
 
