@@ -45,26 +45,17 @@ export function accountSort(view: View): AccountSort {
   return { gain, order_by: order_by ?? "follower_count", order_direction: order_by && !text.startsWith("-") ? "asc" : "desc" };
 }
 
-/** Puts the rows of all accounts in another order. A ranking by rate lacks accounts, and a list has no rates and new posts. */
+const LOCAL_SORTS = ["username", "follower_count", "total_post_count"] as const;
+
+/** Puts all rows of a list in another of its orders. Rankings have other columns. */
 export function compareAccounts({ gain, order_by, order_direction }: AccountSort, page: AccountPage): ((left: AccountRow, right: AccountRow) => number) | null {
-  const sign = gain || order_direction === "desc" ? -1 : 1;
-  const value = page.sort.gain === "engagement_rate" || page.problem ? null : gain ? gainValue(gain) : listValue(order_by);
-  if (!value) return null;
+  const name = LOCAL_SORTS.find((name) => name === order_by);
+  if (!name || gain || page.sort.gain) return null;
+  const sign = order_direction === "asc" ? 1 : -1;
   return (left, right) => {
-    const [a, b] = [value(left), value(right)];
-    if (a !== b) return a < b ? -sign : sign;
-    return left.id < right.id === (gain !== null || sign > 0) ? -1 : 1;
+    const [a, b] = left[name] === right[name] ? [left.id, right.id] : [left[name] ?? "", right[name] ?? ""];
+    return a < b ? -sign : sign;
   };
-}
-
-function gainValue(gain: Figure): ((row: AccountRow) => number) | null {
-  if (gain !== "views" && gain !== "engagement" && gain !== "followers") return null;
-  return ({ gains }) => gains?.[gain] ?? 0;
-}
-
-function listValue(order_by: AccountSort["order_by"]): ((row: AccountRow) => string | number) | null {
-  if (order_by !== "username" && order_by !== "follower_count") return null;
-  return (row) => row[order_by];
 }
 
 function statusOf({ filters }: View): TrackingStatus | null {
