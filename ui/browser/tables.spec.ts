@@ -70,3 +70,21 @@ for (const [path, name] of TABLES) {
     await expectCsvShowsTable(dashboard.table(name));
   });
 }
+
+test("a list that is loaded completely is sorted without a request, as the API sorts it", async ({ dashboard, page, world }) => {
+  await dashboard.open(`${PATHS.Accounts}?sort=username`, world.keys.write);
+  const { headings, rows } = dashboard.table("Accounts");
+  const requests: string[] = [];
+  page.on("request", (request) => requests.push(request.url()));
+  for (const name of ["Followers", "Posts", "Account"]) {
+    const heading = headings.filter({ hasText: name }).first();
+    await heading.getByRole("button").click();
+    await expect(heading).toHaveAttribute("aria-sort", "descending");
+    const order = await rows.allTextContents();
+    expect(requests).toEqual([]);
+    await page.reload();
+    await dashboard.settled();
+    expect(await rows.allTextContents()).toEqual(order);
+    requests.length = 0;
+  }
+});
