@@ -212,8 +212,11 @@ async fn measure_sweeps(stores: &IsolatedStores) {
 /// Has the relay compute the rollup of accounts with expired history.
 async fn roll_up(stores: &IsolatedStores) {
     for n in 1..=DUE {
-        let organization: Uuid =
-            sqlx::query_scalar("select md5($1::bigint::text)::uuid").bind(n).fetch_one(stores.pg()).await.unwrap();
+        let organization: Uuid = sqlx::query_scalar("select md5($1::bigint::text)::uuid")
+            .bind(n)
+            .fetch_one(stores.pg())
+            .await
+            .unwrap();
         let mut write = Write::begin(stores.pg(), organization).await.unwrap();
         for account in 1..=ACCOUNTS_PER_ORGANIZATION {
             write.record_subject_change(n * ACCOUNTS_PER_ORGANIZATION + account, Some(NaiveDate::default()));

@@ -164,7 +164,7 @@ async fn check_tracker(app: &App) -> Result<Finding, store::Error> {
             PauseCause::RateLimit => {}
         }
     }
-    let is_on_time = health::is_tracker_on_time(&app.pg, now).await?;
+    let is_on_time = health::is_tracker_on_time(&app.pg, &app.readable.accounts, now).await?;
     let skewed = skewed_clocks::describe_all(&app.pg).await?;
     let is_ok = is_on_time && rejected.is_empty() && skewed.is_empty();
     let details: Vec<_> = skewed.into_iter().chain(rejected).chain(rate_limited).collect();
@@ -198,7 +198,9 @@ pub(super) async fn get(app: App) -> HealthResponse {
         read_figures(outbox::fetch_backlog(&app.pg)),
         run_check(async { Ok(check_search(&app)) }),
         run_check(check_tracker(&app)),
-        read_figures(async { queues::fetch_totals(&app.pg, app.clock.now().await).await }),
+        read_figures(async {
+            queues::fetch_totals(&app.pg, &app.readable.accounts, app.clock.now().await).await
+        }),
     );
     let clickhouse = ClickhouseCheck {
         check: clickhouse,

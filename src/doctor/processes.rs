@@ -5,6 +5,7 @@ use clickhouse::Client;
 use sqlx::PgPool;
 
 use super::report::{Report, Status, with_timeout};
+use crate::model::platform::Platform;
 use crate::store::clickhouse::history_writer;
 use crate::store::search::changes;
 use crate::store::tracking::skewed_clocks;
@@ -120,7 +121,7 @@ async fn check_tracker(pg: &PgPool, now: DateTime<Utc>) -> Result<Report, Error>
             PauseCause::RateLimit => {}
         }
     }
-    if health::is_tracker_on_time(pg, now).await? {
+    if health::is_tracker_on_time(pg, &Platform::ALL, now).await? {
         report.ok(check, "scrapes and deliveries are on time");
     } else {
         report.warn(

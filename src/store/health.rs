@@ -7,7 +7,7 @@ use sqlx::PgPool;
 
 use super::Error;
 use super::migrate::SchemaCheck;
-use crate::model::platform::Platform;
+use crate::model::platform::{Platform, names};
 
 const POSTGRES_TIMEOUT: Duration = Duration::from_secs(2);
 /// How late a scrape may be before the tracker counts as unhealthy.
@@ -32,9 +32,13 @@ pub async fn check_postgres_with_timeout(pg: &PgPool, schema: &SchemaCheck) -> R
     }
 }
 
-/// Whether scrapes and the relay are on time, at `now` of the service clock. Scrapes of a platform with a paused source do
-/// not count.
-pub async fn is_tracker_on_time(pg: &PgPool, now: DateTime<Utc>) -> Result<bool, Error> {
+/// Whether scrapes of some platforms and the relay are on time, at `now` of the service clock. Scrapes of a platform with a
+/// paused source do not count.
+pub async fn is_tracker_on_time(
+    pg: &PgPool,
+    platforms: &[Platform],
+    now: DateTime<Utc>,
+) -> Result<bool, Error> {
     let is_late: bool = sqlx::query_scalar(
         "select exists (
              select from unnest($3::text[]) as p(platform)
@@ -52,7 +56,7 @@ pub async fn is_tracker_on_time(pg: &PgPool, now: DateTime<Utc>) -> Result<bool,
     )
     .bind(now - MAX_SCRAPE_DELAY)
     .bind(MAX_DELIVERY_DELAY)
-    .bind(Platform::ALL.map(Platform::as_str))
+    .bind(names(platforms))
     .fetch_one(pg)
     .await?;
     Ok(!is_late)

@@ -210,7 +210,7 @@ async fn source_that_is_not_listed_is_unconfigured() {
 async fn health_shows_the_queue_and_the_outbox_of_the_service() {
     let tracker = TestTracker::start().await;
     let queue = |checks: &Value| parts(&checks["tracker"], &["due", "failing"]);
-    let checks = tracker.health_checks().await;
+    let checks = tracker.health_checks(&Platform::ALL).await;
     assert_eq!(queue(&checks), json!({"due": 0, "failing": 0}));
     assert_eq!(checks["tracker"]["lag_seconds"], 0);
     assert_eq!(
@@ -233,12 +233,23 @@ async fn health_shows_the_queue_and_the_outbox_of_the_service() {
         .execute(tracker.pg())
         .await
         .unwrap();
-    let checks = tracker.health_checks().await;
+    let checks = tracker.health_checks(&Platform::ALL).await;
     assert_eq!(queue(&checks), json!({"due": 6, "failing": 2}));
     let lag = checks["tracker"]["lag_seconds"].as_i64().unwrap();
     assert!((3_600..3_700).contains(&lag), "{checks}");
     assert_eq!(checks["clickhouse"]["outbox_pending"], 2);
     assert!((90..120).contains(&checks["clickhouse"]["outbox_lag_seconds"].as_i64().unwrap()), "{checks}");
+}
+
+#[tokio::test]
+async fn health_leaves_out_platforms_that_no_source_reads() {
+    let tracker = TestTracker::start().await;
+    let organization = tracker.create_organization().await;
+    tracker.add_due_accounts(organization, Platform::Instagram, 3).await;
+    for (readable, status, due) in [(Platform::Instagram, "degraded", 3), (Platform::Tiktok, "ok", 0)] {
+        let checks = tracker.health_checks(&[readable]).await;
+        assert_eq!(parts(&checks["tracker"], &["status", "due"]), json!({"status": status, "due": due}));
+    }
 }
 
 /// The index scans of a plan, with the rows that they read.

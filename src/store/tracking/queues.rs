@@ -61,7 +61,7 @@ pub async fn count_targets(pg: &PgPool) -> Result<Vec<(Platform, i64)>, Error> {
     Ok(targets)
 }
 
-/// The queues of all platforms together.
+/// The queues of some platforms together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QueueTotals {
     pub due: i64,
@@ -69,10 +69,15 @@ pub struct QueueTotals {
     pub lag_seconds: i64,
 }
 
-/// Adds up the queues of all platforms, at `now` of the service clock.
-pub async fn fetch_totals(pg: &PgPool, now: DateTime<Utc>) -> Result<QueueTotals, Error> {
+/// Adds up the queues of some platforms, at `now` of the service clock.
+pub async fn fetch_totals(
+    pg: &PgPool,
+    platforms: &[Platform],
+    now: DateTime<Utc>,
+) -> Result<QueueTotals, Error> {
     let queues = fetch_all(pg, now).await?;
-    Ok(queues.iter().fold(QueueTotals::default(), |total, queue| QueueTotals {
+    let queues = queues.iter().filter(|queue| platforms.contains(&queue.platform));
+    Ok(queues.fold(QueueTotals::default(), |total, queue| QueueTotals {
         due: total.due + queue.due,
         failing: total.failing + queue.failing,
         lag_seconds: total.lag_seconds.max(queue.lag_seconds),
