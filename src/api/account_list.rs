@@ -32,6 +32,27 @@ impl ListSort for AccountSort {
     const DEFAULT: (Self, SortDirection) = (AccountSort::AddedAt, SortDirection::Desc);
 }
 
+/// Reads the filters of the list.
+pub(super) fn read_filter(query: &mut QueryParams<'_>) -> AccountFilter {
+    AccountFilter {
+        platform: query.describe(PLATFORM_FILTER).variant("platform"),
+        is_active: query.describe("Filter by `is_active`.").boolean("is_active"),
+        q: query.describe("Filter by a substring of the username, ignoring case.").search_text("q"),
+        category: query.describe("Filter by category (exact match).").text("category", MAX_CATEGORY_CHARS),
+        creator_id: query
+            .describe("Filter by creator: accounts of any of these.")
+            .uuids("creator_id", MAX_QUERY_IDS),
+        linked: query.describe("Whether the account has a creator.").boolean("linked"),
+        status: query.describe("Filter by `tracking.status`: accounts with any of these.").variants("status"),
+        metadata: query
+            .describe(
+                "Filter by your own tags: `metadata.KEY=value` for each tag that an account has to have, with exactly \
+                 this value.",
+            )
+            .tags("metadata", MAX_METADATA_FILTERS),
+    }
+}
+
 struct ListQuery {
     filter: AccountFilter,
     params: ListParams<AccountSort>,
@@ -39,27 +60,7 @@ struct ListQuery {
 
 impl FromQuery for ListQuery {
     fn read(query: &mut QueryParams<'_>) -> Self {
-        let filter = AccountFilter {
-            platform: query.describe(PLATFORM_FILTER).variant("platform"),
-            is_active: query.describe("Filter by `is_active`.").boolean("is_active"),
-            q: query.describe("Filter by a substring of the username, ignoring case.").search_text("q"),
-            category: query
-                .describe("Filter by category (exact match).")
-                .text("category", MAX_CATEGORY_CHARS),
-            creator_id: query
-                .describe("Filter by creator: accounts of any of these.")
-                .uuids("creator_id", MAX_QUERY_IDS),
-            linked: query.describe("Whether the account has a creator.").boolean("linked"),
-            status: query
-                .describe("Filter by `tracking.status`: accounts with any of these.")
-                .variants("status"),
-            metadata: query
-                .describe(
-                    "Filter by your own tags: `metadata.KEY=value` for each tag that an account has to have, with \
-                     exactly this value.",
-                )
-                .tags("metadata", MAX_METADATA_FILTERS),
-        };
+        let filter = read_filter(query);
         ListQuery { params: ListParams::read(query, &filter), filter }
     }
 }

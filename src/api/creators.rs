@@ -58,6 +58,14 @@ impl ListSort for CreatorSort {
     const DEFAULT: (Self, SortDirection) = (CreatorSort::Name, SortDirection::Asc);
 }
 
+/// Reads the filters of the list.
+pub(super) fn read_filter(query: &mut QueryParams<'_>) -> CreatorFilter {
+    CreatorFilter {
+        q: query.describe("Filter by a substring of the name, ignoring case.").search_text("q"),
+        is_active: query.describe("Filter by `is_active`.").boolean("is_active"),
+    }
+}
+
 struct ListQuery {
     filter: CreatorFilter,
     params: ListParams<CreatorSort>,
@@ -65,10 +73,7 @@ struct ListQuery {
 
 impl FromQuery for ListQuery {
     fn read(query: &mut QueryParams<'_>) -> Self {
-        let filter = CreatorFilter {
-            q: query.describe("Filter by a substring of the name, ignoring case.").search_text("q"),
-            is_active: query.describe("Filter by `is_active`.").boolean("is_active"),
-        };
+        let filter = read_filter(query);
         ListQuery { params: ListParams::read(query, &filter), filter }
     }
 }

@@ -8,6 +8,7 @@ mod creators;
 mod daily;
 mod dashboard;
 mod deltas;
+mod export;
 mod fields;
 mod health;
 mod links;
@@ -31,18 +32,20 @@ use salvo_oapi::RouterExt;
 
 pub use v1::DeprecationHeaders;
 
-use crate::http;
 use crate::http::route::get_or_head;
+use crate::http::{self, RequireAccept};
 
 /// All routes of the service.
 pub fn routes() -> Router {
-    let public = http::public()
+    let public = http::responding(RequireAccept::Json)
         .push(Router::with_path("v2").push(public()))
         .push(Router::with_path("v1").push(v1::public()));
-    // Both versions share keys and rate limits.
-    let private = http::private()
+    let json = http::responding(RequireAccept::Json)
         .push(Router::with_path("v2").push(private()))
         .push(Router::with_path("v1").push(v1::private()));
+    let csv = http::responding(RequireAccept::Csv).push(export::router());
+    // All share keys and rate limits.
+    let private = http::authenticated().push(json).push(csv);
     Router::new().push(public).push(private).push(openapi::docs()).push(dashboard::routes())
 }
 
@@ -96,6 +99,7 @@ mod tests {
         let mut found = Vec::new();
         undocumented(&public(), "", &mut found);
         undocumented(&private(), "", &mut found);
+        undocumented(&export::router(), "", &mut found);
         assert_eq!(found, Vec::<String>::new());
     }
 }

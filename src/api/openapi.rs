@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::http::Problem;
 use crate::http::forwarded::base_url;
-use crate::http::openapi::{self, ApiInfo, build_document};
+use crate::http::openapi::{self, ApiInfo, RouteGroup, build_document};
 use crate::http::route::get_or_head;
 
 /// Placeholder for the base URL of the service.
@@ -30,13 +30,17 @@ const INFO: ApiInfo = ApiInfo {
         ("Analytics", "Gains of the organization over windows of days."),
         ("Tracking", "Whether tracking works, and how complete it is."),
         ("Search", "Search in usernames, creator names and captions."),
+        ("Exports", "Records beside their gains, as CSV files."),
         ("System", "Health, versions and the API key."),
     ],
-    server: "{base_url}/v2",
 };
 
-static DOCUMENT: LazyLock<String> =
-    LazyLock::new(|| build_document(&super::public(), &super::private(), &INFO).to_string());
+static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
+    let versioned = |router, needs_key| RouteGroup { router, needs_key, server: "{base_url}/v2" };
+    let exports = RouteGroup { router: super::export::router(), needs_key: true, server: BASE_URL };
+    let groups = [versioned(super::public(), false), versioned(super::private(), true), exports];
+    build_document(&groups, &INFO).to_string()
+});
 
 const DOCS_PAGE: &str = include_str!("docs.html");
 /// The files of Swagger UI that the page loads.
@@ -55,7 +59,7 @@ pub(super) fn docs() -> Router {
 /// `/docs` shows it as a page.
 #[endpoint(operation_id = "getOpenApi")]
 pub(super) async fn get_openapi(req: &mut Request, depot: &mut Depot) -> Document {
-    Document(DOCUMENT.replacen(BASE_URL, &base_url(req, depot), 1))
+    Document(DOCUMENT.replace(BASE_URL, &base_url(req, depot)))
 }
 
 struct Document(String);

@@ -1,11 +1,8 @@
 //! A CSV, JSON Lines or Parquet file of rows, under a temporary name until it is complete.
 
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
-
-use chrono::{DateTime, SecondsFormat, Utc};
 
 use super::error::Error;
 use super::parquet::ParquetWriter;
@@ -49,10 +46,6 @@ enum FormatWriter {
     Csv(Box<csv::Writer<File>>),
     Jsonl(BufWriter<File>),
     Parquet(Box<ParquetWriter>),
-}
-
-fn format_time(time: DateTime<Utc>) -> String {
-    time.to_rfc3339_opts(SecondsFormat::AutoSi, true)
 }
 
 impl HistoryFile {
@@ -121,24 +114,9 @@ fn write_csv<'v>(
     values: impl Iterator<Item = FieldValue<'v>>,
 ) -> io::Result<()> {
     for value in values {
-        csv.write_field(format_value(value).as_bytes()).map_err(io::Error::other)?;
+        csv.write_field(value.to_text().as_bytes()).map_err(io::Error::other)?;
     }
     csv.write_record(None::<&[u8]>).map_err(io::Error::other)
-}
-
-fn format_value(value: FieldValue<'_>) -> Cow<'_, str> {
-    match value {
-        FieldValue::Null => "".into(),
-        FieldValue::Text(text) => text.into(),
-        FieldValue::Integer(number) => number.to_string().into(),
-        FieldValue::Decimal(number) => number.to_string().into(),
-        FieldValue::Boolean(true) => "true".into(),
-        FieldValue::Boolean(false) => "false".into(),
-        FieldValue::Time(time) => format_time(time).into(),
-        FieldValue::Date(day) => day.to_string().into(),
-        FieldValue::Uuid(id) => id.to_string().into(),
-        FieldValue::Json(json) => json.to_string().into(),
-    }
 }
 
 fn write_json<'v>(
@@ -152,7 +130,7 @@ fn write_json<'v>(
             file.write_all(&[before])?;
             write!(file, "\"{name}\":")?;
             match value {
-                FieldValue::Time(time) => serde_json::to_writer(&mut *file, &format_time(time))?,
+                FieldValue::Time(_) => serde_json::to_writer(&mut *file, &value.to_text())?,
                 value => serde_json::to_writer(&mut *file, &value)?,
             }
             before = b',';

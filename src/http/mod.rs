@@ -16,14 +16,14 @@ use salvo::{Depot, FlowCtrl, Handler, Request, Response, Router, Service, async_
 pub use caller::Caller;
 pub use deadline::{Deadline, ExternalTimeout};
 pub use input::{Args, Body, IdempotencyKey, ListParams, Path, Query, WindowedRequest};
+pub use middleware::RequireAccept;
 use middleware::{
     AssignRequestId, Authenticate, CatchPanic, DrainRejectedBody, EtagAndCompress, ParseRequest, RateLimit,
-    RecordMetrics, RejectDuringShutdown, RequestTimeout, RequireAcceptJson, RequireWriteScope,
-    UnmatchedRoute, cors_handler,
+    RecordMetrics, RejectDuringShutdown, RequestTimeout, RequireWriteScope, UnmatchedRoute, cors_handler,
 };
 pub use output::{
-    Cached, CachedPage, Collection, Created, Data, FoundOrCreated, NoContent, Problem, Ranking, Records,
-    StaticFile, WithMeta,
+    Cached, CachedPage, Collection, Created, CsvFile, CsvRows, CsvSource, Data, FoundOrCreated, NoContent,
+    Problem, Ranking, Records, StaticFile, WithMeta,
 };
 
 use crate::app::App;
@@ -53,21 +53,18 @@ pub fn service(routes: Router, legacy: impl Handler, app: &App) -> Service {
         .hoop(UnmatchedRoute)
 }
 
-/// The middleware of routes without authentication.
-pub fn public() -> Router {
-    Router::new()
-        .hoop(RequireAcceptJson) // 406
-        .hoop(ParseRequest::default()) // 415, 413, 400
-        .hoop(RequestTimeout) // 503
-}
-
-/// The middleware of routes with authentication, in the order that the specification requires.
-pub fn private() -> Router {
+/// The middleware of authentication, which comes first. Its instances count requests.
+pub fn authenticated() -> Router {
     Router::new()
         .hoop(Authenticate::default()) // 401, 403
         .hoop(RateLimit::default()) // 429
         .hoop(RequireWriteScope) // 403
-        .hoop(RequireAcceptJson) // 406
+}
+
+/// The middleware of routes with responses of a content type, in the order that the specification requires.
+pub fn responding(accept: RequireAccept) -> Router {
+    Router::new()
+        .hoop(accept) // 406
         .hoop(ParseRequest::default()) // 415, 413, 400
         .hoop(RequestTimeout) // 503
 }

@@ -113,6 +113,16 @@ record! {
     }
 }
 
+/// An account in a table, with the subject of its history.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+pub struct NamedAccount {
+    pub id: Uuid,
+    pub internal_id: i64,
+    pub platform: Platform,
+    pub username: String,
+    pub creator_name: Option<String>,
+}
+
 /// The constant `type` of an account.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -8,6 +8,7 @@ use sqlx::postgres::PgRow;
 use uuid::Uuid;
 
 use super::change::engagement_rate_ppm;
+use super::counters::LatestCounters;
 use super::platform::Platform;
 use super::record::record;
 use super::video::{Video, VideoType};
@@ -35,15 +36,20 @@ pub enum ContentKind {
     Tracked,
 }
 
+impl ContentKind {
+    pub fn list(is_discovered: bool, is_tracked: bool) -> Vec<Self> {
+        let kinds = [(ContentKind::Discovered, is_discovered), (ContentKind::Tracked, is_tracked)];
+        kinds.into_iter().filter(|(_, applies)| *applies).map(|(kind, _)| kind).collect()
+    }
+}
+
 impl From<Video> for Content {
     fn from(video: Video) -> Self {
-        let kinds =
-            [(ContentKind::Discovered, video.account_id.is_some()), (ContentKind::Tracked, video.is_tracked)];
         let counters = &video.counters;
         let engagement = counters.like_count + counters.comment_count + counters.share_count;
         let millionths = engagement_rate_ppm(engagement, counters.view_count);
         Content {
-            kinds: kinds.into_iter().filter(|(_, applies)| *applies).map(|(kind, _)| kind).collect(),
+            kinds: ContentKind::list(video.account_id.is_some(), video.is_tracked),
             engagement_rate: millionths.map(|millionths| millionths as f64 / 1e6),
             video,
         }
@@ -103,5 +109,29 @@ record! {
         /// Views, by the last scrape.
         #[schemars(example = 1_284_000)]
         pub view_count: i64,
+    }
+}
+
+record! {
+    /// A video in a table, beside gains.
+    #[derive(Debug, Clone, PartialEq, FromRow)]
+    pub struct ContentRow {
+        pub id: Uuid,
+        pub internal_id: i64,
+        pub subject_id: i64,
+        pub platform: Platform,
+        pub external_id: Option<String>,
+        pub url: Option<String>,
+        pub description: Option<String>,
+        pub media_type: Option<String>,
+        pub create_time: Option<DateTime<Utc>>,
+        pub account_id: Option<Uuid>,
+        pub account_username: Option<String>,
+        pub creator_name: Option<String>,
+        pub is_tracked: bool,
+        #[sqlx(flatten)]
+        pub counters: LatestCounters,
+        /// When it was added, which the rows are sorted by.
+        pub added_at: DateTime<Utc>,
     }
 }

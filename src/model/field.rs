@@ -1,6 +1,8 @@
 //! Fields of records by name, type and value, from which statements, COPY data and files are written.
 
-use chrono::{DateTime, NaiveDate, Utc};
+use std::borrow::Cow;
+
+use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
 use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
@@ -45,6 +47,24 @@ pub enum FieldValue<'a> {
     Date(NaiveDate),
     Uuid(Uuid),
     Json(&'a Value),
+}
+
+impl<'a> FieldValue<'a> {
+    /// Formats the value for a file without types; an unknown one is empty.
+    pub fn to_text(self) -> Cow<'a, str> {
+        match self {
+            FieldValue::Null => "".into(),
+            FieldValue::Text(text) => text.into(),
+            FieldValue::Integer(number) => number.to_string().into(),
+            FieldValue::Decimal(number) => number.to_string().into(),
+            FieldValue::Boolean(true) => "true".into(),
+            FieldValue::Boolean(false) => "false".into(),
+            FieldValue::Time(time) => time.to_rfc3339_opts(SecondsFormat::AutoSi, true).into(),
+            FieldValue::Date(day) => day.to_string().into(),
+            FieldValue::Uuid(id) => id.to_string().into(),
+            FieldValue::Json(json) => json.to_string().into(),
+        }
+    }
 }
 
 /// Reads the fields of one type from a record of a file.

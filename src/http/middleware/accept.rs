@@ -1,36 +1,59 @@
-//! Rejects requests that do not accept JSON, and parses weighted headers such as `Accept`.
+//! Rejects requests that do not accept the content type of the response, and parses weighted headers such as `Accept`.
 
 use salvo::http::header::ACCEPT;
 use salvo::{Request, handler};
 
 use crate::http::output::problem::Problem;
 
-pub struct RequireAcceptJson;
+/// The content type of successful responses, which requests have to accept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequireAccept {
+    Json,
+    Csv,
+}
 
 #[handler]
-impl RequireAcceptJson {
+impl RequireAccept {
     fn handle(&self, req: &Request) -> Result<(), Problem> {
         let ranges: Vec<_> =
             req.headers().get_all(ACCEPT).iter().map(|value| value.to_str().unwrap_or("?")).collect();
-        if accepts_json(&ranges.join(",")) { Ok(()) } else { Err(Problem::not_acceptable()) }
+        if self.is_accepted(&ranges.join(",")) {
+            Ok(())
+        } else {
+            Err(Problem::not_acceptable(self.ranges()[0]))
+        }
     }
 }
 
-/// Whether an `Accept` header allows JSON. The most specific matching range decides.
-fn accepts_json(accept: &str) -> bool {
-    if parse_weights(accept).next().is_none() {
-        return true;
+impl RequireAccept {
+    /// The ranges that allow it, the most specific first.
+    const fn ranges(self) -> [&'static str; 3] {
+        match self {
+            RequireAccept::Json => ["application/json", "application/*", "*/*"],
+            RequireAccept::Csv => ["text/csv", "text/*", "*/*"],
+        }
     }
-    let weight_of = |wanted: &str| {
-        parse_weights(accept)
-            .filter(|(range, _)| range.eq_ignore_ascii_case(wanted))
-            .map(|(_, weight)| weight)
-            .max()
-    };
-    let json = weight_of("application/json");
-    match json.or_else(|| weight_of("application/*")).or_else(|| weight_of("*/*")) {
-        Some(weight) if weight > 0 => true,
-        _ => json.is_none() && weight_of("application/problem+json").is_some_and(|weight| weight > 0),
+
+    /// Whether an `Accept` header allows it. The most specific matching range decides.
+    fn is_accepted(self, accept: &str) -> bool {
+        if parse_weights(accept).next().is_none() {
+            return true;
+        }
+        let weight_of = |wanted: &str| {
+            parse_weights(accept)
+                .filter(|(range, _)| range.eq_ignore_ascii_case(wanted))
+                .map(|(_, weight)| weight)
+                .max()
+        };
+        let [exact, subtype, any] = self.ranges().map(weight_of);
+        match exact.or(subtype).or(any) {
+            Some(weight) if weight > 0 => true,
+            // Problems are JSON, too.
+            _ if self == RequireAccept::Json && exact.is_none() => {
+                weight_of("application/problem+json").is_some_and(|weight| weight > 0)
+            }
+            _ => false,
+        }
     }
 }
 
@@ -65,7 +88,7 @@ mod tests {
             "application/problem+json",
             "application/*;q=0, application/json",
         ] {
-            assert!(accepts_json(accept), "{accept}");
+            assert!(RequireAccept::Json.is_accepted(accept), "{accept}");
         }
         for accept in [
             "text/html",
@@ -76,7 +99,16 @@ mod tests {
             "application/problem+json;q=0",
             "nonsense",
         ] {
-            assert!(!accepts_json(accept), "{accept}");
+            assert!(!RequireAccept::Json.is_accepted(accept), "{accept}");
+        }
+        for accept in
+            ["", "*/*", "text/*", "text/csv", "application/json, Text/CSV;q=0.1", "text/*;q=0, text/csv"]
+        {
+            assert!(RequireAccept::Csv.is_accepted(accept), "{accept}");
+        }
+        for accept in ["application/json", "application/problem+json", "text/csv;q=0, */*", "text/*;q=0, */*"]
+        {
+            assert!(!RequireAccept::Csv.is_accepted(accept), "{accept}");
         }
     }
 

@@ -16,7 +16,7 @@ pub mod request_timeout;
 pub mod shutdown;
 pub mod unmatched_route;
 
-pub use accept::RequireAcceptJson;
+pub use accept::RequireAccept;
 pub use authenticate::{Authenticate, RequireWriteScope};
 pub use catch_panic::CatchPanic;
 pub use cors::cors_handler;

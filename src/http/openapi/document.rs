@@ -17,25 +17,33 @@ pub struct ApiInfo {
     pub description: &'static str,
     /// Names and descriptions.
     pub tags: &'static [(&'static str, &'static str)],
-    /// Base URL of the paths.
+}
+
+/// Routes below a base URL.
+pub struct RouteGroup {
+    pub router: Router,
+    pub needs_key: bool,
     pub server: &'static str,
 }
 
 const SECURITY_SCHEME: &str = "api_key";
 
-/// Builds the document of the routes below the base URL; those in `private` need an API key.
-pub fn build_document(public: &Router, private: &Router, info: &ApiInfo) -> Value {
+/// Builds the document of the routes. The base URL of the first group applies unless a path has its own.
+pub fn build_document(groups: &[RouteGroup], info: &ApiInfo) -> Value {
     let problems = problem_responses();
-    let mut paths = Map::new();
-    for (routes, needs_key) in [(public, false), (private, true)] {
-        let document = serde_json::to_value(OpenApi::new(info.title, info.version).merge_router(routes));
+    let (mut paths, server) = (Map::new(), groups.first().map(|group| group.server));
+    for RouteGroup { router, needs_key, server: own_server } in groups {
+        let document = serde_json::to_value(OpenApi::new(info.title, info.version).merge_router(router));
         let Ok(Value::Object(mut document)) = document else { continue };
         let Some(Value::Object(items)) = document.remove("paths") else { continue };
         for (path, mut item) in items {
             for (method, operation) in item.as_object_mut().into_iter().flatten() {
                 if let Some(operation) = operation.as_object_mut() {
-                    complete(operation, method, needs_key, &problems);
+                    complete(operation, method, *needs_key, &problems);
                 }
+            }
+            if Some(*own_server) != server {
+                item["servers"] = json!([{"url": own_server}]);
             }
             merge_path(&mut paths, path, item);
         }
@@ -43,7 +51,8 @@ pub fn build_document(public: &Router, private: &Router, info: &ApiInfo) -> Valu
     let responses = referenced_responses(&paths, &problems);
     let mut schemas = named_schemas();
     schemas.values_mut().for_each(remove_null_of_optional_fields);
-    for operation in paths.values_mut().filter_map(Value::as_object_mut).flat_map(Map::values_mut) {
+    let operations = paths.values_mut().filter_map(Value::as_object_mut).flat_map(Map::values_mut);
+    for operation in operations.filter(|operation| operation.is_object()) {
         operation.get_mut("responses").into_iter().for_each(remove_null_of_optional_fields);
         add_examples(operation, &schemas);
     }
@@ -52,7 +61,7 @@ pub fn build_document(public: &Router, private: &Router, info: &ApiInfo) -> Valu
     json!({
         "openapi": "3.1.0",
         "info": {"title": info.title, "version": info.version, "description": info.description},
-        "servers": [{"url": info.server}],
+        "servers": [{"url": server}],
         "security": [{SECURITY_SCHEME: []}],
         "tags": tags,
         "paths": paths,
@@ -86,6 +95,7 @@ fn complete(operation: &mut Map<String, Value>, method: &str, needs_key: bool, p
         operation.insert("security".to_owned(), json!([]));
     }
     let is_get = method == "get";
+    let has_etag = is_get && operation.get("responses").and_then(csv_content).is_none();
     let parameters = operation.get("parameters").and_then(Value::as_array).cloned().unwrap_or_default();
     let has_body = operation.contains_key("requestBody");
     let mut statuses = vec![400, 406, 500, 503];
@@ -105,7 +115,7 @@ fn complete(operation: &mut Map<String, Value>, method: &str, needs_key: bool, p
         for problem in problems {
             problem.add_to(responses, statuses.contains(&problem.status()));
         }
-        if is_get {
+        if has_etag {
             responses.insert("304".to_owned(), json!({"description": "The cached response is current."}));
         }
         for (status, response) in responses.iter_mut() {
@@ -113,11 +123,15 @@ fn complete(operation: &mut Map<String, Value>, method: &str, needs_key: bool, p
         }
     }
     let mut all = vec![json!({"$ref": "#/components/parameters/RequestId"})];
-    if is_get {
+    if has_etag {
         all.push(json!({"$ref": "#/components/parameters/IfNoneMatch"}));
     }
     all.extend(parameters);
     operation.insert("parameters".to_owned(), all.into());
+}
+
+fn csv_content(responses: &Value) -> Option<&Value> {
+    responses.pointer("/200/content/text~1csv")
 }
 
 /// Whether the operation takes an id that has to exist, also if a filter takes several. Missing ids of lists of `…_ids` are

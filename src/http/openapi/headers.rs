@@ -34,7 +34,9 @@ pub(super) fn add_headers(response: &mut Value, status: &str, is_get: bool, need
         headers.extend(RATE_LIMIT_HEADERS);
     }
     if is_get && matches!(status, "200" | "304") {
-        headers.extend([("ETag", "ETag"), ("Cache-Control", "CacheControl")]);
+        let is_file = response.pointer("/content/text~1csv").is_some();
+        let other = if is_file { ("Content-Disposition", "ContentDisposition") } else { ("ETag", "ETag") };
+        headers.extend([other, ("Cache-Control", "CacheControl")]);
     }
     if is_get && response.pointer("/content/application~1json/schema/properties/pagination").is_some() {
         headers.push(("Link", "Link"));
@@ -71,6 +73,7 @@ pub(super) fn response_headers() -> Value {
         "RateLimitReset": header("integer", "Unix time in seconds at which the current minute ends."),
         "RetryAfter": header("integer", "Seconds to wait before the next attempt."),
         "ETag": header("string", "Version of the response, for `If-None-Match`."),
+        "ContentDisposition": header("string", "`attachment` with the name of the file."),
         "CacheControl": header("string", "`private, no-cache`: cache the response, but revalidate it before use."),
         "Link": header("string", "Absolute URLs of the first page and, if there is one, of the next page (RFC 8288)."),
         "Location": header("string", "Path of the new resource."),

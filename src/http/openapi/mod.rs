@@ -9,5 +9,5 @@ mod problems;
 pub mod schema;
 pub mod schema_recorder;
 
-pub use document::{ApiInfo, build_document};
+pub use document::{ApiInfo, RouteGroup, build_document};
 pub use operation::{add_failure, add_success};

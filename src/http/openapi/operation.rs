@@ -22,6 +22,13 @@ pub fn add_success<T: JsonSchema>(operation: &mut Operation, status: &str, descr
     operation.responses.insert(status, Response::new(description).add_content("application/json", content));
 }
 
+/// Adds the response of a CSV file.
+pub fn add_csv(operation: &mut Operation, columns: &[&str]) {
+    let description = format!("A CSV file with the columns `{}`.", columns.join("`, `"));
+    let content = Content::new(to_salvo(json!({"type": "string"}))).example(columns.join(",").into());
+    operation.responses.insert("200", Response::new(description).add_content("text/csv", content));
+}
+
 /// Adds an error response that does not follow from the parts; [`super::document`] adds its body.
 pub fn add_failure(operation: &mut Operation, status: &str, description: &str) {
     operation.responses.insert(status, Response::new(description));

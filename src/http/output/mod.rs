@@ -1,6 +1,7 @@
 //! Responses: envelopes, pages, cached responses and problems.
 
 pub mod cached;
+mod csv_file;
 pub mod cursor;
 pub mod envelope;
 pub mod page;
@@ -9,6 +10,7 @@ pub mod problem_kind;
 mod static_file;
 
 pub use cached::{Cached, CachedPage, Records};
+pub use csv_file::{CsvFile, CsvRows, CsvSource};
 pub use envelope::{Created, Data, FoundOrCreated, NoContent, WindowMeta, WithMeta};
 pub use page::{Collection, Ranking};
 pub use problem::Problem;

@@ -18,6 +18,9 @@ use crate::store::{self, Retryable};
 /// Retry advice while storage is full, which an operator has to resolve.
 const STORAGE_FULL_RETRY_SECONDS: u64 = 30;
 
+/// Retry advice while an organization has too many exports, which take seconds to minutes.
+const EXPORT_RETRY_SECONDS: u64 = 10;
+
 /// An error response.
 #[derive(Debug)]
 pub struct Problem {
@@ -92,8 +95,9 @@ impl Problem {
         Self::new(&kind::METHOD_NOT_ALLOWED, detail)
     }
 
-    pub fn not_acceptable() -> Self {
-        Self::new(&kind::NOT_ACCEPTABLE, "responses are JSON only: accept application/json")
+    /// The client does not accept the content type of the response.
+    pub fn not_acceptable(content_type: &str) -> Self {
+        Self::new(&kind::NOT_ACCEPTABLE, format!("the response is {content_type} only: accept it"))
     }
 
     pub fn conflict(detail: impl Into<String>) -> Self {
@@ -150,6 +154,11 @@ impl Problem {
         Self::new(&kind::SERVICE_UNAVAILABLE, detail)
     }
 
+    pub fn too_many_exports() -> Self {
+        let detail = "too many exports of this organization at once: wait until one of them has ended";
+        Self::new(&kind::SERVICE_UNAVAILABLE, detail).retry_after(EXPORT_RETRY_SECONDS)
+    }
+
     fn transaction_conflict(error: &store::Error) -> Self {
         let conflict = if error.is_lock_unavailable() { Conflict::LockTimeout } else { Conflict::Aborted };
         let detail = "conflict with a concurrent change: retry shortly";
@@ -173,6 +182,11 @@ impl Problem {
         }
         let errors = self.errors.iter().map(|error| format!("{} {}", error.field, error.message));
         errors.collect::<Vec<_>>().join("; ")
+    }
+
+    /// For the log only.
+    pub(super) fn cause(&self) -> &str {
+        self.cause.as_deref().unwrap_or(&self.detail)
     }
 
     fn log(&self, request_id: &str, path: &str) {

@@ -57,7 +57,7 @@ problem_kinds! {
     QUOTA_EXCEEDED: FORBIDDEN, None, "The organization has reached its account quota.";
     NOT_FOUND: NOT_FOUND, None, "The organization has no such resource.";
     METHOD_NOT_ALLOWED: METHOD_NOT_ALLOWED, None, "The path does not support the method.";
-    NOT_ACCEPTABLE: NOT_ACCEPTABLE, None, "`Accept` excludes JSON.";
+    NOT_ACCEPTABLE: NOT_ACCEPTABLE, None, "`Accept` excludes the content type of the response.";
     CONFLICT: CONFLICT, None, "The request conflicts with an existing resource.";
     PAYLOAD_TOO_LARGE: PAYLOAD_TOO_LARGE, None, "The body exceeds 1 MiB.";
     UNSUPPORTED_MEDIA_TYPE: UNSUPPORTED_MEDIA_TYPE, None, "The body is not sent as `application/json`.";

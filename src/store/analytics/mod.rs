@@ -7,6 +7,7 @@ pub mod accounts;
 pub mod coverage;
 pub mod creators;
 pub mod days;
+pub mod exports;
 mod fair_limiter;
 mod new_posts;
 pub mod overview;

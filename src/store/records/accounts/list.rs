@@ -8,7 +8,7 @@ use sqlx::{PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::{NEXT_ATTEMPT, push_select, push_status_condition};
-use crate::model::account::{Account, Metadata};
+use crate::model::account::{Account, Metadata, NamedAccount};
 use crate::model::platform::{Platform, names};
 use crate::model::readable::ReadablePlatforms;
 use crate::model::text::fold_case;
@@ -125,6 +125,39 @@ pub fn list_query(
 ) -> QueryBuilder<Postgres> {
     let list = build_list(organization, readable, filter, page.sort);
     list.select_page(page, |query| push_select(query, readable))
+}
+
+/// Lists all accounts that match, in no order. Fails if a creator to filter by does not exist.
+pub async fn list_named(
+    pg: &PgPool,
+    organization: Uuid,
+    readable: &ReadablePlatforms,
+    filter: &AccountFilter,
+    account: Option<Uuid>,
+) -> Result<Vec<NamedAccount>, Error> {
+    if let Some(creators) = &filter.creator_id {
+        creators::require_all(pg, organization, creators).await?;
+    }
+    if let Some(account) = account {
+        super::require(pg, organization, account).await?;
+    }
+    Ok(named_query(organization, readable, filter, account).build_query_as().fetch_all(pg).await?)
+}
+
+/// Builds the query of [`list_named`].
+pub fn named_query(
+    organization: Uuid,
+    readable: &ReadablePlatforms,
+    filter: &AccountFilter,
+    account: Option<Uuid>,
+) -> QueryBuilder<Postgres> {
+    let mut query = QueryBuilder::new(
+        "select a.id, a.internal_id, a.platform, a.username, c.name as creator_name
+         from accounts a left join creators c on c.id = a.creator_id where ",
+    );
+    build_list(organization, readable, filter, AccountSort::AddedAt).push_conditions(&mut query);
+    push_equal(&mut query, "a.id", account);
+    query
 }
 
 /// Builds the filtered list. Accounts of creators are read creator by creator.

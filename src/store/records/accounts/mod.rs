@@ -17,7 +17,7 @@ use crate::model::text::fold_case;
 use crate::model::tracking::TrackingStatus;
 use crate::store::Error;
 
-pub use list::{AccountFilter, AccountSort, list, list_query};
+pub use list::{AccountFilter, AccountSort, list, list_named, list_query, named_query};
 
 /// How a request identifies an account.
 #[derive(Debug, Clone, PartialEq, Eq)]

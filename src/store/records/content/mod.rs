@@ -1,13 +1,13 @@
 //! Reads videos of either kind, once each: discovered on an account, tracked individually, or both.
 
+mod reader;
+
 use std::sync::LazyLock;
 
 use serde::Serialize;
 use sqlx::{PgExecutor, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use super::serialize_list;
-use super::videos::{self, VideoSort, account_filter, caption_filter};
 use crate::model::content::{Content, ContentIdentity, ContentKind};
 use crate::model::date_or_time::DateOrTime;
 use crate::model::platform::Platform;
@@ -17,6 +17,10 @@ use crate::store::Error;
 use crate::store::postgres::keyset::{
     KeysetPosition, List, ListPage, PageRequest, Sort, SortColumn, SortKey, push_equal,
 };
+use crate::store::records::serialize_list;
+use crate::store::records::videos::{self, VideoSort, account_filter, caption_filter};
+
+pub use reader::{ContentReader, ContentRows, rows_query};
 
 /// The filter of videos of either kind. It is serialized as a request spells it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -47,6 +51,11 @@ impl ContentFilter {
     /// Whether more than the existence of videos on a platform is checked.
     pub fn is_selective(&self) -> bool {
         *self != ContentFilter { platform: self.platform, ..ContentFilter::default() }
+    }
+
+    /// Whether it excludes videos without an account.
+    const fn is_limited_to_accounts(&self) -> bool {
+        self.account_id.is_some() || self.creator_id.is_some() || self.category.is_some()
     }
 
     /// Whether values are compared with bounds.

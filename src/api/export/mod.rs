@@ -1,0 +1,141 @@
+//! Records beside their gains in a window, as CSV files. Their paths have no version.
+//!
+//! Records are read in batches: those that are added or deleted meanwhile may be missing.
+
+mod accounts;
+mod content;
+mod creators;
+mod daily;
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use salvo::Router;
+use salvo_oapi::RouterExt;
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use crate::http::input::{FromQuery, QueryParams, WindowParams, Windowed};
+use crate::http::route::get_or_head;
+use crate::http::{Query, Result, WindowedRequest};
+use crate::model::field::{FieldValue, ToField};
+use crate::model::gains::{AccountGains, Gains, Metrics};
+use crate::model::period::Window;
+use crate::model::readable::ReadablePlatforms;
+use crate::store::analytics::accounts::count_posts;
+use crate::store::analytics::{HistoryReader, subjects};
+
+/// Records of the first batch, so that the response begins soon.
+const FIRST_BATCH_ROWS: i64 = 200;
+/// Records of each further batch.
+const BATCH_ROWS: i64 = 1_000;
+
+pub(super) fn router() -> Router {
+    Router::with_path("export")
+        .push(Router::with_path("accounts.csv").push(get_or_head(accounts::get)))
+        .push(Router::with_path("content.csv").push(get_or_head(content::get)))
+        .push(Router::with_path("creators.csv").push(get_or_head(creators::get)))
+        .push(Router::with_path("daily.csv").push(get_or_head(daily::get)))
+        .oapi_tag("Exports")
+}
+
+/// The filters of an export.
+trait ExportFilter: Send {
+    fn read(query: &mut QueryParams<'_>) -> Self;
+}
+
+struct ExportQuery<F> {
+    filter: F,
+    window: WindowParams,
+    raw: bool,
+}
+
+impl<F: ExportFilter> FromQuery for ExportQuery<F> {
+    fn read(query: &mut QueryParams<'_>) -> Self {
+        let filter = F::read(query);
+        let window = WindowParams::read(query);
+        query.describe(
+            "Whether text that a spreadsheet would take for a formula stays as it is. By default, `'` is put before text \
+             that begins with `=`, `+`, `-`, `@`, a tab or a carriage return.",
+        );
+        ExportQuery { filter, window, raw: query.boolean_or("raw", false) }
+    }
+}
+
+impl<F: Send> Windowed for ExportQuery<F> {
+    fn window(&self, now: DateTime<Utc>) -> Result<Window> {
+        self.window.resolve(now)
+    }
+}
+
+type ExportRequest<F> = WindowedRequest<Query<ExportQuery<F>>>;
+
+/// What rows are read from.
+struct Reader {
+    pg: PgPool,
+    history: HistoryReader,
+    readable: ReadablePlatforms,
+    organization: Uuid,
+    window: Window,
+}
+
+impl Reader {
+    /// Splits a request into the reader, the filter and `raw`.
+    fn from_request<F>(request: ExportRequest<F>) -> (Self, F, bool) {
+        let WindowedRequest { pg, history, readable, organization, window, args, .. } = request;
+        let Query(ExportQuery { filter, raw, .. }) = args;
+        (Reader { pg, history, readable, organization, window }, filter, raw)
+    }
+
+    /// The gains and the posts of accounts, by their internal ids.
+    async fn fetch_figures(&self, subjects: &[i64]) -> Result<HashMap<i64, Figures>> {
+        let Reader { pg, history, organization, window, .. } = self;
+        let totals = subjects::fetch_totals(history, *organization, subjects, *window);
+        let posts = count_posts(pg, *organization, subjects, *window);
+        let (totals, posts) = tokio::try_join!(totals, posts)?;
+        let mut figures: HashMap<i64, Figures> = HashMap::new();
+        for totals in totals {
+            figures.entry(totals.subject_id()).or_default().gains = totals.gains();
+        }
+        for (subject, posts) in posts {
+            figures.entry(subject).or_default().new_posts = posts.current;
+        }
+        Ok(figures)
+    }
+}
+
+/// Gains and posts of accounts in the window.
+#[derive(Debug, Clone, Copy, Default)]
+struct Figures {
+    gains: AccountGains,
+    new_posts: i64,
+}
+
+impl std::ops::AddAssign for Figures {
+    fn add_assign(&mut self, other: Self) {
+        self.gains += other.gains;
+        self.new_posts += other.new_posts;
+    }
+}
+
+impl Figures {
+    /// The columns from `views` to `new_posts`.
+    fn fields(&self) -> [FieldValue<'_>; 9] {
+        let [views, plays, likes, comments, shares, engagement, rate] = metric_fields(&self.gains.gains);
+        let (followers, new_posts) = (self.gains.followers.to_field(), self.new_posts.to_field());
+        [views, plays, likes, comments, shares, engagement, rate, followers, new_posts]
+    }
+}
+
+/// The columns from `views` to `engagement`.
+fn gain_fields(gains: &Gains) -> [FieldValue<'_>; 6] {
+    let Gains { views, plays, likes, comments, shares, engagement } = gains;
+    [views, plays, likes, comments, shares, engagement].map(ToField::to_field)
+}
+
+/// The columns from `views` to `engagement_rate`.
+fn metric_fields(gains: &Gains) -> [FieldValue<'_>; 7] {
+    let [views, plays, likes, comments, shares, engagement] = gain_fields(gains);
+    let rate = Metrics::from(*gains).engagement_rate.map_or(FieldValue::Null, FieldValue::Decimal);
+    [views, plays, likes, comments, shares, engagement, rate]
+}
