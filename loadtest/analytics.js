@@ -30,6 +30,7 @@ export const options = {
       'GET /overview',
       'GET /creators/top',
       'GET /analytics/timeseries',
+      'GET /export/content.csv',
     ]),
   },
 };
@@ -52,6 +53,7 @@ export default function ({ accounts, creators, videos }) {
   ok(get('/overview', '/overview', window));
   ok(get('/creators/top', '/creators/top', { ...period(), limit: 25 }));
   ok(get('/analytics/timeseries', '/analytics/timeseries', { ...window, account_id: pick(accounts) }));
+  ok(get('/export/content.csv', '/export/content.csv', { ...window, account_id: pick(accounts) }));
 }
 
 export const handleSummary = summary('analytics');

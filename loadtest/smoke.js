@@ -107,6 +107,13 @@ export default function () {
 
   call('GET', '/search', 200, '/search?q=a');
 
+  group('exports', () => {
+    for (const name of ['accounts', 'content', 'creators', 'daily']) {
+      const file = call('GET', `/export/${name}.csv`, 200, `/export/${name}.csv?period=7d`);
+      check(file, { [`${name}.csv is complete`]: (file) => file.body.includes('views,plays') && file.body.endsWith('\r\n') });
+    }
+  });
+
   group('cleanup', () => {
     call('DELETE', '/videos/{video_id}', 204, atVideo);
     call('DELETE', '/accounts/{account_id}', 204, atAccount);

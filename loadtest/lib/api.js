@@ -36,7 +36,9 @@ export function url(path, query = {}) {
   const pairs = Object.entries(query)
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
-  return BASE + path + (pairs.length ? `?${pairs.join('&')}` : '');
+  // Exports have no version.
+  const base = path.startsWith('/export/') ? BASE.replace(/\/v2$/, '') : BASE;
+  return base + path + (pairs.length ? `?${pairs.join('&')}` : '');
 }
 
 // `name` is the route by which metrics are grouped: `/accounts/{account_id}`.

@@ -19,6 +19,7 @@ use super::agree::{
     window_query,
 };
 use super::course::Course;
+use super::exports::exports_agree;
 use super::model::{Random, chosen_seed};
 use super::sparklines::sparklines_agree;
 use super::steps::{Step, steps, steps_with_retention};
@@ -53,6 +54,7 @@ async fn run(seed: u64, steps: &[Step], today: NaiveDate) {
     check_sums(&course, (today - Days::new(70), today), window).await;
     course.organization.wait_applied().await;
     video_rollup_agrees(&course.organization, &course.history, &course.ids, window).await;
+    exports_agree(&course.organization, &course.history, &course.ids, window).await;
     // The views also show the baselines of deleted days, so windows before the retention period differ.
     if course.history.is_retained(window.0) {
         check_views(&course, window).await;

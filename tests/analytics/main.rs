@@ -14,6 +14,8 @@ mod coverage;
 mod data_page;
 mod data_team;
 mod examples;
+mod export_streams;
+mod exports;
 mod large_batches;
 mod model;
 mod posts;

@@ -9,6 +9,7 @@ use tidemark::model::readable::ReadablePlatforms;
 use tidemark::model::tracking::TrackingStatus;
 use tidemark::store::analytics::accounts::{self, AccountFilter, COUNT_POSTS, IDENTITIES, RankingFilter};
 use tidemark::store::analytics::creators;
+use tidemark::store::records::accounts as records;
 use uuid::Uuid;
 
 use crate::harness::population::{PopulatedDatabase, Population};
@@ -99,6 +100,22 @@ async fn statements_of_rankings_read_index_ranges() {
     for filter in filters.into_iter().chain([by_status]) {
         let mut query =
             accounts::ranking_query(organization, &ReadablePlatforms::new(Platform::ALL), &filter);
+        let sql = query.sql().as_str().to_owned();
+        let arguments = query.build().take_arguments().unwrap().unwrap();
+        let reads: Vec<_> = reads(pg, &sql, arguments).await;
+        let accounts: Vec<_> = reads.into_iter().filter(|[table, ..]| table == "accounts").collect();
+        assert_indexed(&accounts, &["accounts"]);
+    }
+
+    let (all, some) = (records::AccountFilter::default, Some(vec![creators[0], creators[1]]));
+    for (filter, account) in [
+        (all(), None),
+        (all(), Some(database.account)),
+        (records::AccountFilter { creator_id: some, ..all() }, None),
+        (records::AccountFilter { q: Some("7".to_owned()), ..all() }, None),
+    ] {
+        let readable = ReadablePlatforms::new(Platform::ALL);
+        let mut query = records::named_query(organization, &readable, &filter, account);
         let sql = query.sql().as_str().to_owned();
         let arguments = query.build().take_arguments().unwrap().unwrap();
         let reads: Vec<_> = reads(pg, &sql, arguments).await;

@@ -1,17 +1,20 @@
 //! Query plans of content: every sort is one index range, and other filters read a part of it.
 
+use chrono::Utc;
 use sqlx::{AssertSqlSafe, Execute, PgPool, Postgres, QueryBuilder};
 use tidemark::model::content::ContentKind;
 use tidemark::model::date_or_time::DateOrTime;
 use tidemark::model::platform::Platform;
 use tidemark::model::readable::ReadablePlatforms;
-use tidemark::store::postgres::keyset::PageRequest;
-use tidemark::store::records::content::{self, Candidate, CategoryScope, ContentFilter, ContentSort};
+use tidemark::store::postgres::keyset::{KeysetPosition, PageRequest, SortDirection, SortKey};
+use tidemark::store::records::content::{
+    self, Candidate, CategoryScope, ContentFilter, ContentRows, ContentSort,
+};
 use tidemark::store::records::videos::VideoSort;
 use tidemark::store::tracking::targets::REFRESH_ENABLED;
 use uuid::Uuid;
 
-use super::paging_plans::{FEW_THOUSAND, LIMIT, ListPlans, MANY, SMALL, far_positions};
+use super::paging_plans::{FEW_THOUSAND, LIMIT, ListPlans, MANY, Plan, SMALL, far_positions};
 use crate::harness::population::{PopulatedDatabase, Population};
 
 const BY_VIEWS: ContentSort = ContentSort::As(VideoSort::ViewCount);
@@ -44,6 +47,7 @@ async fn check(others: &[Population]) {
     check_filters(&database).await;
     check_list_by_id(&database).await;
     check_candidates(&database).await;
+    check_rows(&database).await;
 }
 
 async fn check_sorts(database: &PopulatedDatabase) {
@@ -118,6 +122,32 @@ async fn check_list_by_id(PopulatedDatabase { pg, organization, .. }: &Populated
         let mut query = content::list_by_id_query(*organization, &filter, after, LIMIT);
         let plan = explain(pg, &mut query).await;
         assert!(plan.contains("videos_by_id") && !plan.contains("Sort"), "after {after:?}: {plan}");
+    }
+}
+
+/// The rows of an export: index ranges of each account, and of the videos without one.
+async fn check_rows(database: &PopulatedDatabase) {
+    let PopulatedDatabase { pg, organization, account, .. } = database;
+    let accounts: Vec<Uuid> =
+        sqlx::query_scalar("select id from accounts where organization_id = $1 and id <> $2 limit 100")
+            .bind(organization)
+            .bind(account)
+            .fetch_all(pg)
+            .await
+            .unwrap();
+    for (rows, scope) in [
+        (ContentRows::OnAccounts(vec![*account]), "account_id = parent"),
+        (ContentRows::OnAccounts(accounts), "account_id = parent"),
+        (ContentRows::WithoutAccount, "organization_id = "),
+    ] {
+        for after in [None, Some(KeysetPosition { key: SortKey::Time(Utc::now()), id: Uuid::nil() })] {
+            let (sort, direction) = (&rows, SortDirection::Asc);
+            let page = PageRequest { sort, direction, after, offset: 0, limit: LIMIT, include_total: false };
+            let mut query = content::rows_query(*organization, &ContentFilter::default(), &page);
+            let plan = Plan::run(pg, format!("{rows:?} after {:?}", page.after), &mut query).await;
+            plan.assert_read_by_index("videos", scope);
+            plan.assert_examined("videos", 100 * (LIMIT + 1));
+        }
     }
 }
 

@@ -103,6 +103,12 @@ impl Plan {
         let Plan { name, nodes, .. } = self;
         let sorts = nodes.iter().filter(|node| node.text("Node Type").contains("Sort"));
         assert!(sorts.map(Node::examined_rows).all(|rows| rows <= MAX_SORTED_ROWS), "{name} sorts: {self}");
+        self.assert_read_by_index(table, scope);
+    }
+
+    /// Asserts that all rows come from index ranges within the scope.
+    pub fn assert_read_by_index(&self, table: &str, scope: &str) {
+        let Plan { name, nodes, .. } = self;
         let reads: Vec<_> = nodes.iter().filter(|node| node.text("Relation Name") == table).collect();
         assert!(!reads.is_empty(), "{name} reads nothing: {self}");
         for read in reads {

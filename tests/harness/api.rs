@@ -93,7 +93,15 @@ impl ProxiedApi {
     }
 
     pub async fn start_with(settings: Settings, configure: impl FnOnce(&mut Databases)) -> Self {
-        let mut connection = Stack::shared().connection;
+        ProxiedApi::start_on(Stack::shared().connection, settings, configure).await
+    }
+
+    /// An API on other databases.
+    pub async fn start_on(
+        mut connection: super::Connection,
+        settings: Settings,
+        configure: impl FnOnce(&mut Databases),
+    ) -> Self {
         let clickhouse = ClickhouseProxy::start(&connection.clickhouse_url).await;
         connection.clickhouse_url.clone_from(&clickhouse.url);
         let mut stack = Stack::connect(connection);

@@ -44,7 +44,9 @@ async fn every_operation_follows_the_conventions() {
     });
     for operation in &operations {
         let response = conventions.check_success(operation).await;
-        if operation.is_get() {
+        if operation.is_csv() {
+            conventions.check_head(operation, &response).await;
+        } else if operation.is_get() {
             conventions.check_conditional_requests(operation, &response).await;
         } else {
             conventions.check_idempotency(operation, &response).await;
@@ -73,7 +75,9 @@ async fn unsupported_method_lists_allowed_methods() {
             if supported.contains(method) {
                 continue;
             }
-            let response = send(stack.request(method.parse().unwrap(), &parts.path)).await;
+            let unsupported = Operation { method: method.parse().unwrap(), ..operations[0].clone() };
+            let response =
+                send(unsupported.request(&stack, &RequestParts { body: None, ..parts.clone() })).await;
             assert_eq!(response.status, 405, "{method} {path}: {response}");
             let allowed: BTreeSet<_> = response.header("allow").split(", ").collect();
             assert_eq!(allowed, supported, "{method} {path}");
@@ -130,7 +134,11 @@ impl Conventions {
         let request = |parts: &RequestParts| operation.authorized_request(&self.own.organization, parts);
         let mut unreadable = vec![
             (request(&parts).header("accept", "text/html"), 406, "NOT_ACCEPTABLE"),
-            (request(&parts).header("accept", "application/json;q=0, */*"), 406, "NOT_ACCEPTABLE"),
+            (
+                request(&parts).header("accept", format!("{};q=0, */*", content_type(operation))),
+                406,
+                "NOT_ACCEPTABLE",
+            ),
         ];
         let without_body = RequestParts { body: None, ..parts.clone() };
         if !operation.is_get() {
@@ -190,14 +198,21 @@ impl Conventions {
             assert_eq!(response.header("cache-control"), "private, no-cache", "{response}");
             let vary = response.header("vary").to_lowercase();
             assert!(vary.contains("accept-encoding") && vary.contains("authorization"), "{vary}: {response}");
+        }
+        if operation.is_csv() {
+            assert_eq!(response.headers.get("etag"), None, "{response}");
+            let accepted =
+                operation.authorized_request(&self.own.organization, &parts).header("accept", "text/*");
+            assert_eq!(send(accepted).await.ok(200).body, response.body);
+        } else if operation.is_get() {
             let etag = response.header("etag");
             assert!(etag.len() > 2 && etag.starts_with('"') && etag.ends_with('"'), "{etag}: {response}");
         }
         response
     }
 
-    /// 304 for a current ETag in any form; HEAD has the headers of GET and no body.
-    async fn check_conditional_requests(&mut self, operation: &Operation, get: &Response) {
+    /// HEAD has the headers of GET and no body.
+    async fn check_head(&self, operation: &Operation, get: &Response) {
         let parts = operation.valid_request(&self.own);
         let head = Operation { method: Method::HEAD, ..operation.clone() };
         let head = send(head.authorized_request(&self.own.organization, &parts)).await.ok(get.status);
@@ -208,10 +223,18 @@ impl Conventions {
             headers.filter(|(name, _)| !VOLATILE_HEADERS.contains(&name.as_str())).collect()
         };
         // Changes with every request.
+        if operation.path != "/health" {
+            assert_eq!(headers(&head), headers(get), "{head}");
+        }
+    }
+
+    /// 304 for a current ETag in any form.
+    async fn check_conditional_requests(&mut self, operation: &Operation, get: &Response) {
+        self.check_head(operation, get).await;
         if operation.path == "/health" {
             return;
         }
-        assert_eq!(headers(&head), headers(get), "{head}");
+        let parts = operation.valid_request(&self.own);
         let etag = get.header("etag");
         let request = || operation.authorized_request(&self.own.organization, &parts);
         let matching =
@@ -290,7 +313,12 @@ fn invalid_requests(operation: &Operation, valid: &RequestParts) -> Vec<(String,
     invalid
 }
 
+fn content_type(operation: &Operation) -> &'static str {
+    if operation.is_csv() { "text/csv" } else { "application/json" }
+}
+
 const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 
 /// Headers that differ between responses with the same body.
-const VOLATILE_HEADERS: [&str; 4] = ["x-request-id", "x-ratelimit-remaining", "x-ratelimit-reset", "date"];
+const VOLATILE_HEADERS: [&str; 5] =
+    ["x-request-id", "x-ratelimit-remaining", "x-ratelimit-reset", "date", "transfer-encoding"];

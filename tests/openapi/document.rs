@@ -32,10 +32,10 @@ fn operations(document: &Value) -> Vec<(String, String, &Value)> {
 #[tokio::test]
 async fn openapi_document_matches_docs() {
     let api = TestApi::start().await;
-    let mut document = fetch_document(&api).await;
+    let document = fetch_document(&api).await;
     assert_eq!(document["servers"][0]["url"], format!("{}/v2", api.url()));
-    document["servers"][0]["url"] = "https://api.example/v2".into();
     let text = serde_json::to_string_pretty(&document).unwrap() + "\n";
+    let text = text.replace(api.url(), "https://api.example");
     if std::env::var_os("TIDEMARK_TEST_ACCEPT").is_some() {
         std::fs::write(SNAPSHOT, &text).unwrap();
     }
@@ -77,7 +77,12 @@ async fn every_operation_is_completely_described() {
         if operation.get("security").is_none() {
             expected.extend(["401", "403", "429"]);
         }
-        expected.extend(if method == "get" { vec!["304"] } else { vec!["413", "415"] });
+        let is_csv = operation["responses"]["200"]["content"]["text/csv"].is_object();
+        expected.extend(match method.as_str() {
+            "get" if is_csv => vec![],
+            "get" => vec!["304"],
+            _ => vec!["413", "415"],
+        });
         for status in expected {
             assert!(statuses.contains(status), "{name}: {status}");
         }

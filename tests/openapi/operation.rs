@@ -11,6 +11,8 @@ use crate::tenant::Tenant;
 #[derive(Clone)]
 pub struct Operation {
     pub method: Method,
+    /// The base URL of the path.
+    pub server: String,
     pub path: String,
     /// The operation object of the document.
     pub spec: Value,
@@ -28,15 +30,17 @@ pub async fn fetch_document(stack: &Stack) -> (Value, Vec<Operation>) {
     let document = send(stack.request(Method::GET, "/openapi.json")).await.ok(200).json;
     let mut operations = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
-        for (method, spec) in item.as_object().unwrap() {
-            let method = method.to_uppercase().parse().unwrap();
+        let server =
+            item["servers"][0]["url"].as_str().unwrap_or(document["servers"][0]["url"].as_str().unwrap());
+        for (method, spec) in item.as_object().unwrap().iter().filter(|(name, _)| *name != "servers") {
+            let (method, server) = (method.to_uppercase().parse().unwrap(), server.to_owned());
             let mut spec = spec.clone();
             for parameter in spec["parameters"].as_array_mut().into_iter().flatten() {
                 if let Some(reference) = parameter["$ref"].as_str() {
                     *parameter = document.pointer(&reference[1..]).unwrap().clone();
                 }
             }
-            operations.push(Operation { method, path: path.clone(), spec });
+            operations.push(Operation { method, server, path: path.clone(), spec });
         }
     }
     (document, operations)
@@ -45,6 +49,11 @@ pub async fn fetch_document(stack: &Stack) -> (Value, Vec<Operation>) {
 impl Operation {
     pub fn is_get(&self) -> bool {
         self.method == Method::GET
+    }
+
+    /// Whether the successful response is a CSV file.
+    pub fn is_csv(&self) -> bool {
+        !self.spec["responses"]["200"]["content"]["text/csv"].is_null()
     }
 
     pub fn is_public(&self) -> bool {
@@ -145,7 +154,8 @@ impl Operation {
 
     /// Builds a request without a key.
     pub fn request(&self, stack: &Stack, parts: &RequestParts) -> RequestBuilder {
-        let request = stack.request(self.method.clone(), &parts.path).query(&parts.query);
+        let url = format!("{}{}", self.server, parts.path);
+        let request = stack.client.request(self.method.clone(), url).query(&parts.query);
         match &parts.body {
             Some(body) => request.json(body),
             None => request,

@@ -51,12 +51,13 @@ def differences(response):
         if response["text"]:
             yield "the document has no body"
         return
-    media = content.get(response["type"])
+    media = content.get(response["type"].split(";")[0])
     if media is None:
         yield f"the content type {response['type']} is not in the document"
         return
     validator = OAS31Validator(media["schema"], registry=registry, format_checker=oas31_format_checker)
-    for error in validator.iter_errors(json.loads(response["text"])):
+    text = response["text"]
+    for error in validator.iter_errors(text if "text/csv" in content else json.loads(text)):
         yield f"{error.json_path}: {error.message}"
 
 

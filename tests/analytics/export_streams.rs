@@ -1,0 +1,129 @@
+//! CSV files while they are sent: memory, failures in the middle, clients that leave, and the limit per organization.
+
+use std::time::{Duration, Instant};
+
+use reqwest::RequestBuilder;
+use tidemark::app::Settings;
+
+use crate::harness::population::Population;
+use crate::harness::{IsolatedStores, Organization, ProxiedApi, send, wait_until};
+
+/// An organization with many videos and no history, on databases of its own.
+struct Large {
+    api: ProxiedApi,
+    client: Organization,
+    videos: usize,
+}
+
+impl Large {
+    async fn create(videos: i32) -> Self {
+        let stores = IsolatedStores::create().await;
+        let organization = stores.unlimited_organization().await;
+        let population = Population { accounts: videos / 150, videos, on_first_account: 0 };
+        population.insert(stores.pg(), organization.id).await;
+        let connection = stores.connection.clone();
+        let api = ProxiedApi::start_on(connection, Settings::default(), |_| {}).await;
+        let client = api.client_for(&organization);
+        Large { api, client, videos: videos as usize }
+    }
+
+    fn request(&self) -> RequestBuilder {
+        let base = self.client.stack.connection.base_url.trim_end_matches("/v2");
+        let request = self.client.stack.client.get(format!("{base}/export/content.csv"));
+        request.bearer_auth(&self.client.key)
+    }
+
+    async fn begin(&self) -> reqwest::Response {
+        let response = self.request().send().await.unwrap();
+        assert_eq!(response.status(), 200);
+        response
+    }
+
+    /// The numbers of running queries, waiting queries and exports.
+    fn load(&self) -> (usize, usize, usize) {
+        let (running, waiting) = self.api.app.history.load();
+        (running, waiting, self.api.app.exports.count())
+    }
+}
+
+/// Memory of this process that no file backs, in KiB.
+fn anonymous_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// Reads a whole export. Returns how far memory grew in KiB, and the time until the first bytes.
+async fn read_all(large: &Large) -> (u64, Duration) {
+    // The first export fills caches and pools.
+    large.begin().await.chunk().await.unwrap().unwrap();
+    wait_until("it ends", async || (large.load() == (0, 0, 0)).then_some(())).await;
+    let (before, started) = (anonymous_memory(), Instant::now());
+    let mut response = large.begin().await;
+    let (mut peak, mut lines, mut first) = (before, 0, None);
+    while let Some(chunk) = response.chunk().await.unwrap() {
+        first.get_or_insert(started.elapsed());
+        peak = peak.max(anonymous_memory());
+        lines += chunk.windows(2).filter(|end| end == b"\r\n").count();
+    }
+    // A line end may be cut by the end of a chunk.
+    assert!((large.videos - 50..=large.videos + 1).contains(&lines), "{lines} lines");
+    (peak - before, first.unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn exports_are_streamed() {
+    let large = Large::create(40_000).await;
+    let (growth, _) = read_all(&large).await;
+    assert!(growth < 12 << 10, "memory grew by {growth} KiB");
+    wait_until("the export ends", async || (large.load() == (0, 0, 0)).then_some(())).await;
+
+    // A client that leaves while a query runs.
+    let mut response = large.begin().await;
+    large.api.clickhouse.hold();
+    let reading = tokio::spawn(async move { while let Ok(Some(_)) = response.chunk().await {} });
+    wait_until("a query runs", async || (large.load() == (1, 0, 1)).then_some(())).await;
+    reading.abort();
+    wait_until("its permit is free", async || (large.load() == (0, 0, 0)).then_some(())).await;
+    large.api.clickhouse.release();
+
+    // A limit per organization: each export holds a batch.
+    let mut open = Vec::new();
+    for _ in 0..4 {
+        open.push(large.begin().await);
+    }
+    let rejected = send(large.request()).await.problem(503, "SERVICE_UNAVAILABLE");
+    assert_eq!(rejected.header("retry-after"), "10");
+    drop(open.pop());
+    wait_until("another export may begin", async || {
+        let response = large.request().send().await.unwrap();
+        (response.status() == 200).then_some(())
+    })
+    .await;
+    drop(open);
+
+    // ClickHouse rejects the queries of later batches.
+    let mut response = large.begin().await;
+    let mut received = response.chunk().await.unwrap().unwrap().len();
+    large.api.clickhouse.replace("FROM video_daily", "FROM video_dailx");
+    let error = loop {
+        match response.chunk().await {
+            Ok(chunk) => received += chunk.expect("the file is not complete").len(),
+            Err(error) => break error,
+        }
+    };
+    assert!(received > 1_000 && error.is_body() || error.is_decode(), "{received} bytes, {error:?}");
+    // What fails at once is a problem.
+    send(large.request()).await.problem(500, "INTERNAL_ERROR");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes: make test-deep"]
+async fn export_of_a_million_videos_takes_constant_memory() {
+    let large = Large::create(1_000_000).await;
+    let started = Instant::now();
+    let (growth, first) = read_all(&large).await;
+    eprintln!("memory grew by {growth} KiB, first bytes after {first:?}, all after {:?}", started.elapsed());
+    assert!(growth < 50 << 10, "memory grew by {growth} KiB");
+    assert!(first < Duration::from_millis(300), "the first bytes took {first:?}");
+}
