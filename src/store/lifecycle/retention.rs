@@ -1,9 +1,9 @@
 //! Deletes history before an organization's retention limit without changing numbers of the remaining days.
 //!
 //! Requests see nothing before the cutoff (`history_since`). Snapshots before it are compacted to what later days need: of
-//! each video and account the last day, completed with the latest value of each counter, and the first day, which only marks
-//! the start of tracking. The others are deleted, and the rollup is recomputed. Each step is idempotent and keeps the numbers
-//! of later days.
+//! each video and account the last day, the last day that reports each counter, from which later ones are interpolated, and
+//! the first day, which marks the start of tracking. The others are deleted, and the rollups are recomputed. Each step is
+//! idempotent and keeps the numbers of later days.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -190,22 +190,31 @@ const SNAPSHOT_TABLES: [SnapshotTable; 2] = [
 ];
 
 impl SnapshotTable {
-    /// The disjunction of a condition on each counter.
-    fn any_counter(&self, condition: impl Fn(&str) -> String) -> String {
-        self.counters.iter().map(|counter| condition(counter)).collect::<Vec<_>>().join(" OR ")
+    /// Formats each counter, and joins the results.
+    fn each_counter(&self, separator: &str, format: impl Fn(&str) -> String) -> String {
+        self.counters.iter().map(|counter| format(counter)).collect::<Vec<_>>().join(separator)
     }
 
-    /// The condition that the last day lacks a counter that an earlier day has. `toDate(0)`, the result
-    /// without rows, is not a day of history.
-    fn last_day_lacks_counter(&self) -> String {
-        self.any_counter(|counter| {
-            format!("maxIf(date, {counter} IS NOT NULL) NOT IN (toDate(0), max(date))")
+    /// The days that later days need, with their times of observation: the first and the last day, and of each counter the
+    /// last day that reports it. Of a counter that no day reports, 1970-01-01, which is not a day of history.
+    fn needed_days(&self) -> String {
+        let last_reports = self.each_counter(", ", |counter| {
+            format!(
+                "(maxIf(date, {counter} IS NOT NULL), argMaxIf(observed_at, date, {counter} IS NOT NULL))"
+            )
+        });
+        format!(
+            "[(min(date), argMin(observed_at, date)), (max(date), argMax(observed_at, date)), {last_reports}]"
+        )
+    }
+
+    /// The condition that the first day has a counter that a later day reports, too.
+    fn first_day_has_superseded_counter(&self) -> String {
+        self.each_counter(" OR ", |counter| {
+            format!(
+                "(argMin({counter} IS NOT NULL, date) AND maxIf(date, {counter} IS NOT NULL) > min(date))"
+            )
         })
-    }
-
-    /// The condition that the first day has any counter.
-    fn first_day_has_counter(&self) -> String {
-        format!("argMin({}, date)", self.any_counter(|counter| format!("{counter} IS NOT NULL")))
     }
 
     /// The query for subjects with more snapshots than later days need.
@@ -216,73 +225,48 @@ impl SnapshotTable {
              (
                  SELECT org_id, subject_id FROM {table} FINAL WHERE {scope}
                  GROUP BY {key}
-                 HAVING count() > 2 OR (count() = 2 AND {})
+                 HAVING count() > arrayUniq(arrayFilter(day -> day.1 > toDate(0), {})) OR {}
              )",
-            self.first_day_has_counter()
+            self.needed_days(),
+            self.first_day_has_superseded_counter()
         )
     }
 
-    /// The statement that completes the last day with the latest value of each counter.
-    fn complete_last_day_statement(&self, scope: &str) -> String {
-        let latest = |counter: &&str| format!("argMax({counter}, date) AS latest_{counter}");
-        let last_day = ["max(date)", "argMax(observed_at, date)"];
-        self.rewrite_statement(scope, last_day, latest, &self.last_day_lacks_counter())
-    }
-
-    /// The statement that clears the counters of the first day, if the last day is complete: a merge of
-    /// records may have added a later last day meanwhile. Gains of the first day itself are before the
-    /// cutoff.
+    /// The statement that clears the counters of the first day that a later day reports, too. Gains of the first day itself
+    /// are before the cutoff. `observed_at` is a microsecond later on the same day, so that a new row replaces the original
+    /// in any insertion order.
     fn clear_first_day_statement(&self, scope: &str) -> String {
-        // On a cluster every column of a shard's result needs its own name.
-        let null = |counter: &&str| format!("NULL AS no_{counter}");
-        let first_day = ["min(date)", "argMin(observed_at, date)"];
-        let (has_counter, is_incomplete) = (self.first_day_has_counter(), self.last_day_lacks_counter());
-        let condition = format!("count() > 1 AND {has_counter} AND NOT ({is_incomplete})");
-        self.rewrite_statement(scope, first_day, null, &condition)
-    }
-
-    /// The statement that rewrites a day's snapshots with other counters. `observed_at` is a microsecond
-    /// later on the same day, so that a new row replaces the original in any insertion order.
-    fn rewrite_statement(
-        &self,
-        scope: &str,
-        [date, observed_at]: [&str; 2],
-        value: impl Fn(&&str) -> String,
-        condition: &str,
-    ) -> String {
         let SnapshotTable { table, key, counters } = self;
-        let names = counters.join(", ");
-        let values = counters.iter().map(value).collect::<Vec<_>>().join(", ");
+        // On a cluster every column of a shard's result needs its own name.
+        let remaining = self.each_counter(", ", |counter| {
+            format!("if(maxIf(date, {counter} IS NOT NULL) > min(date), NULL, argMin({counter}, date)) AS first_{counter}")
+        });
         format!(
-            "INSERT INTO {table} ({key}, date, observed_at, {names})
-             SELECT {key}, {date}, least(
-                 addMicroseconds({observed_at}, 1),
-                 subtractMicroseconds(toDateTime64({date} + 1, 6, 'UTC'), 1)
-             ), {values}
+            "INSERT INTO {table} ({key}, date, observed_at, {})
+             SELECT {key}, min(date), least(
+                 addMicroseconds(argMin(observed_at, date), 1),
+                 subtractMicroseconds(toDateTime64(min(date) + 1, 6, 'UTC'), 1)
+             ), {remaining}
              FROM {table} FINAL WHERE {scope}
              GROUP BY {key}
-             HAVING {condition}"
+             HAVING {}",
+            counters.join(", "),
+            self.first_day_has_superseded_counter()
         )
     }
 
-    /// The condition of rows that no later day needs: neither the first nor the last day, if the last day is complete.
+    /// The condition of rows that no later day needs.
     fn redundant_rows_condition(&self, scope: &str) -> String {
         let SnapshotTable { table, key, .. } = self;
         format!(
-            "{scope} AND is_deleted = 0
-             AND ({key}) IN (SELECT {key} FROM {table} FINAL WHERE {scope} GROUP BY {key} HAVING NOT ({}))
-             AND ({key}, date, observed_at) NOT IN
+            "{scope} AND is_deleted = 0 AND ({key}, date, observed_at) NOT IN
              (
-                 SELECT {key}, boundary.1, boundary.2 FROM
+                 SELECT {key}, needed.1, needed.2 FROM
                  (
-                     SELECT {key}, arrayJoin([
-                         (min(date), argMin(observed_at, date)), (max(date), argMax(observed_at, date))
-                     ]) AS boundary
-                     FROM {table} FINAL WHERE {scope}
-                     GROUP BY {key}
+                     SELECT {key}, arrayJoin({}) AS needed FROM {table} FINAL WHERE {scope} GROUP BY {key}
                  )
              )",
-            self.last_day_lacks_counter()
+            self.needed_days()
         )
     }
 }
@@ -344,17 +328,16 @@ async fn fetch_before<T: RowOwned + RowRead>(
     fetch_all(client, sql, |query| query.param("orgs", organizations).param("since", since)).await
 }
 
-/// Rewrites the first and the last day of subjects before a day. Later days have the same numbers with and without the days
-/// in between.
+/// Rewrites the first day of subjects before a day. Later days have the same numbers with and without the days that
+/// [`purge_redundant_rows`] deletes.
 pub async fn compact(client: &Client, since: NaiveDate, subjects: &[RetainedSubject]) -> Result<(), Error> {
     let keys: Vec<(Uuid, u64)> =
         subjects.iter().map(|subject| (subject.org_id, subject.subject_id)).collect();
     let scope = "(org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))} AND date < {since:Date}";
     for table in &SNAPSHOT_TABLES {
-        for sql in [table.complete_last_day_statement(scope), table.clear_first_day_statement(scope)] {
-            let sql = cluster::adapt_insert_select(client, &sql)?;
-            execute(client, &sql, |query| query.param("subjects", &keys).param("since", since)).await?;
-        }
+        let sql = table.clear_first_day_statement(scope);
+        let sql = cluster::adapt_insert_select(client, &sql)?;
+        execute(client, &sql, |query| query.param("subjects", &keys).param("since", since)).await?;
     }
     Ok(())
 }
