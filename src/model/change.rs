@@ -64,10 +64,10 @@ fn percent(change: i64, previous: i64) -> Option<f64> {
 }
 
 /// Divides by a positive number, rounding half away from zero.
-fn rounded_quotient(numerator: i128, denominator: i128) -> i64 {
+pub(super) fn rounded_quotient(numerator: i128, denominator: i128) -> i64 {
     // Half of an odd denominator may be rounded down: no quotient is exactly in the middle.
     let magnitude = (numerator.abs() + denominator / 2) / denominator;
-    (magnitude * numerator.signum()) as i64
+    i64::try_from(magnitude).unwrap_or(i64::MAX) * numerator.signum() as i64
 }
 
 #[cfg(test)]

@@ -7,9 +7,11 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::expected::ExpectedDay;
+use super::video_ages::AgeViews;
 use super::video_days::VideoDays;
+use crate::model::ages::STORED_AGES;
 use crate::model::counters::{ROLLUP_COUNTERS, VIDEO_ROLLUP_COUNTERS, base_column, gain_column};
-use crate::store::clickhouse::rollup::StoredDay;
+use crate::store::clickhouse::rollup::{StoredDay, StoredVideoAges};
 use crate::store::records::subjects::{AccountRecord, SubjectRecord, VideoRecord};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -40,6 +42,8 @@ pub enum DifferenceKind {
     Day,
     /// The rollup of videos has other days or values of a video.
     VideoDays,
+    /// The views of a video at an age differ.
+    VideoAges,
     /// Postgres has another tracking start.
     Start,
     /// There are snapshots of a video that does not belong to the subject.
@@ -140,10 +144,7 @@ impl SubjectLabel {
         if stored == expected {
             return None;
         }
-        let label = id.map_or_else(
-            || SubjectLabel { text: format!("{}, video number {video_id}", self.text), ..self.clone() },
-            |id| self.for_video(id),
-        );
+        let label = self.for_video_number(video_id, id);
         let mut values = Values::new();
         add_if_different(&mut values, "days", stored.days, expected.days);
         for (counter, (is, should_be)) in
@@ -157,6 +158,45 @@ impl SubjectLabel {
         }
         let stored_in = "in the rollup of videos";
         label.diff_values(DifferenceKind::VideoDays, None, values, stored_in, "by the snapshots")
+    }
+
+    /// Compares the views of a video of the subject at the stored ages.
+    pub fn compare_video_ages(
+        &self,
+        video_id: u64,
+        record: Option<&VideoRecord>,
+        stored: Option<&StoredVideoAges>,
+        expected: Option<&AgeViews>,
+    ) -> Option<Difference> {
+        let label = self.for_video_number(video_id, record.map(|record| record.id));
+        let mut values = Values::new();
+        let text = |views: Option<i64>, is_interpolated: bool| match views {
+            Some(views) if is_interpolated => format!("{views} (interpolated)"),
+            Some(views) => views.to_string(),
+            None => "unknown".to_owned(),
+        };
+        for (n, age) in STORED_AGES.into_iter().enumerate() {
+            let views = stored.and_then(|stored| stored.views.get(n).copied().flatten());
+            let is_interpolated = stored.is_some_and(|stored| stored.interpolated.contains(&(age as u8)));
+            let known = expected.and_then(|expected| expected[n]);
+            let should_be = text(known.map(|(views, _)| views), known.is_some_and(|(_, is)| is));
+            add_if_different(&mut values, &format!("views_{age}"), text(views, is_interpolated), should_be);
+        }
+        if let (Some(stored), Some(record)) = (stored, record) {
+            let posted = record.posted_at.map(format_time).unwrap_or_default();
+            let media_type = |text: &Option<String>| or_unknown(text).to_owned();
+            add_if_different(&mut values, "id", stored.id, record.id);
+            add_if_different(&mut values, "platform", &stored.platform, &record.platform);
+            add_if_different(
+                &mut values,
+                "media_type",
+                media_type(&stored.media_type),
+                media_type(&record.media_type),
+            );
+            add_if_different(&mut values, "posted_at", format_time(stored.posted_at), posted);
+        }
+        let stored_in = "in the views at ages";
+        label.diff_values(DifferenceKind::VideoAges, None, values, stored_in, "by the snapshots")
     }
 
     /// Compares the tracking start in Postgres with the first snapshot.
@@ -188,6 +228,14 @@ impl SubjectLabel {
     pub fn report_extra_video(&self, id: Uuid) -> Difference {
         let text = "the table videos of ClickHouse has it, Postgres does not";
         self.for_video(id).difference(DifferenceKind::Record, None, Values::new(), text)
+    }
+
+    /// A video of the subject, whose id is unknown if Postgres does not have it.
+    fn for_video_number(&self, video_id: u64, id: Option<Uuid>) -> Self {
+        id.map_or_else(
+            || SubjectLabel { text: format!("{}, video number {video_id}", self.text), ..self.clone() },
+            |id| self.for_video(id),
+        )
     }
 
     fn for_video(&self, id: Uuid) -> Self {
@@ -234,6 +282,8 @@ impl SubjectLabel {
         add_if_different(&mut values, "id", clickhouse.id, id);
         add_if_different(&mut values, "platform", &clickhouse.platform, &postgres.platform);
         add_if_different(&mut values, "posted_at", posted(clickhouse), posted(postgres));
+        let media_type = |record: &VideoRecord| or_unknown(&record.media_type).to_owned();
+        add_if_different(&mut values, "media_type", media_type(clickhouse), media_type(postgres));
         add_if_different(&mut values, "is_tracked", clickhouse.is_tracked, postgres.is_tracked);
         let stored_in = "in the table videos of ClickHouse";
         label.diff_values(DifferenceKind::Record, None, values, stored_in, "in Postgres")

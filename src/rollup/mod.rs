@@ -6,6 +6,7 @@ mod expected;
 pub mod rebuild;
 pub mod repair;
 pub mod verify;
+mod video_ages;
 mod video_days;
 
 use std::time::Duration;

@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::compare::{Difference, SubjectLabel};
 use super::expected::ExpectedDays;
+use super::video_ages::VideoAges;
 use super::video_days::VideoDays;
 use super::{Error, progress_bar, wait_for_relay};
 use crate::app::Databases;
@@ -140,8 +141,9 @@ impl<'a> BatchComparison<'a> {
             .filter(|(subject, _)| records.contains_key(&subject.cast_signed()))
             .map(|(subject, start)| (*subject, ExpectedDays::new(*start)))
             .collect();
-        let expected_videos = self.add_snapshots(&mut expected, videos).await?;
-        self.compare_video_days(expected_videos, videos).await?;
+        let (expected_days, expected_ages) = self.add_snapshots(&mut expected, videos).await?;
+        self.compare_video_days(expected_days, videos).await?;
+        self.compare_video_ages(expected_ages, videos).await?;
 
         let rows = self.reader.fetch_days().await?.into_iter();
         let stored: BTreeMap<(u64, NaiveDate), StoredDay> =
@@ -194,13 +196,37 @@ impl<'a> BatchComparison<'a> {
         Ok(())
     }
 
+    /// Compares the views of videos at ages with the expected ones.
+    async fn compare_video_ages(
+        &mut self,
+        expected: BTreeMap<(u64, u64), VideoAges>,
+        videos: &[VideoRecord],
+    ) -> Result<(), Error> {
+        let records: HashMap<u64, &VideoRecord> =
+            videos.iter().map(|video| (video.video_id, video)).collect();
+        let stored = self.reader.fetch_video_ages().await?;
+        let stored = index_by(stored, |ages| (ages.subject_id, ages.video_id));
+        let mut expected: BTreeMap<_, _> =
+            expected.into_iter().map(|(key, ages)| (key, ages.finish())).collect();
+        for key in stored.keys() {
+            expected.entry(*key).or_default();
+        }
+        for ((subject, video), expected) in expected {
+            let (stored, record) = (stored.get(&(subject, video)), records.get(&video).copied());
+            let compare =
+                |label: &SubjectLabel| label.compare_video_ages(video, record, stored, expected.as_ref());
+            self.differences.extend(self.labels.get(&subject.cast_signed()).and_then(compare));
+        }
+        Ok(())
+    }
+
     /// Adds all snapshots to the expected days, and reports those of videos that do not belong to their subject. Returns the
-    /// days of each subject's videos.
+    /// days and the ages of each subject's videos.
     async fn add_snapshots(
         &mut self,
         expected: &mut HashMap<u64, ExpectedDays>,
         videos: &[VideoRecord],
-    ) -> Result<VideosDays, Error> {
+    ) -> Result<(VideosDays, BTreeMap<(u64, u64), VideoAges>), Error> {
         let add_profile = |snapshot: StoredSnapshot| {
             self.snapshots += 1;
             if let Some(days) = expected.get_mut(&snapshot.subject_id) {
@@ -211,7 +237,7 @@ impl<'a> BatchComparison<'a> {
         let videos: HashMap<(u64, u64), &VideoRecord> =
             videos.iter().map(|video| ((video.subject_id, video.video_id), video)).collect();
         let mut strays: BTreeMap<(u64, u64), u64> = BTreeMap::new();
-        let mut videos_days = VideosDays::new();
+        let (mut videos_days, mut videos_ages) = (VideosDays::new(), BTreeMap::new());
         let add_video = |snapshot: StoredSnapshot| {
             self.snapshots += 1;
             let key = (snapshot.subject_id, snapshot.video_id);
@@ -224,6 +250,8 @@ impl<'a> BatchComparison<'a> {
                 let gains = days.add_video(&snapshot, posted_on);
                 let platform = video.map_or("", |video| video.platform.as_str());
                 videos_days.entry(key).or_default().add(snapshot.date, platform, gains);
+                let ages = videos_ages.entry(key).or_insert_with(|| VideoAges::new(posted_on));
+                ages.add(snapshot.date, snapshot.counters.first().copied().flatten());
             }
         };
         self.reader.for_each_video_snapshot(add_video).await?;
@@ -231,7 +259,7 @@ impl<'a> BatchComparison<'a> {
             let label = self.labels.get(&subject.cast_signed());
             self.differences.extend(label.map(|label| label.report_stray_snapshots(video, snapshots)));
         }
-        Ok(videos_days)
+        Ok((videos_days, videos_ages))
     }
 }
 

@@ -99,7 +99,7 @@ impl Write {
         self.changes.search_changes.insert((Entity::Video, id));
     }
 
-    /// Records that a subject's gains have to be recomputed since a day, without a new snapshot.
+    /// Records that a subject's rollups have to be recomputed since a day, without a new snapshot.
     pub fn record_subject_change(&mut self, subject_id: i64, since: Option<NaiveDate>) {
         self.changes.subjects.insert(subject_id);
         self.changes.since = self.changes.since.into_iter().chain(since).min();

@@ -150,9 +150,15 @@ async fn history_moves_to_another_clickhouse() {
     let tables: Vec<_> =
         output.lines().filter_map(|line| line.split_once(": ")).map(|(table, _)| table).collect();
     assert_eq!(tables[0], "relay_position", "{output}");
-    for table in
-        ["video_snapshots", "account_snapshots", "account_daily", "video_daily", "accounts", "videos"]
-    {
+    for table in [
+        "video_snapshots",
+        "account_snapshots",
+        "account_daily",
+        "video_daily",
+        "video_ages",
+        "accounts",
+        "videos",
+    ] {
         assert!(tables.contains(&table), "{output}");
     }
     assert_eq!(new.totals().await, old.totals().await);

@@ -114,6 +114,7 @@ impl IsolatedStores {
                  union all select toString(tuple(*)) from video_snapshots final where org_id = {org:UUID}
                  union all select toString(tuple(* except (version))) from account_daily final where org_id = {org:UUID}
                  union all select toString(tuple(* except (version))) from video_daily final where org_id = {org:UUID}
+                 union all select toString(tuple(* except (version))) from video_ages final where org_id = {org:UUID}
                  ) order by row",
             )
             .param("org", organization)
@@ -132,11 +133,12 @@ impl IsolatedStores {
     }
 }
 
-const TABLES: [&str; 8] = [
+const TABLES: [&str; 9] = [
     "video_snapshots",
     "account_snapshots",
     "account_daily",
     "video_daily",
+    "video_ages",
     "accounts",
     "creators",
     "videos",
@@ -203,13 +205,27 @@ pub(crate) async fn scrape_at(
     views: i64,
     at: DateTime<Utc>,
 ) {
+    scrape_posted(pg, organization, account, (posts, views), at, None).await;
+}
+
+/// Like [`scrape_at`], of posts whose time of posting is known.
+pub(crate) async fn scrape_posted(
+    pg: &PgPool,
+    organization: Uuid,
+    account: AccountRef,
+    (posts, views): (usize, i64),
+    at: DateTime<Utc>,
+    posted: Option<DateTime<Utc>>,
+) {
     let mut write = Write::begin(pg, organization).await.unwrap();
-    let posts = (0..posts)
-        .map(|n| {
-            observed_post(VideoOrigin::Account(account), format!("{}{n:06}", account.subject_id), views, at)
-        })
-        .collect();
-    save_videos(&mut write, at, posts).await.unwrap();
+    let observe = |n| {
+        let external_id = format!("{}{n:06}", account.subject_id);
+        let mut post = observed_post(VideoOrigin::Account(account), external_id, views, at);
+        post.latest.create_time.record(posted, at);
+        post.latest.media_type.record(posted.map(|_| "VIDEO".to_owned()), at);
+        post
+    };
+    save_videos(&mut write, at, (0..posts).map(observe).collect()).await.unwrap();
     write.commit().await.unwrap();
 }
 

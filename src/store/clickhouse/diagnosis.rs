@@ -7,7 +7,7 @@ use clickhouse::error::Result;
 use super::client::read;
 
 /// The tables that the relay writes.
-pub const WRITTEN_TABLES: [&str; 8] = [
+pub const WRITTEN_TABLES: [&str; 9] = [
     "accounts",
     "creators",
     "videos",
@@ -15,6 +15,7 @@ pub const WRITTEN_TABLES: [&str; 8] = [
     "video_snapshots",
     "account_daily",
     "video_daily",
+    "video_ages",
     "relay_position",
 ];
 

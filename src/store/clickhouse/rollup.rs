@@ -48,6 +48,22 @@ pub struct StoredVideoDay {
     pub gains: Vec<i64>,
 }
 
+/// The views of one video at the ages in [`STORED_AGES`](crate::model::ages::STORED_AGES).
+#[derive(Debug, Clone, Row, Deserialize)]
+pub struct StoredVideoAges {
+    pub subject_id: u64,
+    pub video_id: u64,
+    #[serde(with = "clickhouse::serde::uuid")]
+    pub id: Uuid,
+    pub platform: String,
+    pub media_type: Option<String>,
+    #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
+    pub posted_at: DateTime<Utc>,
+    pub views: Vec<Option<i64>>,
+    /// Ages whose views are interpolated.
+    pub interpolated: Vec<u8>,
+}
+
 /// A snapshot of a video, or of a profile: then `video_id` is 0 and the only counter is followers.
 #[derive(Debug, Clone, Row, Deserialize)]
 pub struct StoredSnapshot {
@@ -69,6 +85,7 @@ pub async fn list_subjects(pg: &PgPool, client: &Client, organization: Uuid) -> 
             UNION ALL SELECT DISTINCT subject_id FROM account_snapshots WHERE org_id = {org:UUID}
             UNION ALL SELECT DISTINCT subject_id FROM account_daily WHERE org_id = {org:UUID}
             UNION ALL SELECT DISTINCT subject_id FROM video_daily WHERE org_id = {org:UUID}
+            UNION ALL SELECT DISTINCT subject_id FROM video_ages WHERE org_id = {org:UUID}
             UNION ALL SELECT subject_id FROM accounts FINAL WHERE org_id = {org:UUID}
             UNION ALL SELECT DISTINCT subject_id FROM videos FINAL WHERE org_id = {org:UUID}
         )";
@@ -90,7 +107,8 @@ impl SubjectReader<'_> {
     /// The videos of the subjects.
     pub async fn fetch_videos(&self) -> Result<Vec<VideoRecord>, Error> {
         let sql = "
-            SELECT video_id, id, subject_id, toString(platform) AS platform, posted_at, is_tracked FROM videos FINAL
+            SELECT video_id, id, subject_id, toString(platform) AS platform, posted_at, media_type, is_tracked
+            FROM videos FINAL
             WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}";
         client::fetch_all(self.client, sql, TIMEOUT, |query| self.bind(query)).await
     }
@@ -129,6 +147,18 @@ impl SubjectReader<'_> {
             )
         });
         client::for_each(self.client, &SELECT, TIMEOUT, |query| self.bind(query), each).await
+    }
+
+    /// The views of videos at ages.
+    pub async fn fetch_video_ages(&self) -> Result<Vec<StoredVideoAges>, Error> {
+        let sql = "
+            SELECT
+                subject_id, video_id, id, toString(platform) AS platform,
+                CAST(media_type, 'Nullable(String)') AS media_type, posted_at,
+                [views_1, views_3, views_7, views_14, views_30] AS views, interpolated
+            FROM video_ages FINAL
+            WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}";
+        client::fetch_all(self.client, sql, TIMEOUT, |query| self.bind(query)).await
     }
 
     /// Calls `each` with the profile snapshots, ordered by subject and day.
@@ -195,6 +225,10 @@ pub async fn advance_delivery_number(pg: &PgPool, client: &Client, organization:
         (
             "SELECT max(version) FROM video_daily WHERE org_id = {org:UUID}",
             "ALTER TABLE video_daily DELETE WHERE org_id = {org:UUID} AND version >= {first:UInt64}",
+        ),
+        (
+            "SELECT max(version) FROM video_ages WHERE org_id = {org:UUID}",
+            "ALTER TABLE video_ages DELETE WHERE org_id = {org:UUID} AND version >= {first:UInt64}",
         ),
     ] {
         let fetch_highest =

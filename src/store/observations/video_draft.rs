@@ -161,10 +161,11 @@ impl VideoDraft {
     /// Records what changes by writing this row: search documents, gains and snapshots.
     pub(super) fn record_changes(&mut self, write: &mut Write, row: &VideoRow) {
         let stored = self.stored.as_ref();
-        // Gains depend on the account and the day of posting.
-        let gains_change = stored.is_none_or(|stored| {
+        // Gains depend on the account and the day of posting, breakouts on the media type, too.
+        let rollups_change = stored.is_none_or(|stored| {
             stored.account_id != row.account_id
                 || stored.latest.create_time.get() != self.latest.create_time.get()
+                || stored.latest.media_type.get() != self.latest.media_type.get()
         });
         let description_changes = stored.is_none_or(|stored| {
             stored.latest.description.get() != self.latest.description.get()
@@ -172,10 +173,10 @@ impl VideoDraft {
                 || stored.shortcode != row.shortcode
                 || stored.is_tracked != row.is_tracked
         });
-        if gains_change || description_changes {
+        if rollups_change || description_changes {
             write.record_video_change(self.id);
         }
-        if gains_change {
+        if rollups_change {
             write.record_subject_change(self.subject_id, row.tracked_since);
         }
         let SubjectVideo { subject_id, video_id } = self.subject_video();

@@ -34,6 +34,7 @@ pub struct VideoRecord {
     pub platform: String,
     #[serde(with = "clickhouse::serde::chrono::datetime64::micros::option")]
     pub posted_at: Option<DateTime<Utc>>,
+    pub media_type: Option<String>,
     pub is_tracked: bool,
 }
 
@@ -129,7 +130,7 @@ pub async fn fetch_videos(
     subjects: &[i64],
 ) -> Result<Vec<VideoRecord>, Error> {
     Ok(sqlx::query_as(
-        "select internal_id as video_id, id, subject_id, platform, create_time as posted_at, is_tracked
+        "select internal_id as video_id, id, subject_id, platform, create_time as posted_at, media_type, is_tracked
          from videos where organization_id = $1 and subject_id = any($2) order by internal_id",
     )
     .bind(organization)

@@ -29,16 +29,19 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::harness::{IsolatedStores, wait_until};
-use crate::setup::{Tenant, delete_account, observed_post, scrape_at, scrape_profile_at, track_individually};
+use crate::setup::{
+    Tenant, delete_account, observed_post, scrape_posted, scrape_profile_at, track_individually,
+};
 
 /// Creates an organization with three days of history. A post of the last account is also tracked individually.
 async fn create_history(stores: &IsolatedStores, accounts: usize) -> Tenant {
     let tenant = stores.create_tenant(accounts).await;
+    let posted = Some(Utc::now() - TimeDelta::days(4));
     for day in (1..=3).rev() {
         for (n, account) in tenant.accounts.iter().enumerate() {
             let views = (4 - day) * (100 + n as i64);
             let at = Utc::now() - TimeDelta::days(day);
-            scrape_at(stores.pg(), tenant.id, *account, 4, views, at).await;
+            scrape_posted(stores.pg(), tenant.id, *account, (4, views), at, posted).await;
             scrape_profile_at(stores.pg(), tenant.id, *account, &format!("sentinel profile {n}"), at).await;
         }
     }
@@ -66,7 +69,7 @@ fn account_rows(organization: Uuid, subject: i64) -> Vec<(&'static str, String)>
 
 /// The tables of an individually tracked video's rows, with conditions.
 fn video_rows(organization: Uuid, subject: i64) -> Vec<(&'static str, String)> {
-    ["video_snapshots", "account_daily", "video_daily", "videos"]
+    ["video_snapshots", "account_daily", "video_daily", "video_ages", "videos"]
         .map(|table| (table, format!("org_id = '{organization}' and subject_id = {subject}")))
         .into()
 }
@@ -96,6 +99,7 @@ impl OtherRecords {
             let origin = VideoOrigin::Individual { is_active: true };
             let mut video = observed_post(origin, "7000000000000000001".to_owned(), views, at);
             video.latest.description.record(Some("sentinel caption".to_owned()), at);
+            video.latest.create_time.record(Some(Utc::now() - TimeDelta::days(3)), at);
             let mut write = Write::begin(stores.pg(), organization).await.unwrap();
             save_videos(&mut write, at, vec![video]).await.unwrap();
             write.commit().await.unwrap();

@@ -72,11 +72,12 @@ pub struct Table {
 pub(super) const BY_SUBJECT: &str = "cityHash64(org_id, subject_id)";
 
 /// All tables. `tidemark migrate` refuses to create one that is missing here on a cluster.
-pub const TABLES: [Table; 9] = [
+pub const TABLES: [Table; 10] = [
     Table { name: "video_snapshots", sharding_key: BY_SUBJECT },
     Table { name: "account_snapshots", sharding_key: BY_SUBJECT },
     Table { name: "account_daily", sharding_key: BY_SUBJECT },
     Table { name: "video_daily", sharding_key: BY_SUBJECT },
+    Table { name: "video_ages", sharding_key: BY_SUBJECT },
     Table { name: "accounts", sharding_key: BY_SUBJECT },
     Table { name: "creators", sharding_key: "cityHash64(org_id, id)" },
     // Not by subject: a video that moves to another subject replaces its row.

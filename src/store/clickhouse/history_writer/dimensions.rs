@@ -91,6 +91,7 @@ struct VideoRow {
     shortcode: Option<String>,
     #[serde(with = "clickhouse::serde::chrono::datetime64::micros::option")]
     posted_at: Option<DateTime<Utc>>,
+    media_type: Option<String>,
     description: Option<String>,
     is_tracked: bool,
     #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
@@ -133,8 +134,8 @@ pub async fn write_changed(
             client,
             "videos",
             "select r.organization_id as org_id, r.internal_id as video_id, r.id, r.subject_id, r.account_id,
-                    r.platform, r.external_id, r.shortcode, r.create_time as posted_at, r.description,
-                    r.is_tracked, r.added_at, $3::bigint as version
+                    r.platform, r.external_id, r.shortcode, r.create_time as posted_at, r.media_type,
+                    r.description, r.is_tracked, r.added_at, $3::bigint as version
              from unnest($1::uuid[], $2::uuid[]) as x(organization_id, id)
              join videos r on r.organization_id = x.organization_id and r.id = x.id",
             &changed.videos,

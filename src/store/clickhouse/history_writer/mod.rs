@@ -12,7 +12,8 @@ mod snapshots;
 
 pub use batch::Subject;
 pub use delivery::{
-    RecordedDelivery, is_video_rollup_complete, last_delivery, record_complete_video_rollup, record_delivery,
+    RecordedDelivery, are_video_rollups_complete, last_delivery, record_complete_video_rollups,
+    record_delivery,
 };
 pub use dimensions::highest_id;
 pub use rollup::{RecomputeMode, clear_rollup, list_video_subjects, recompute_rollup, recompute_videos};

@@ -1,4 +1,4 @@
-//! The rollups `account_daily` and `video_daily`, computed from the snapshots.
+//! The rollups `account_daily`, `video_daily` and `video_ages`, computed from the snapshots.
 
 use chrono::NaiveDate;
 use clickhouse::{Client, Row};
@@ -37,8 +37,8 @@ pub async fn recompute_rollup(
     .await
 }
 
-/// Computes the daily gains of the videos of subjects since a day, after [`recompute_rollup`]. No gain of an earlier day
-/// may have changed.
+/// Computes the rollups of the videos of subjects, after [`recompute_rollup`]: daily gains since a day before which none has
+/// changed, and views at ages.
 pub async fn recompute_videos(
     client: &Client,
     subjects: &[Subject],
@@ -46,19 +46,22 @@ pub async fn recompute_videos(
     delivery: i64,
     mode: RecomputeMode,
 ) -> Result<(), Error> {
-    let sql = cluster::adapt_insert_select(client, include_str!("recompute_videos.sql"))?;
     let all_days = mode == RecomputeMode::AllDays;
-    client::execute(client, AssertSqlSafe(sql), STATEMENT_TIMEOUT, |query| {
-        query
-            .param("subjects", subjects)
-            .param("since", if all_days { NaiveDate::default() } else { since })
-            .param("version", delivery)
-            .param("all_days", all_days)
-    })
-    .await
+    for sql in [include_str!("recompute_videos.sql"), include_str!("recompute_ages.sql")] {
+        let sql = cluster::adapt_insert_select(client, sql)?;
+        client::execute(client, AssertSqlSafe(sql), STATEMENT_TIMEOUT, |query| {
+            query
+                .param("subjects", subjects)
+                .param("since", if all_days { NaiveDate::default() } else { since })
+                .param("version", delivery)
+                .param("all_days", all_days)
+        })
+        .await?;
+    }
+    Ok(())
 }
 
-/// Returns all subjects that have snapshots of videos, or days in the rollup of videos.
+/// Returns all subjects that have snapshots of videos, or rows in a rollup of videos.
 pub async fn list_video_subjects(client: &Client) -> Result<Vec<Subject>, Error> {
     #[derive(Row, Deserialize)]
     struct Key {
@@ -71,6 +74,8 @@ pub async fn list_video_subjects(client: &Client) -> Result<Vec<Subject>, Error>
                    SELECT DISTINCT org_id, subject_id FROM video_snapshots
                    UNION ALL
                    SELECT DISTINCT org_id, subject_id FROM video_daily
+                   UNION ALL
+                   SELECT DISTINCT org_id, subject_id FROM video_ages
                )
                ORDER BY org_id, subject_id";
     let keys: Vec<Key> = client::fetch_all(client, sql, STATEMENT_TIMEOUT, |query| query).await?;
@@ -79,7 +84,9 @@ pub async fn list_video_subjects(client: &Client) -> Result<Vec<Subject>, Error>
 
 /// Removes the rollups of subjects, even if they have snapshots.
 pub async fn clear_rollup(client: &Client, subjects: &[Subject], delivery: i64) -> Result<(), Error> {
-    for sql in [include_str!("clear_rollup.sql"), include_str!("clear_videos.sql")] {
+    for sql in
+        [include_str!("clear_rollup.sql"), include_str!("clear_videos.sql"), include_str!("clear_ages.sql")]
+    {
         execute_in_batches(client, sql, "subjects", subjects, Some(delivery)).await?;
     }
     Ok(())
