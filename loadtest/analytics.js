@@ -31,6 +31,9 @@ export const options = {
       'GET /creators/top',
       'GET /analytics/timeseries',
       'GET /export/content.csv',
+      'GET /content/ages',
+      'GET /content/breakouts',
+      'GET /accounts/{account_id}/benchmarks',
     ]),
   },
 };
@@ -54,6 +57,9 @@ export default function ({ accounts, creators, videos }) {
   ok(get('/creators/top', '/creators/top', { ...period(), limit: 25 }));
   ok(get('/analytics/timeseries', '/analytics/timeseries', { ...window, account_id: pick(accounts) }));
   ok(get('/export/content.csv', '/export/content.csv', { ...window, account_id: pick(accounts) }));
+  ok(get('/content/ages', '/content/ages', { ids: sample(videos, IDS).join(',') }));
+  ok(get('/content/breakouts', '/content/breakouts', { age_days: pick([1, 3, 7, 14, 30]), min_multiple: 2 }));
+  ok(get('/accounts/{account_id}/benchmarks', `/accounts/${pick(accounts)}/benchmarks`, { ages: '3,7' }));
 }
 
 export const handleSummary = summary('analytics');

@@ -89,6 +89,10 @@ export default function () {
     call('GET', '/creators/timeseries', 200, `/creators/timeseries?creator_ids=${creator}&metric=followers`);
     call('GET', '/accounts/timeseries', 200, `/accounts/timeseries?account_ids=${account}`);
     call('GET', '/content/timeseries', 200, `/content/timeseries?ids=${video}`);
+    call('GET', '/content/ages', 200, `/content/ages?ids=${video}`);
+    call('GET', '/content/{video_id}/ages', 200, `/content/${video}/ages`);
+    call('GET', '/content/breakouts', 200, '/content/breakouts?age_days=3&min_multiple=1.5');
+    call('GET', '/accounts/{account_id}/benchmarks', 200, `${atAccount}/benchmarks`);
     call('GET', '/tracking', 200, '/tracking');
     call('GET', '/tracking/coverage', 200, '/tracking/coverage?period=7d');
     call('GET', '/creators/{creator_id}/analytics', 200, `${atCreator}/analytics`);

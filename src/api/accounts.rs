@@ -8,7 +8,7 @@ use salvo_oapi::endpoint;
 use serde_json::{Value, json};
 
 use super::fields::{TAGS, schemas_by_platform};
-use super::{account_list, account_videos, daily, metrics, sparklines, top_accounts};
+use super::{account_list, account_videos, ages, daily, metrics, sparklines, top_accounts};
 use crate::app::App;
 use crate::http::input::{BodyFields, FromBody, FromPath, FromQuery, PathParams, QueryParams, parse_uuid};
 use crate::http::route::{get_or_head, parameter_except};
@@ -49,7 +49,8 @@ pub(super) fn router() -> Router {
                 .patch(patch)
                 .delete(delete)
                 .push(Router::with_path("videos").push(get_or_head(account_videos::list_by_account)))
-                .push(Router::with_path("analytics").push(get_or_head(daily::get_account))),
+                .push(Router::with_path("analytics").push(get_or_head(daily::get_account)))
+                .push(Router::with_path("benchmarks").push(get_or_head(ages::get_benchmarks))),
         )
 }
 

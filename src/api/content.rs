@@ -4,7 +4,7 @@ use salvo::{Router, Writer};
 use salvo_oapi::endpoint;
 
 use super::fields::{PLATFORM_FILTER, VideoPath};
-use super::{sparklines, top_content};
+use super::{ages, breakouts, sparklines, top_content};
 use crate::app::App;
 use crate::http::input::{ApiEnum, FromQuery, ListSort, QueryParams};
 use crate::http::route::{get_or_head, parameter_except};
@@ -20,7 +20,13 @@ pub(super) fn router() -> Router {
         .push(get_or_head(list))
         .push(Router::with_path("top").push(get_or_head(top_content::list)))
         .push(Router::with_path("timeseries").push(get_or_head(sparklines::get_content)))
-        .push(parameter_except("{video_id}", &["top", "timeseries"]).push(get_or_head(get)))
+        .push(Router::with_path("ages").push(get_or_head(ages::get_many)))
+        .push(Router::with_path("breakouts").push(get_or_head(breakouts::list)))
+        .push(
+            parameter_except("{video_id}", &["top", "timeseries", "ages", "breakouts"])
+                .push(get_or_head(get))
+                .push(Router::with_path("ages").push(get_or_head(ages::get_video))),
+        )
 }
 
 impl ApiEnum for ContentKind {

@@ -3,6 +3,8 @@
 mod account_list;
 mod account_videos;
 mod accounts;
+mod ages;
+mod breakouts;
 mod content;
 mod creators;
 mod daily;

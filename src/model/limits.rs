@@ -52,6 +52,19 @@ pub const DELTA_WINDOW_COUNT: RangeInclusive<usize> = 1..=10;
 pub const DELTA_DAYS: RangeInclusive<i64> = 1..=365;
 pub const DEFAULT_DELTA_WINDOWS: [u16; 4] = [1, 7, 14, 30];
 
+/// Ages per request, and days of each.
+pub const MAX_AGES: usize = 10;
+pub const AGE_DAYS: RangeInclusive<i64> = 1..=365;
+pub const DEFAULT_AGES: [u16; 5] = [1, 3, 7, 14, 30];
+/// The age of breakouts and benchmarks.
+pub const DEFAULT_AGE: u16 = 7;
+
+/// How many times its baseline a breakout has.
+pub const MIN_MULTIPLE: RangeInclusive<f64> = 1.0..=1_000.0;
+pub const DEFAULT_MIN_MULTIPLE: f64 = 3.0;
+/// Breakouts are by default sought among the posts of so many days.
+pub const DEFAULT_BREAKOUT_DAYS: u64 = 90;
+
 /// Bytes of a request body.
 pub const MAX_BODY_BYTES: usize = 1024 * 1024;
 

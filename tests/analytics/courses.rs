@@ -14,6 +14,7 @@ use tidemark::rollup::verify;
 use tidemark::store::records::keys::NewKey;
 use tidemark::store::records::organizations::OrganizationChange;
 
+use super::age_model::{AgeModel, AgedVideo, ages_agree, breakouts_agree};
 use super::agree::{
     batches_agree, creators_agree, daily_rows_agree, deltas_agree, join_ids, organization_agrees,
     window_query,
@@ -53,6 +54,13 @@ async fn run(seed: u64, steps: &[Step], today: NaiveDate) {
     let window = window(&mut random, today);
     check_sums(&course, (today - Days::new(70), today), window).await;
     course.organization.wait_applied().await;
+    let model = AgeModel::from_history(&course.history, &course.ids, today);
+    ages_agree(&course.organization, &model, &[1, 3, 7, 14, 30, 60]).await;
+    for age in [1, 7] {
+        let (options, filter) = ((age, 1.0, 100), "&posted_after=2000-01-01");
+        let is_dated = |video: &AgedVideo| video.posted.is_some();
+        breakouts_agree(&course.organization, &model, options, filter, is_dated).await;
+    }
     video_rollup_agrees(&course.organization, &course.history, &course.ids, window).await;
     exports_agree(&course.organization, &course.history, &course.ids, window).await;
     // The views also show the baselines of deleted days, so windows before the retention period differ.

@@ -3,6 +3,10 @@
 #[path = "../harness/mod.rs"]
 mod harness;
 
+mod age_examples;
+mod age_model;
+mod aged_posts;
+mod ages;
 mod agree;
 mod agreement;
 mod batches;

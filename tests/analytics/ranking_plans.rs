@@ -8,8 +8,10 @@ use tidemark::model::platform::Platform;
 use tidemark::model::readable::ReadablePlatforms;
 use tidemark::model::tracking::TrackingStatus;
 use tidemark::store::analytics::accounts::{self, AccountFilter, COUNT_POSTS, IDENTITIES, RankingFilter};
-use tidemark::store::analytics::creators;
+use tidemark::store::analytics::benchmarks::{self, BenchmarkQuery};
+use tidemark::store::analytics::{ages, creators};
 use tidemark::store::records::accounts as records;
+use tidemark::store::records::content;
 use uuid::Uuid;
 
 use crate::harness::population::{PopulatedDatabase, Population};
@@ -122,4 +124,39 @@ async fn statements_of_rankings_read_index_ranges() {
         let accounts: Vec<_> = reads.into_iter().filter(|[table, ..]| table == "accounts").collect();
         assert_indexed(&accounts, &["accounts"]);
     }
+}
+
+#[tokio::test]
+async fn statements_of_ages_read_index_ranges() {
+    let database = PopulatedDatabase::create(POPULATION, &OTHERS).await;
+    let (pg, organization) = (&database.pg, database.organization);
+    let videos: Vec<(Uuid, Option<Uuid>)> =
+        sqlx::query_as("select id, account_id from videos where organization_id = $1 limit 100")
+            .bind(organization)
+            .fetch_all(pg)
+            .await
+            .unwrap();
+    let ids: Vec<_> = videos.iter().map(|(id, _)| *id).collect();
+    let account = videos.iter().find_map(|(_, account)| *account).unwrap();
+    let last_posts = |media_type| {
+        let complete_through = Utc::now().date_naive();
+        let query = BenchmarkQuery { organization, account, media_type, ages: &[7], complete_through };
+        benchmarks::posts_query(&query, (Utc::now(), Uuid::nil()), 100)
+    };
+    for (mut query, index) in [
+        (content::identities_query(organization, &ids), "videos_by_id"),
+        (last_posts(None), "videos_of_account"),
+        (last_posts(Some("VIDEO")), "videos_of_account"),
+    ] {
+        let sql = query.sql().as_str().to_owned();
+        let arguments = query.build().take_arguments().unwrap().unwrap();
+        let reads = reads(pg, &sql, arguments).await;
+        let videos: Vec<_> = reads.into_iter().filter(|[table, ..]| table == "videos").collect();
+        assert_indexed(&videos, &["videos"]);
+        assert!(videos.iter().all(|[_, _, name]| name == index), "{videos:?}");
+    }
+    let mut arguments = PgArguments::default();
+    arguments.add(organization).unwrap();
+    arguments.add(ids).unwrap();
+    assert_indexed(&reads(pg, ages::FIND, arguments).await, &["videos"]);
 }

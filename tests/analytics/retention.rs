@@ -118,3 +118,47 @@ async fn expired_history_is_deleted_and_later_gains_stay() {
         run(&organization, &["org", "set", &organization.id.to_string(), "--retention-days", "none"]).await;
     assert_eq!((&set["retention_days"], &set["history_since"]), (&Value::Null, &json!(since)));
 }
+
+/// Views on a remaining day are interpolated from the last day with views, although a later expired day has other counters.
+#[tokio::test]
+async fn views_at_remaining_ages_stay() {
+    let organization = Stack::shared().organization().await;
+    let stores = &organization.stack.databases;
+    let today = stores.clock.now().await.date_naive();
+    let ago = |days: u64| today - Days::new(days);
+    let mut history = History::default();
+    let account = history.account("instagram", "ann", None);
+    let video = history.video("instagram", Some(account), false, Some(ago(86)));
+    let likes: Counts = std::array::from_fn(|n| (n == 1).then_some(3));
+    for (day, counts) in
+        [(85, counts(40, None)), (75, counts(60, None)), (68, likes), (10, counts(190, None))]
+    {
+        history.observe(video, noon(ago(day)), counts);
+    }
+    let ids = history.load(&organization).await;
+    let views = async || {
+        let path = format!("/content/{}/ages?ages=1,66,76", ids.videos[video].0);
+        let response = organization.get(&path).await.ok(200);
+        response.list("/data").iter().map(|entry| entry["views"].clone()).collect::<Vec<_>>()
+    };
+    // 60 + 130 * 55 / 65
+    assert_eq!(views().await, [json!(40), json!(170), json!(190)]);
+    run(&organization, &["org", "set", &organization.id.to_string(), "--retention-days", "30"]).await;
+    run(&organization, &["erase", "--org", &organization.id.to_string()]).await;
+    organization.wait_applied().await;
+    assert_eq!(views().await, [Value::Null, json!(170), json!(190)]);
+    let rows: Vec<(u64, u64)> = stores
+        .clickhouse
+        .query_raw(
+            "select count(), countIf(view_count is not null) from video_snapshots
+             where org_id = {org:UUID} and date < {day:Date}",
+        )
+        .param("org", organization.id)
+        .param("day", ago(60))
+        .fetch_all()
+        .await
+        .unwrap();
+    assert_eq!(rows, [(3, 1)], "the empty first day, and the last days with views and likes");
+    let report = verify::verify(stores, organization.id, false).await.unwrap();
+    assert_eq!(report.differences, [], "{report:?}");
+}

@@ -123,6 +123,17 @@ impl<'a> QueryParams<'a> {
         value.unwrap_or(default)
     }
 
+    pub fn number_or(&mut self, name: &str, bounds: &RangeInclusive<f64>, default: f64) -> f64 {
+        let parse = |text: &str| {
+            let value = text.parse().map_err(|_| "must be a number".to_owned())?;
+            let (min, max) = (bounds.start(), bounds.end());
+            bounds.contains(&value).then_some(value).ok_or_else(|| format!("must be from {min} to {max}"))
+        };
+        let value = self.parse(name, || schema::number(bounds), parse);
+        self.recorder.set_keyword("default", || default.into());
+        value.unwrap_or(default)
+    }
+
     pub fn uuid(&mut self, name: &str) -> Option<Uuid> {
         self.parse(name, schema::uuid, parse_uuid)
     }

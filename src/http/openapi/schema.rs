@@ -72,6 +72,10 @@ pub fn integer(bounds: &RangeInclusive<i64>) -> Value {
     json!({"type": "integer", "minimum": bounds.start(), "maximum": bounds.end()})
 }
 
+pub fn number(bounds: &RangeInclusive<f64>) -> Value {
+    json!({"type": "number", "minimum": bounds.start(), "maximum": bounds.end()})
+}
+
 pub fn uuid() -> Value {
     json!({"type": "string", "format": "uuid"})
 }

@@ -4,6 +4,9 @@
 //! follow the current links, which are in Postgres.
 
 pub mod accounts;
+pub mod ages;
+pub mod benchmarks;
+pub mod breakouts;
 pub mod coverage;
 pub mod creators;
 pub mod days;

@@ -261,6 +261,24 @@ pub struct RankedContent {
     pub gain: i64,
 }
 
+/// Reads what identifies videos of the organization, of either kind, in no particular order.
+pub async fn fetch_identities(
+    pg: &PgPool,
+    organization: Uuid,
+    ids: &[Uuid],
+) -> Result<Vec<ContentIdentity>, Error> {
+    Ok(identities_query(organization, ids).build_query_as().fetch_all(pg).await?)
+}
+
+/// Builds the query of [`fetch_identities`].
+pub fn identities_query(organization: Uuid, ids: &[Uuid]) -> QueryBuilder<Postgres> {
+    let mut query = QueryBuilder::new("select ");
+    query.push(IDENTITY.as_str()).push(IDENTITY_JOINS);
+    query.push(" where v.organization_id = ").push_bind(organization).push(" and v.id = any(");
+    query.push_bind(ids).push(")");
+    query
+}
+
 /// Lists up to `limit` videos that match a filter, in no particular order.
 pub async fn list_matching(
     pg: &PgPool,

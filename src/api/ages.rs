@@ -1,0 +1,206 @@
+//! Counters of videos at an age: of one video, of many, and of the last posts of an account.
+
+use std::collections::{BTreeMap, HashSet};
+
+use chrono::{DateTime, Utc};
+use salvo::Writer;
+use salvo_oapi::endpoint;
+use schemars::JsonSchema;
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::fields::{AccountIdPath, VIDEO_IDS, VideoPath};
+use crate::http::input::{BatchSource, FromQuery, QueryParams, Windowed, check_range};
+use crate::http::openapi::schema;
+use crate::http::{Args, Cached, Path, Query, Records, Result, WindowedRequest, WithMeta};
+use crate::model::ages::LevelOnDay;
+use crate::model::limits::{AGE_DAYS, DEFAULT_AGE, DEFAULT_AGES, MAX_AGES, MEDIA_TYPE_CHARS};
+use crate::model::period::Window;
+use crate::store::analytics::ages;
+use crate::store::analytics::benchmarks::{self, Benchmark, BenchmarkQuery};
+
+/// Reads a list of ages.
+fn read_ages(query: &mut QueryParams<'_>, description: &'static str, default: &[u16]) -> Vec<u16> {
+    let parse = |text: &str| {
+        let days = check_range(text.parse().map_err(|_| "must be an integer")?, &AGE_DAYS)?;
+        u16::try_from(days).map_err(|error| error.to_string())
+    };
+    let ages = query.describe(description).list("ages", MAX_AGES, || schema::integer(&AGE_DAYS), parse);
+    ages.unwrap_or_else(|| default.to_vec())
+}
+
+const AGES: &str = "Ages in days. Default: 1, 3, 7, 14 and 30.";
+
+#[derive(Serialize)]
+pub(super) struct AgesQuery {
+    ages: Vec<u16>,
+}
+
+impl FromQuery for AgesQuery {
+    fn read(query: &mut QueryParams<'_>) -> Self {
+        AgesQuery { ages: read_ages(query, AGES, &DEFAULT_AGES) }
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct ContentAgesQuery {
+    ids: Vec<Uuid>,
+    ages: Vec<u16>,
+}
+
+impl FromQuery for ContentAgesQuery {
+    fn read(query: &mut QueryParams<'_>) -> Self {
+        ContentAgesQuery {
+            ids: BatchSource::Query(query).describe(VIDEO_IDS).required_ids("ids"),
+            ages: read_ages(query, AGES, &DEFAULT_AGES),
+        }
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct BenchmarksQuery {
+    ages: Vec<u16>,
+    media_type: Option<String>,
+}
+
+impl FromQuery for BenchmarksQuery {
+    fn read(query: &mut QueryParams<'_>) -> Self {
+        let media_type = query
+            .describe("Media type of the posts, as the platform reports it; empty for all.")
+            .text("media_type", *MEDIA_TYPE_CHARS.end());
+        BenchmarksQuery {
+            ages: read_ages(query, "Ages in days. Default: 7.", &[DEFAULT_AGE]),
+            media_type: media_type.filter(|text| !text.is_empty()),
+        }
+    }
+}
+
+/// Implements [`Windowed`]: ages are reached until today.
+macro_rules! windowed_until_today {
+    ($($name:ty),+) => {$(
+        impl Windowed for $name {
+            fn window(&self, now: DateTime<Utc>) -> Result<Window> {
+                Ok(Window::today(now))
+            }
+        }
+    )+};
+}
+
+windowed_until_today!(AgesQuery, ContentAgesQuery, BenchmarksQuery);
+
+/// The views of a video at an age.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct AgeViews {
+    /// Days after the UTC day on which it was posted.
+    #[schemars(example = 7)]
+    age_days: u16,
+    /// Views at the end of that day; null if unknown.
+    #[schemars(example = 18_240)]
+    views: Option<i64>,
+    /// Whether the views are interpolated between days with a snapshot.
+    interpolated: bool,
+}
+
+impl AgeViews {
+    fn list(ages: &[u16], views: &[Option<LevelOnDay>]) -> Vec<Self> {
+        let entry = |(age, level): (&u16, &Option<LevelOnDay>)| AgeViews {
+            age_days: *age,
+            views: level.map(|level| level.value),
+            interpolated: level.is_some_and(|level| level.is_interpolated),
+        };
+        ages.iter().zip(views).map(entry).collect()
+    }
+}
+
+/// The video.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct VideoAgesMeta {
+    /// Video id.
+    id: Uuid,
+}
+
+/// The ages, and the ids that were not found.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ContentAgesMeta {
+    /// Ages in days.
+    #[schemars(example = [1, 3, 7])]
+    ages: Vec<u16>,
+    /// Requested ids that do not exist, in request order.
+    not_found: Vec<Uuid>,
+}
+
+/// The posts that are compared.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct BenchmarksMeta {
+    /// Ages in days.
+    #[schemars(example = [7])]
+    ages: Vec<u16>,
+    /// Media type of the posts; null for all.
+    #[schemars(example = &"VIDEO")]
+    media_type: Option<String>,
+}
+
+/// Get a video's views by age
+///
+/// Views at the end of the UTC day that many days after the day on which the video was posted. Unknown if the video was first
+/// observed more than two days after that day, if the day is not over, or without a snapshot on or before it and one on or
+/// after it. Between snapshots they are interpolated linearly.
+#[endpoint(operation_id = "getContentAges")]
+pub(super) async fn get_video(
+    request: WindowedRequest<Args<(Path<VideoPath>, Query<AgesQuery>)>>,
+) -> Result<Cached<WithMeta<Vec<AgeViews>, VideoAgesMeta>>> {
+    let WindowedRequest { pg, history, organization, complete_through, .. } = &request;
+    let Args((Path(VideoPath { video_id: id }), Query(AgesQuery { ages }))) = &request.args;
+    let response = async {
+        let post = ages::get(pg, *organization, *id).await?;
+        let views = ages::fetch_views(history, *organization, &[post], ages, *complete_through).await?;
+        let data = views.iter().flat_map(|views| AgeViews::list(ages, views)).collect();
+        Ok(WithMeta { data, meta: VideoAgesMeta { id: *id } })
+    };
+    // Snapshots of any day may decide.
+    request.cached(Records::Profiles, response).await
+}
+
+/// Get views of videos by age
+///
+/// Like `/content/{video_id}/ages`, of up to 100 account-discovered or individually tracked videos.
+#[endpoint(operation_id = "listContentAges")]
+pub(super) async fn get_many(
+    request: WindowedRequest<Query<ContentAgesQuery>>,
+) -> Result<Cached<WithMeta<BTreeMap<Uuid, Vec<AgeViews>>, ContentAgesMeta>>> {
+    let WindowedRequest { pg, history, organization, complete_through, .. } = &request;
+    let Query(ContentAgesQuery { ids, ages }) = &request.args;
+    let response = async {
+        let posts = ages::find(pg, *organization, ids).await?;
+        let views = ages::fetch_views(history, *organization, &posts, ages, *complete_through).await?;
+        let found: HashSet<_> = posts.iter().map(|post| post.id).collect();
+        let data = posts.iter().zip(&views).map(|(post, views)| (post.id, AgeViews::list(ages, views)));
+        let not_found = ids.iter().filter(|id| !found.contains(id)).copied().collect();
+        Ok(WithMeta { data: data.collect(), meta: ContentAgesMeta { ages: ages.clone(), not_found } })
+    };
+    request.cached(Records::Profiles, response).await
+}
+
+/// Get benchmarks of an account
+///
+/// What the last 100 account-discovered videos with known views at an age had at that age, to compare a post with.
+/// Percentiles interpolate linearly between the closest ranks.
+#[endpoint(operation_id = "getAccountBenchmarks")]
+pub(super) async fn get_benchmarks(
+    request: WindowedRequest<Args<(Path<AccountIdPath>, Query<BenchmarksQuery>)>>,
+) -> Result<Cached<WithMeta<Vec<Benchmark>, BenchmarksMeta>>> {
+    let Args((Path(AccountIdPath { account_id }), Query(BenchmarksQuery { ages, media_type }))) =
+        &request.args;
+    let response = async {
+        let query = BenchmarkQuery {
+            organization: request.organization,
+            account: *account_id,
+            media_type: media_type.as_deref(),
+            ages,
+            complete_through: request.complete_through,
+        };
+        let data = benchmarks::fetch(&request.pg, &request.history, &query).await?;
+        Ok(WithMeta { data, meta: BenchmarksMeta { ages: ages.clone(), media_type: media_type.clone() } })
+    };
+    request.cached(Records::Profiles, response).await
+}

@@ -1,0 +1,181 @@
+//! Breakouts: videos that do far better than earlier posts of their account.
+
+use chrono::{DateTime, Days, Utc};
+use salvo::Writer;
+use salvo_oapi::endpoint;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::fields::PLATFORM_FILTER;
+use crate::http::input::{FromQuery, QueryParams, Windowed};
+use crate::http::{Cached, Query, Records, Result, WindowedRequest, WithMeta};
+use crate::model::ages::STORED_AGES;
+use crate::model::content::ContentIdentity;
+use crate::model::date_or_time::DateOrTime;
+use crate::model::limits::{
+    DEFAULT_AGE, DEFAULT_BREAKOUT_DAYS, DEFAULT_MIN_MULTIPLE, DEFAULT_RANKING_SIZE, MIN_MULTIPLE,
+    RANKING_SIZE,
+};
+use crate::model::period::Window;
+use crate::model::platform::Platform;
+use crate::store::analytics::AccountFilter;
+use crate::store::analytics::breakouts::{self, Breakout, BreakoutQuery};
+
+const POSTED_AFTER: &str = "Earliest `create_time`: a date, which includes its whole UTC day, or a time. Default: 90 days \
+                            ago.";
+
+#[derive(Serialize)]
+pub(super) struct BreakoutsQuery {
+    age_days: u16,
+    min_multiple: f64,
+    posted_after: Option<DateOrTime>,
+    filter: AccountFilter,
+    limit: i64,
+}
+
+/// Reads an age whose views are stored.
+fn read_age(query: &mut QueryParams<'_>) -> u16 {
+    let schema = || json!({"type": "integer", "enum": STORED_AGES, "default": DEFAULT_AGE});
+    let parse = |text: &str| {
+        let age = text.parse().ok().filter(|age| STORED_AGES.contains(age));
+        age.ok_or_else(|| format!("must be one of {}", STORED_AGES.map(|age| age.to_string()).join(", ")))
+    };
+    query
+        .describe("Age at which videos are compared, in days after the day on which they were posted.")
+        .parse("age_days", schema, parse)
+        .unwrap_or(DEFAULT_AGE)
+}
+
+impl FromQuery for BreakoutsQuery {
+    fn read(query: &mut QueryParams<'_>) -> Self {
+        BreakoutsQuery {
+            age_days: read_age(query),
+            min_multiple: query.describe("Lowest `multiple`.").number_or(
+                "min_multiple",
+                &MIN_MULTIPLE,
+                DEFAULT_MIN_MULTIPLE,
+            ),
+            posted_after: query.describe(POSTED_AFTER).date_or_time("posted_after"),
+            filter: AccountFilter {
+                platform: query.describe(PLATFORM_FILTER).variant("platform"),
+                account: query.describe("Filter by account.").uuid("account_id"),
+                creator: query.describe("Filter by the creator of the account.").uuid("creator_id"),
+                category: None,
+            },
+            limit: query.describe("Number of videos.").integer_or(
+                "limit",
+                &RANKING_SIZE,
+                DEFAULT_RANKING_SIZE,
+            ),
+        }
+    }
+}
+
+impl Windowed for BreakoutsQuery {
+    fn window(&self, now: DateTime<Utc>) -> Result<Window> {
+        Ok(Window::today(now))
+    }
+}
+
+/// A video that had many times the views of earlier posts at the same age.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct BreakoutVideo {
+    #[serde(flatten)]
+    identity: ContentIdentity,
+    /// Views at the age.
+    #[schemars(example = 184_000)]
+    actual: i64,
+    /// Mean of the views that earlier posts had at the age, without a quarter of the posts at each end, to one decimal.
+    #[schemars(example = 21_480.5)]
+    baseline: f64,
+    /// `actual` divided by the baseline, to two decimals.
+    #[schemars(example = 8.57)]
+    multiple: f64,
+    /// Number of earlier posts behind the baseline, 10 to 100.
+    #[schemars(example = 100)]
+    sample: usize,
+    /// Whether `actual` is interpolated between days with a snapshot.
+    interpolated: bool,
+}
+
+impl BreakoutVideo {
+    fn new((identity, breakout): (ContentIdentity, Breakout)) -> Self {
+        BreakoutVideo {
+            identity,
+            actual: breakout.views,
+            baseline: breakout.baseline_in_tenths as f64 / 10.0,
+            multiple: breakout.multiple_in_hundredths as f64 / 100.0,
+            sample: breakout.sample,
+            interpolated: breakout.is_interpolated,
+        }
+    }
+}
+
+/// The parameters in effect, and how many videos cannot be compared.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct BreakoutsMeta {
+    /// Age in days.
+    #[schemars(example = 7)]
+    age_days: u16,
+    /// Lowest multiple.
+    #[schemars(example = 3.0)]
+    min_multiple: f64,
+    /// Earliest `create_time`, a date or a time.
+    #[schemars(with = "String", example = &"2026-01-14")]
+    posted_after: DateOrTime,
+    /// Platform; null for all.
+    platform: Option<Platform>,
+    /// Account; null for all.
+    account_id: Option<Uuid>,
+    /// Creator; null for all.
+    creator_id: Option<Uuid>,
+    /// Number of videos.
+    #[schemars(example = 10)]
+    limit: i64,
+    /// Number of matching videos with known views that have fewer than 10 earlier posts to compare with.
+    #[schemars(example = 4)]
+    without_baseline: usize,
+}
+
+/// Find breakout videos
+///
+/// Account-discovered videos whose views at an age are many times those that earlier posts of the same account and media type
+/// had at the same age, by `multiple` and then by id. The baseline is the mean of the last 100 posts with known views, without
+/// a quarter of them at each end.
+#[endpoint(
+    operation_id = "listBreakouts",
+    responses((status_code = 404, description = "The account or creator does not exist."))
+)]
+pub(super) async fn list(
+    request: WindowedRequest<Query<BreakoutsQuery>>,
+) -> Result<Cached<WithMeta<Vec<BreakoutVideo>, BreakoutsMeta>>> {
+    let Query(args) = &request.args;
+    let default = || DateOrTime::Date(request.window.end - Days::new(DEFAULT_BREAKOUT_DAYS));
+    let posted_after = args.posted_after.unwrap_or_else(default);
+    let response = async {
+        let query = BreakoutQuery {
+            organization: request.organization,
+            filter: &args.filter,
+            age: args.age_days,
+            min_multiple: args.min_multiple,
+            posted_after: posted_after.first(),
+            complete_through: request.complete_through,
+            limit: usize::try_from(args.limit).unwrap_or_default(),
+        };
+        let found = breakouts::find(&request.pg, &request.history, &query).await?;
+        let meta = BreakoutsMeta {
+            age_days: args.age_days,
+            min_multiple: args.min_multiple,
+            posted_after,
+            platform: args.filter.platform,
+            account_id: args.filter.account,
+            creator_id: args.filter.creator,
+            limit: args.limit,
+            without_baseline: found.without_baseline,
+        };
+        Ok(WithMeta { data: found.videos.into_iter().map(BreakoutVideo::new).collect(), meta })
+    };
+    request.cached(Records::Profiles, response).await
+}

@@ -1,0 +1,156 @@
+//! What the last posts of an account had at an age.
+
+use chrono::{DateTime, Days, NaiveDate, NaiveTime, Utc};
+use schemars::JsonSchema;
+use serde::Serialize;
+use sqlx::{PgPool, Postgres, QueryBuilder};
+use uuid::Uuid;
+
+use super::ages::{Curve, Post, PostSnapshots};
+use super::reader::HistoryReader;
+use crate::model::ages::{Distribution, MAX_COMPARED_POSTS, MAX_FIRST_OBSERVATION_DAYS, MIN_COMPARED_POSTS};
+use crate::store::Error;
+use crate::store::postgres::keyset::push_equal;
+use crate::store::records::accounts;
+
+/// Posts that the first query reads, and each further one. Nearly all of those that were observed soon have known values.
+const FIRST_POSTS: i64 = 128;
+const MORE_POSTS: i64 = 512;
+/// Positions of the counters in the rows of video_totals.sql.
+const VIEWS: usize = 0;
+const ENGAGEMENT: [usize; 3] = [2, 3, 4];
+
+/// Which posts are compared, and at which ages.
+pub struct BenchmarkQuery<'a> {
+    pub organization: Uuid,
+    pub account: Uuid,
+    /// Of all types if it is `None`.
+    pub media_type: Option<&'a str>,
+    pub ages: &'a [u16],
+    pub complete_through: NaiveDate,
+}
+
+/// What the last posts had at an age.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Benchmark {
+    /// Days after the day on which a video was posted.
+    #[schemars(example = 7)]
+    age_days: u16,
+    /// Number of posts whose views are known; the values are null below 10.
+    #[schemars(example = 100)]
+    sample: usize,
+    /// Views.
+    views: Distribution<i64>,
+    /// Likes, comments and shares.
+    engagement: Distribution<i64>,
+    /// Engagement per view, rounded to six decimals, of posts with views.
+    engagement_rate: Distribution<f64>,
+}
+
+/// Reads benchmarks, in the order of the ages. Fails if the organization lacks the account.
+pub async fn fetch(
+    pg: &PgPool,
+    history: &HistoryReader,
+    query: &BenchmarkQuery<'_>,
+) -> Result<Vec<Benchmark>, Error> {
+    accounts::require(pg, query.organization, query.account).await?;
+    let mut samples = vec![Sample::default(); query.ages.len()];
+    let (mut after, mut limit) = (query.first_position(), FIRST_POSTS);
+    loop {
+        let rows: Vec<PostRow> = posts_query(query, after, limit).build_query_as().fetch_all(pg).await?;
+        let posts: Vec<_> = rows.iter().map(|row| row.post).collect();
+        let sql = include_str!("video_totals.sql");
+        let snapshots = PostSnapshots::fetch(history, query.organization, &posts, sql, |query| query).await?;
+        for curve in posts.iter().filter_map(|post| snapshots.curve(post)) {
+            for (age, sample) in query.ages.iter().zip(&mut samples) {
+                sample.add(curve, history, *age, query.complete_through);
+            }
+        }
+        let is_complete = samples.iter().all(Sample::is_complete);
+        match rows.last() {
+            Some(last) if !is_complete && rows.len() as i64 == limit => {
+                after = (last.create_time, last.post.id);
+            }
+            _ => break,
+        }
+        limit = MORE_POSTS;
+    }
+    Ok(query.ages.iter().zip(samples).map(|(age, sample)| sample.into_benchmark(*age)).collect())
+}
+
+impl BenchmarkQuery<'_> {
+    /// A position before all posts that have reached an age.
+    fn first_position(&self) -> (DateTime<Utc>, Uuid) {
+        let youngest = self.ages.iter().copied().min().unwrap_or_default();
+        let day = self.complete_through + Days::new(1) - Days::new(youngest.into());
+        (day.and_time(NaiveTime::MIN).and_utc(), Uuid::nil())
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct PostRow {
+    #[sqlx(flatten)]
+    post: Post,
+    create_time: DateTime<Utc>,
+}
+
+/// Builds the query of the posts before a position, the last one first, that were observed soon after they were posted.
+pub fn posts_query(
+    query: &BenchmarkQuery<'_>,
+    (create_time, id): (DateTime<Utc>, Uuid),
+    limit: i64,
+) -> QueryBuilder<Postgres> {
+    let mut posts = QueryBuilder::new(
+        "select id, internal_id, subject_id, (create_time at time zone 'UTC')::date as posted_on, create_time
+         from videos where account_id = ",
+    );
+    posts.push_bind(query.account);
+    push_equal(&mut posts, "media_type", query.media_type);
+    posts.push(" and (create_time, id) < (").push_bind(create_time).push(", ").push_bind(id);
+    posts.push(format_args!(
+        ") and tracked_since <= (create_time at time zone 'UTC')::date + {MAX_FIRST_OBSERVATION_DAYS}
+         order by create_time desc, id desc limit {limit}"
+    ));
+    posts
+}
+
+/// The values of the last posts at an age.
+#[derive(Clone, Default)]
+struct Sample {
+    views: Vec<i64>,
+    engagement: Vec<i64>,
+    rates: Vec<f64>,
+}
+
+impl Sample {
+    const fn is_complete(&self) -> bool {
+        self.views.len() == MAX_COMPARED_POSTS
+    }
+
+    /// Adds an earlier post if its views are known. One of whose likes, comments and shares some are known, but not at this
+    /// age, has no engagement.
+    fn add(&mut self, curve: Curve<'_>, history: &HistoryReader, age: u16, complete_through: NaiveDate) {
+        let level = |counter| curve.level(counter, history, age, complete_through).map(|level| level.value);
+        let Some(views) = level(VIEWS).filter(|_| !self.is_complete()) else { return };
+        self.views.push(views);
+        let known = ENGAGEMENT.into_iter().filter(|counter| curve.knows(*counter));
+        let Some(engagement) = known.map(level).sum::<Option<i64>>() else { return };
+        self.engagement.push(engagement);
+        if views > 0 {
+            self.rates.push(engagement as f64 / views as f64);
+        }
+    }
+
+    fn into_benchmark(self, age_days: u16) -> Benchmark {
+        let sample = self.views.len();
+        let Sample { views, engagement, rates } =
+            if sample < MIN_COMPARED_POSTS { Sample::default() } else { self };
+        Benchmark {
+            age_days,
+            sample,
+            views: Distribution::from_counts(views),
+            engagement: Distribution::from_counts(engagement),
+            engagement_rate: Distribution::from_rates(rates),
+        }
+    }
+}

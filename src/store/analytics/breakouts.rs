@@ -1,0 +1,153 @@
+//! Breakouts: videos with many times the views that earlier posts of their account and media type had at the same age.
+//!
+//! ClickHouse returns the views of all posts at the age, a stored value. Their baselines are computed here, post by post: a
+//! window that moves costs less than a sort for each. A video without an account is the only post of its subject.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use chrono::{DateTime, Days, NaiveDate, Utc};
+use clickhouse::Row;
+use clickhouse::query::Query;
+use serde::Deserialize;
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use super::accounts::AccountFilter;
+use super::reader::HistoryReader;
+use super::scope::{ScopedSql, SubjectScope, organization_sql};
+use crate::model::ages::LastPosts;
+use crate::model::content::ContentIdentity;
+use crate::model::period::{Period, Window, clamp_day};
+use crate::store::Error;
+use crate::store::records::content;
+
+const SQL: ScopedSql = ScopedSql {
+    organization: organization_sql!("breakouts"),
+    subjects: include_str!("breakouts/subjects.sql"),
+};
+
+/// What counts as a breakout.
+pub struct BreakoutQuery<'a> {
+    pub organization: Uuid,
+    pub filter: &'a AccountFilter,
+    /// One of the ages whose views are stored.
+    pub age: u16,
+    pub min_multiple: f64,
+    pub posted_after: DateTime<Utc>,
+    /// The last day of which views are known.
+    pub complete_through: NaiveDate,
+    pub limit: usize,
+}
+
+/// A video that has many times the views of earlier ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Breakout {
+    pub id: Uuid,
+    pub views: i64,
+    pub is_interpolated: bool,
+    pub baseline_in_tenths: i64,
+    pub multiple_in_hundredths: i64,
+    /// Number of posts behind the baseline.
+    pub sample: usize,
+}
+
+/// The first breakouts, and the number of videos that earlier posts are too few for.
+pub struct Breakouts {
+    pub videos: Vec<(ContentIdentity, Breakout)>,
+    pub without_baseline: usize,
+}
+
+/// Finds breakouts, by multiple and then by id. Fails if the organization lacks the account or the creator to filter by.
+pub async fn find(
+    pg: &PgPool,
+    history: &HistoryReader,
+    query: &BreakoutQuery<'_>,
+) -> Result<Breakouts, Error> {
+    let scope = SubjectScope::fetch(pg, query.organization, query.filter).await?;
+    let posts = fetch_posts(history, &scope, query).await?;
+    let (mut ranked, without_baseline) = compare(posts, query);
+    ranked.sort_unstable_by_key(|found| (Reverse(found.multiple_in_hundredths), found.id));
+    let mut videos = Vec::new();
+    for candidates in ranked.chunks(query.limit) {
+        let ids: Vec<_> = candidates.iter().map(|found| found.id).collect();
+        let found = content::fetch_identities(pg, query.organization, &ids).await?;
+        let mut found: HashMap<_, _> = found.into_iter().map(|video| (video.id, video)).collect();
+        // Postgres lacks videos that were deleted or merged a moment ago.
+        videos
+            .extend(candidates.iter().filter_map(|breakout| Some((found.remove(&breakout.id)?, *breakout))));
+        if videos.len() >= query.limit {
+            break;
+        }
+    }
+    videos.truncate(query.limit);
+    Ok(Breakouts { videos, without_baseline })
+}
+
+/// A post with its views at the age.
+#[derive(Row, Deserialize)]
+struct AgedPost {
+    subject_id: u64,
+    #[serde(with = "clickhouse::serde::uuid")]
+    id: Uuid,
+    post_type: Option<String>,
+    posted_micros: i64,
+    views: i64,
+    is_interpolated: u8,
+}
+
+/// Reads the posts of a scope that have reached the age within retention.
+async fn fetch_posts(
+    history: &HistoryReader,
+    scope: &SubjectScope,
+    query: &BreakoutQuery<'_>,
+) -> Result<Vec<AgedPost>, Error> {
+    let age = Days::new(query.age.into());
+    let first = clamp_day(history.clip_day(NaiveDate::MIN));
+    let posted = Window { period: Period::Custom, start: first - age, end: query.complete_through - age };
+    let mut posts = Vec::new();
+    for part in scope.parts(&SQL) {
+        let bind = |statement: Query| {
+            let statement = part.bind(statement, posted);
+            statement.param("views", format!("views_{}", query.age)).param("age", query.age)
+        };
+        posts.extend(history.fetch_all::<AgedPost>(scope.organization(), part.sql, bind).await?);
+    }
+    Ok(posts)
+}
+
+/// Compares each post with earlier ones. Returns the breakouts, and the number of posts without a baseline.
+fn compare(mut posts: Vec<AgedPost>, query: &BreakoutQuery<'_>) -> (Vec<Breakout>, usize) {
+    posts.sort_by(|one, other| {
+        let key = |post: &AgedPost| (post.posted_micros, post.id);
+        let group = (one.subject_id, &one.post_type).cmp(&(other.subject_id, &other.post_type));
+        group.then_with(|| key(one).cmp(&key(other)))
+    });
+    let posted_after = query.posted_after.timestamp_micros();
+    let (mut breakouts, mut without_baseline) = (Vec::new(), 0);
+    let is_comparable = |one: &AgedPost, other: &AgedPost| {
+        (one.subject_id, &one.post_type) == (other.subject_id, &other.post_type)
+    };
+    for group in posts.chunk_by(is_comparable) {
+        let mut earlier = LastPosts::default();
+        for post in group {
+            if post.posted_micros >= posted_after {
+                let baseline = earlier.baseline();
+                without_baseline += usize::from(baseline.is_none());
+                breakouts.extend(baseline.and_then(|baseline| {
+                    let multiple_in_hundredths = baseline.multiple_in_hundredths(post.views)?;
+                    (multiple_in_hundredths as f64 / 100.0 >= query.min_multiple).then_some(Breakout {
+                        id: post.id,
+                        views: post.views,
+                        is_interpolated: post.is_interpolated == 1,
+                        baseline_in_tenths: baseline.tenths(),
+                        multiple_in_hundredths,
+                        sample: baseline.sample,
+                    })
+                }));
+            }
+            earlier.push(post.views);
+        }
+    }
+    (breakouts, without_baseline)
+}
