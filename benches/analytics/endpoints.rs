@@ -35,6 +35,9 @@ pub enum Endpoint {
     },
     /// The organization by week and platform, with the year before.
     YearByWeek,
+    Breakouts,
+    ContentAges,
+    Benchmarks,
 }
 
 /// What restricts or pages `/content/top`.
@@ -98,6 +101,9 @@ pub const TABLES: &[Endpoint] = &[
     Endpoint::CreatorsSeries { metric: "followers" },
     Endpoint::ContentSeries { metric: "views" },
     Endpoint::YearByWeek,
+    Endpoint::Breakouts,
+    Endpoint::ContentAges,
+    Endpoint::Benchmarks,
 ];
 
 impl Endpoint {
@@ -122,6 +128,9 @@ impl Endpoint {
             Endpoint::YearByWeek => {
                 "/analytics/timeseries, 365 days by week and platform, with previous".to_owned()
             }
+            Endpoint::Breakouts => "/content/breakouts".to_owned(),
+            Endpoint::ContentAges => "/content/{id}/ages".to_owned(),
+            Endpoint::Benchmarks => "/accounts/{id}/benchmarks".to_owned(),
         }
     }
 
@@ -135,7 +144,8 @@ impl Endpoint {
             Endpoint::ContentTop { .. } => Some(120.0),
             Endpoint::AccountsSeries { .. } | Endpoint::CreatorsSeries { .. } => Some(12.0),
             Endpoint::ContentSeries { .. } => None,
-            Endpoint::YearByWeek => Some(15.0),
+            Endpoint::YearByWeek | Endpoint::ContentAges | Endpoint::Benchmarks => Some(15.0),
+            Endpoint::Breakouts => Some(80.0),
             _ => Some(8.0),
         }
     }
@@ -173,6 +183,9 @@ impl Endpoint {
             Endpoint::CreatorsSeries { .. } => include_str!("sql/creators_series.sql"),
             Endpoint::ContentSeries { .. } => include_str!("sql/content_series.sql"),
             Endpoint::YearByWeek => include_str!("sql/year_by_week.sql"),
+            Endpoint::Breakouts => include_str!("sql/breakouts.sql"),
+            Endpoint::ContentAges => include_str!("sql/content_ages.sql"),
+            Endpoint::Benchmarks => include_str!("sql/benchmarks.sql"),
         }
     }
 }

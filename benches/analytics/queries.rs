@@ -138,6 +138,7 @@ impl<'a> QueryGenerator<'a> {
             Endpoint::AccountsSeries { .. }
             | Endpoint::CreatorsSeries { .. }
             | Endpoint::ContentSeries { .. } => self.series(endpoint, &window),
+            Endpoint::Breakouts | Endpoint::ContentAges | Endpoint::Benchmarks => self.ages(endpoint),
             _ => self.figure(endpoint, &window),
         };
         let mut parameters = vec![
@@ -213,6 +214,29 @@ impl<'a> QueryGenerator<'a> {
             }
         };
         (format!("/v2/content/top?{}&metric={metric}{filter}", window.dates), parameters)
+    }
+
+    fn ages(&mut self, endpoint: Endpoint) -> Request {
+        match endpoint {
+            Endpoint::Breakouts => {
+                let age = [1, 3, 7, 14, 30][self.below(5) as usize];
+                let least = format!("{}.{:03}", 2 + self.below(4), self.below(1_000));
+                let after = self.last_day - Days::new(89);
+                let path = format!("/v2/content/breakouts?age_days={age}&min_multiple={least}");
+                let views = ("views", format!("views_{age}"));
+                (path, vec![views, ("least", least), ("after", after.to_string())])
+            }
+            Endpoint::ContentAges => {
+                let (subject, video) = self.video();
+                let ids = vec![("subject", subject.to_string()), ("video", video.to_string())];
+                (format!("/v2/content/{}/ages", layout::video_id(video)), ids)
+            }
+            _ => {
+                let account = self.account().subject;
+                let path = format!("/v2/accounts/{}/benchmarks", layout::account_id(account));
+                (path, vec![("subject", account.to_string())])
+            }
+        }
     }
 
     fn series(&mut self, endpoint: Endpoint, window: &Window) -> Request {

@@ -17,8 +17,15 @@ use crate::layout::{self, Account, Layout, TrackedVideo};
 const MAX_ROWS_PER_STATEMENT: u64 = 2_000_000;
 /// About how often the tracker reads a video of an account, on average.
 const SNAPSHOTS_PER_VIDEO: u64 = 20;
-const TABLES: [&str; 6] =
-    ["video_snapshots", "account_snapshots", "account_daily", "video_daily", "videos", "accounts"];
+const TABLES: [&str; 7] = [
+    "video_snapshots",
+    "account_snapshots",
+    "account_daily",
+    "video_daily",
+    "video_ages",
+    "videos",
+    "accounts",
+];
 
 /// An account, or a video that is tracked individually.
 #[derive(Row, Serialize)]
@@ -148,7 +155,7 @@ async fn compute_rollups(clickhouse: &Client, chunks: &[&[Subject]]) {
     }
     let (accounts, videos) = (accounts.as_secs_f64(), (videos - accounts).as_secs_f64());
     println!("rollups computed in {accounts:.1} s, of videos in {videos:.1} s");
-    history_writer::record_complete_video_rollup(clickhouse).await.unwrap();
+    history_writer::record_complete_video_rollups(clickhouse).await.unwrap();
 }
 
 /// Inserts the records of chunks whose history is finished.

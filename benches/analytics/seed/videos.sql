@@ -3,7 +3,8 @@
 -- tracked individually were posted within three days before.
 INSERT INTO videos
 (
-    org_id, video_id, id, subject_id, account_id, platform, external_id, posted_at, description, is_tracked, added_at, version
+    org_id, video_id, id, subject_id, account_id, platform, external_id, posted_at, media_type, description, is_tracked,
+    added_at, version
 )
 SELECT
     org_id, first_video + n AS internal_id,
@@ -15,6 +16,7 @@ SELECT
         - toInt64(if(is_account,
             (videos - 1 - n + (cityHash64(internal_id) % 1000 + 1) / 1002) / videos * (days + 363),
             days - 1 + (cityHash64(internal_id) % 1000 + 1) / 1002 * 3) * 86400) AS posted,
+    if(platform = 'tiktok', 'video', ['reel', 'reel', 'reel', 'image', 'carousel'][1 + internal_id % 5]),
     concat('a caption of the video ', toString(internal_id)), not is_account or internal_id % 500 = 0,
     greatest(posted, toDateTime64(first_day, 6, 'UTC')), 0
 FROM seed_subjects
