@@ -8,7 +8,7 @@ use salvo_oapi::endpoint;
 use serde_json::{Value, json};
 
 use super::fields::{TAGS, schemas_by_platform};
-use super::{account_list, account_videos, ages, daily, metrics, sparklines, top_accounts};
+use super::{account_list, account_videos, ages, batches, daily, metrics, sparklines, top_accounts};
 use crate::app::App;
 use crate::http::input::{BodyFields, FromBody, FromPath, FromQuery, PathParams, QueryParams, parse_uuid};
 use crate::http::route::{get_or_head, parameter_except};
@@ -22,7 +22,8 @@ use crate::model::limits::{MAX_CATEGORY_CHARS, MAX_RECENT_POSTS, POST_LOOKBACK_D
 use crate::model::platform::Platform;
 use crate::store::Write;
 use crate::store::outbox::visibility;
-use crate::store::records::accounts::change::{self, AccountChange, NewAccount};
+use crate::store::records::accounts::change::{self, AccountChange};
+use crate::store::records::accounts::create::{self as creation, NewAccount};
 use crate::store::records::accounts::{self, AccountIdentifier};
 
 /// How long a deletion waits until totals include the history of videos that remain tracked individually.
@@ -34,6 +35,7 @@ pub(super) fn router() -> Router {
     Router::with_path("accounts")
         .push(get_or_head(account_list::list))
         .post(create)
+        .push(Router::with_path("batch").post(batches::create_accounts).patch(batches::update_accounts))
         .push(Router::with_path("categories").push(get_or_head(account_list::list_categories)))
         .push(Router::with_path("stats").push(get_or_head(account_list::list_stats)))
         .push(Router::with_path("top").push(get_or_head(top_accounts::list)))
@@ -44,13 +46,16 @@ pub(super) fn router() -> Router {
         )
         .push(Router::with_path("timeseries").push(get_or_head(sparklines::get_accounts)))
         .push(
-            parameter_except("{account_id}", &["categories", "stats", "top", "metrics", "timeseries"])
-                .push(get_or_head(get))
-                .patch(patch)
-                .delete(delete)
-                .push(Router::with_path("videos").push(get_or_head(account_videos::list_by_account)))
-                .push(Router::with_path("analytics").push(get_or_head(daily::get_account)))
-                .push(Router::with_path("benchmarks").push(get_or_head(ages::get_benchmarks))),
+            parameter_except(
+                "{account_id}",
+                &["batch", "categories", "stats", "top", "metrics", "timeseries"],
+            )
+            .push(get_or_head(get))
+            .patch(patch)
+            .delete(delete)
+            .push(Router::with_path("videos").push(get_or_head(account_videos::list_by_account)))
+            .push(Router::with_path("analytics").push(get_or_head(daily::get_account)))
+            .push(Router::with_path("benchmarks").push(get_or_head(ages::get_benchmarks))),
         )
 }
 
@@ -93,7 +98,7 @@ impl FromQuery for PlatformQuery {
 }
 
 /// Reads the fields that creates and updates share.
-fn read_change(body: &mut BodyFields<'_>) -> AccountChange {
+pub(super) fn read_change(body: &mut BodyFields<'_>) -> AccountChange {
     AccountChange {
         is_active: body.describe("`false` pauses tracking, `true` resumes it.").boolean("is_active"),
         category: body
@@ -117,9 +122,9 @@ fn read_change(body: &mut BodyFields<'_>) -> AccountChange {
     }
 }
 
-struct CreateBody {
+pub(super) struct CreateBody {
     /// `None` only if the body is invalid.
-    account: Option<NewAccount>,
+    pub(super) account: Option<NewAccount>,
 }
 
 impl FromBody for CreateBody {
@@ -197,7 +202,7 @@ async fn create(
         if let Some(first) = idempotency.claim(&mut write).await? {
             return Ok(first);
         }
-        let id = change::create(&mut write, &new, now).await?;
+        let id = creation::create(&mut write, &new, now).await?;
         let account = accounts::get(write.connection(), caller.organization, &app.readable, id).await?;
         let created = Created::at(format!("/v2/accounts/{id}"), &account)?;
         idempotency.store(&mut write, &created).await?;

@@ -4,6 +4,7 @@ mod account_list;
 mod account_videos;
 mod accounts;
 mod ages;
+mod batches;
 mod breakouts;
 mod content;
 mod creators;

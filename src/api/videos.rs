@@ -7,7 +7,7 @@ use salvo_oapi::endpoint;
 use serde_json::{Value, json};
 
 use super::fields::{TAGS, VideoPath, VideosQuery, schemas_by_platform};
-use super::{daily, deltas, metrics};
+use super::{batches, daily, deltas, metrics};
 use crate::app::App;
 use crate::http::input::{ApiEnum, BodyFields, FromBody, ListSort};
 use crate::http::route::{get_or_head, parameter_except};
@@ -32,10 +32,11 @@ pub(super) fn router() -> Router {
     Router::with_path("videos")
         .push(get_or_head(list))
         .post(create)
+        .push(Router::with_path("batch").post(batches::create_videos))
         .push(Router::with_path("metrics").push(get_or_head(metrics::get_videos)).post(metrics::post_videos))
         .push(Router::with_path("deltas").push(get_or_head(deltas::get)).post(deltas::post))
         .push(
-            parameter_except("{video_id}", &["metrics", "deltas"])
+            parameter_except("{video_id}", &["batch", "metrics", "deltas"])
                 .push(get_or_head(get))
                 .patch(patch)
                 .delete(delete)
@@ -59,10 +60,10 @@ impl ListSort for TrackedVideoSort {
 
 const INTERVAL: &str = "Hours between scrapes.";
 
-struct CreateBody {
+pub(super) struct CreateBody {
     /// `None` only if the body is invalid.
-    video: Option<(Platform, VideoIdentifier)>,
-    tracking: NewTracking,
+    pub(super) video: Option<(Platform, VideoIdentifier)>,
+    pub(super) tracking: NewTracking,
 }
 
 impl FromBody for CreateBody {
@@ -180,7 +181,7 @@ async fn create(
 /// Rejects a video that no configured source can scrape by this identifier.
 pub(super) fn require_readable(
     app: &App,
-    field: &'static str,
+    field: &str,
     platform: Platform,
     identifier: &VideoIdentifier,
 ) -> Result<()> {

@@ -46,6 +46,9 @@ pub const MAX_BATCH_IDS: usize = 1000;
 /// Ids in the query of a batch request, or in a filter.
 pub const MAX_QUERY_IDS: usize = 100;
 
+/// Items of a batch that writes.
+pub const WRITE_BATCH: RangeInclusive<usize> = 1..=500;
+
 /// Look-back windows per request for deltas.
 pub const DELTA_WINDOW_COUNT: RangeInclusive<usize> = 1..=10;
 /// Days of a look-back window.

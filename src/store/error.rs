@@ -1,5 +1,7 @@
 //! The error type of all stores. Postgres errors are recognised by SQLSTATE, ClickHouse errors by their error code.
 
+use uuid::Uuid;
+
 use crate::store::clickhouse::cluster::UnsupportedStatement;
 use crate::telemetry::{labels, metrics};
 
@@ -40,6 +42,9 @@ pub enum Error {
     /// The stored state does not allow the request. The text names the remedy.
     #[error("{0}")]
     Conflict(String),
+    /// The record to create exists.
+    #[error("{detail}")]
+    Exists { id: Uuid, detail: String },
     /// A value that only the stored state makes invalid.
     #[error("{field}: {message}")]
     Invalid { field: &'static str, message: String },

@@ -15,7 +15,8 @@ use tidemark::sandbox::population::Population;
 use tidemark::sandbox::server::{SandboxServer, environment, start};
 use tidemark::sandbox::world::World;
 use tidemark::store::Write;
-use tidemark::store::records::accounts::change::{self, AccountChange, NewAccount};
+use tidemark::store::records::accounts::change::AccountChange;
+use tidemark::store::records::accounts::create::{self, NewAccount};
 use tidemark::store::records::organizations::{self, OrganizationChange};
 use tidemark::store::search::SearchIndex;
 use tidemark::store::tracking::leases::{LeaseOrder, LeaseRequest};
@@ -120,7 +121,7 @@ impl TestTracker {
         let mut write = Write::begin(self.pg(), organization).await.unwrap();
         let username = Username::parse(platform, username).unwrap();
         let new = NewAccount { platform, username, change: AccountChange::default() };
-        let id = change::create(&mut write, &new, self.databases.clock.now().await).await.unwrap();
+        let id = create::create(&mut write, &new, self.databases.clock.now().await).await.unwrap();
         write.commit().await.unwrap();
         id
     }

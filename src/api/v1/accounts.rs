@@ -12,7 +12,8 @@ use crate::http::route::get_or_head;
 use crate::http::{Body, Caller, Problem, Query, Result, in_transaction};
 use crate::model::account::Account;
 use crate::store::Write;
-use crate::store::records::accounts::change::{self, AccountChange, NewAccount};
+use crate::store::records::accounts::change::{self, AccountChange};
+use crate::store::records::accounts::create::{self, NewAccount};
 use crate::store::records::accounts::{self, AccountFilter};
 
 pub(super) fn router() -> Router {
@@ -66,7 +67,7 @@ async fn add(app: App, caller: Caller, body: Body<AddBody>) -> Result<Success<Ac
     let now = app.clock.now().await;
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
-        let id = change::create(&mut write, &new, now).await?;
+        let id = create::create(&mut write, &new, now).await?;
         commit(&app, write, id).await
     })
     .await

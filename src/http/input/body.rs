@@ -36,25 +36,45 @@ pub trait FromBody: Send {
 impl<T: FromBody> Part for Body<T> {
     fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Self {
         static ABSENT: Value = Value::Null;
-        let mut fields = BodyFields::new(context.parsed.body.as_ref().unwrap_or(&ABSENT), violations);
-        let body = T::read(&mut fields);
-        fields.reject_unknown();
-        Body(body)
+        let body = context.parsed.body.as_ref().unwrap_or(&ABSENT);
+        Body(read_object(body, "body", violations, &T::read))
     }
 
     fn describe(operation: &mut Operation) {
-        let (mut recorded, mut violations, example) =
-            (RecordedFields::default(), Violations::default(), T::example());
-        let recorder = SchemaRecorder::new(&mut recorded);
-        T::read(&mut BodyFields { members: None, read: Vec::new(), violations: &mut violations, recorder });
-        let mut violations = Violations::default();
-        T::read(&mut BodyFields::new(&example, &mut violations));
+        let (mut violations, example) = (Violations::default(), T::example());
+        read_object(&example, "body", &mut violations, &T::read);
         debug_assert!(violations.is_empty(), "invalid example of a body: {violations:?}");
-        set_body(operation, recorded, example);
+        set_body(operation, record_object(&T::read), example);
     }
 }
 
 impl_extractible!([T: FromBody] Body<T>);
+
+/// Reads a JSON object completely; `path` is its own in violations.
+fn read_object<T>(
+    value: &Value,
+    path: &str,
+    violations: &mut Violations,
+    read: &impl Fn(&mut BodyFields<'_>) -> T,
+) -> T {
+    let members = value.as_object();
+    if members.is_none() {
+        violations.add(path, "must be a JSON object");
+    }
+    let mut fields =
+        BodyFields { members, read: Vec::new(), violations, recorder: SchemaRecorder::disabled() };
+    let object = read(&mut fields);
+    fields.reject_unknown();
+    object
+}
+
+/// Records the fields of an object.
+fn record_object<T>(read: &impl Fn(&mut BodyFields<'_>) -> T) -> RecordedFields {
+    let (mut recorded, mut violations) = (RecordedFields::default(), Violations::default());
+    let recorder = SchemaRecorder::new(&mut recorded);
+    read(&mut BodyFields { members: None, read: Vec::new(), violations: &mut violations, recorder });
+    recorded
+}
 
 /// The fields of a JSON object. A field that is not read is a violation.
 pub struct BodyFields<'a> {
@@ -65,14 +85,6 @@ pub struct BodyFields<'a> {
 }
 
 impl<'a> BodyFields<'a> {
-    fn new(value: &'a Value, violations: &'a mut Violations) -> Self {
-        let members = value.as_object();
-        if members.is_none() {
-            violations.add("body", "must be a JSON object");
-        }
-        BodyFields { members, read: Vec::new(), violations, recorder: SchemaRecorder::disabled() }
-    }
-
     /// Sets the description of the field that is read next.
     pub const fn describe(&mut self, text: &'static str) -> &mut Self {
         self.recorder.describe(text);
@@ -182,14 +194,12 @@ impl<'a> BodyFields<'a> {
         self.parse(name, schema::date, |value| parse_date(value.as_str().unwrap_or_default()))
     }
 
-    /// Reads a list without its repetitions; a violation names the index of the invalid entry.
-    pub fn list<T: Copy + Eq + Hash>(
+    fn array(
         &mut self,
         name: &'static str,
         bounds: &RangeInclusive<usize>,
         item_schema: impl FnOnce() -> Value,
-        parse_item: impl Fn(&Value) -> Result<T, String>,
-    ) -> Option<Vec<T>> {
+    ) -> Option<&'a Vec<Value>> {
         let schema = || schema::list(item_schema(), bounds);
         let values = self.parse(name, schema, |value| value.as_array().ok_or("must be a list"))?;
         if !bounds.contains(&values.len()) {
@@ -200,9 +210,63 @@ impl<'a> BodyFields<'a> {
             self.violations.add(name, message);
             return None;
         }
-        Some(deduplicate(values.iter().enumerate().filter_map(|(index, value)| {
+        Some(values)
+    }
+
+    /// Reads a list without its repetitions; a violation names the index of the invalid entry.
+    pub fn list<T: Copy + Eq + Hash>(
+        &mut self,
+        name: &'static str,
+        bounds: &RangeInclusive<usize>,
+        item_schema: impl FnOnce() -> Value,
+        parse_item: impl Fn(&Value) -> Result<T, String>,
+    ) -> Option<Vec<T>> {
+        self.entries(name, bounds, item_schema, parse_item).map(|values| deduplicate(values.into_iter()))
+    }
+
+    /// Reads a list with its repetitions.
+    pub fn entries<T>(
+        &mut self,
+        name: &'static str,
+        bounds: &RangeInclusive<usize>,
+        item_schema: impl FnOnce() -> Value,
+        parse_item: impl Fn(&Value) -> Result<T, String>,
+    ) -> Option<Vec<T>> {
+        let values = self.array(name, bounds, item_schema)?.iter().enumerate();
+        let parsed = values.filter_map(|(index, value)| {
             parse_item(value).map_err(|message| self.violations.add(format!("{name}[{index}]"), message)).ok()
-        })))
+        });
+        Some(parsed.collect())
+    }
+
+    /// Reads an object with fields of its own.
+    pub fn object<T>(&mut self, name: &'static str, read: impl Fn(&mut BodyFields<'_>) -> T) -> Option<T> {
+        let is_object = |value: &'a Value| value.is_object().then_some(value).ok_or("must be an object");
+        let value = self.parse(name, || record_object(&read).into_schema(), is_object)?;
+        let mut violations = Violations::default();
+        let object = read_object(value, name, &mut violations, &read);
+        self.violations.extend(violations.within(name));
+        Some(object)
+    }
+
+    /// Reads a list of objects, of which each may have violations of its own.
+    pub fn objects<T>(
+        &mut self,
+        name: &'static str,
+        bounds: &RangeInclusive<usize>,
+        read: impl Fn(&mut BodyFields<'_>) -> T,
+    ) -> Vec<Result<T, Violations>> {
+        let values = self.array(name, bounds, || record_object(&read).into_schema()).into_iter().flatten();
+        let items = values.enumerate().map(|(index, value)| {
+            let (path, mut violations) = (format!("{name}[{index}]"), Violations::default());
+            if !value.is_object() {
+                violations.add(path, "must be a JSON object");
+                return Err(violations);
+            }
+            let item = read_object(value, &path, &mut violations, &read);
+            if violations.is_empty() { Ok(item) } else { Err(violations.within(&path)) }
+        });
+        items.collect()
     }
 
     /// Reads an object of strings.

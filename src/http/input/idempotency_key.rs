@@ -1,7 +1,8 @@
-//! The `Idempotency-Key` header: the first response under a key is stored in the transaction of the create, and
-//! replayed to retries.
+//! The `Idempotency-Key` header: the first response under a key is stored in the transaction of its request, and replayed
+//! to retries.
 
 use salvo::Request;
+use salvo::http::Method;
 use salvo_oapi::{Operation, ParameterIn};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -13,7 +14,7 @@ use super::part::{Part, RequestContext};
 use super::violations::Violations;
 use crate::http::openapi::operation::{add_failure, add_parameters};
 use crate::http::openapi::schema_recorder::{RecordedFields, SchemaRecorder};
-use crate::http::output::envelope::Created;
+use crate::http::output::envelope::Replayable;
 use crate::http::output::problem::Problem;
 use crate::store::Write;
 use crate::store::records::idempotency::{Claim, IdempotentRequest, claim, find_claim, store_response};
@@ -32,7 +33,7 @@ impl Part for IdempotencyKey {
         });
         let body = || canonical(context.parsed.body.as_ref().unwrap_or(&Value::Null)).to_string();
         IdempotencyKey(key.map(|key| IdempotentRequest {
-            method: "POST",
+            method: if context.request.method() == Method::PATCH { "PATCH" } else { "POST" },
             // The route's pattern, so that every spelling of a path is the same request.
             path: format!("/{}", context.request.matched_path()),
             key,
@@ -44,8 +45,8 @@ impl Part for IdempotencyKey {
         let mut recorded = RecordedFields::default();
         let mut recorder = SchemaRecorder::new(&mut recorded);
         recorder.describe(
-            "A key of your choice for this create. A retry with the same key within 24 hours returns the first \
-             response and creates nothing.",
+            "A key of your choice for this request. A retry with the same key within 24 hours returns the first \
+             response and changes nothing.",
         );
         recorder.record(HEADER, || json!({"type": "string", "pattern": "^[!-~]{1,255}$"}));
         add_parameters(operation, ParameterIn::Header, recorded);
@@ -83,34 +84,34 @@ fn canonical(value: &Value) -> Value {
 
 impl IdempotencyKey {
     /// Claims the key in this transaction, or returns the response stored under it.
-    pub async fn claim<T>(&self, write: &mut Write) -> Result<Option<Created<T>>, Problem> {
+    pub async fn claim<R: Replayable>(&self, write: &mut Write) -> Result<Option<R>, Problem> {
         let Some(request) = &self.0 else { return Ok(None) };
         replay(claim(write, request).await?)
     }
 
     /// Returns the response stored under the key without claiming it, before slow work outside the transaction.
-    pub async fn stored_response<T>(
+    pub async fn stored_response<R: Replayable>(
         &self,
         pg: &PgPool,
         organization: Uuid,
-    ) -> Result<Option<Created<T>>, Problem> {
+    ) -> Result<Option<R>, Problem> {
         let Some(request) = &self.0 else { return Ok(None) };
         replay(find_claim(pg, organization, request).await?.unwrap_or(Claim::New))
     }
 
-    /// Stores the response in the transaction that creates the resource.
-    pub async fn store<T>(&self, write: &mut Write, created: &Created<T>) -> Result<(), Problem> {
+    /// Stores the response in the transaction of its request.
+    pub async fn store(&self, write: &mut Write, response: &impl Replayable) -> Result<(), Problem> {
         match &self.0 {
-            Some(request) => Ok(store_response(write, request, &created.response).await?),
+            Some(request) => Ok(store_response(write, request, response.stored()).await?),
             None => Ok(()),
         }
     }
 }
 
-fn replay<T>(claim: Claim) -> Result<Option<Created<T>>, Problem> {
+fn replay<R: Replayable>(claim: Claim) -> Result<Option<R>, Problem> {
     match claim {
         Claim::New => Ok(None),
-        Claim::Completed(response) => Ok(Some(Created::replay(response))),
+        Claim::Completed(response) => Ok(Some(R::replay(response))),
         Claim::BodyMismatch => {
             Err(Problem::invalid_field(HEADER, "was used with another body: use a new key"))
         }

@@ -23,6 +23,17 @@ impl Violations {
         self.0.push(Violation { field: field.into(), message: message.into() });
     }
 
+    /// Returns the violations of a nested object, with their paths from the outside.
+    pub fn within(self, path: &str) -> Self {
+        let nest =
+            |violation: Violation| Violation { field: format!("{path}.{}", violation.field), ..violation };
+        Violations(self.0.into_iter().map(nest).collect())
+    }
+
+    pub fn extend(&mut self, others: Self) {
+        self.0.extend(others.0);
+    }
+
     pub fn contains_field(&self, field: &str) -> bool {
         self.0.iter().any(|violation| violation.field == field)
     }

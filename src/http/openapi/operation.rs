@@ -5,7 +5,7 @@ use salvo_oapi::{
     Schema,
 };
 use schemars::JsonSchema;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::schema::schema_of;
 use super::schema_recorder::{RecordedField, RecordedFields};
@@ -52,21 +52,7 @@ pub fn add_parameters(operation: &mut Operation, location: ParameterIn, recorded
 }
 
 pub fn set_body(operation: &mut Operation, recorded: RecordedFields, example: Value) {
-    let mut properties = Map::new();
-    for RecordedField { name, description, mut schema } in recorded.fields {
-        if let Some(schema) = schema.as_object_mut().filter(|_| !description.is_empty()) {
-            schema.insert("description".to_owned(), description.into());
-        }
-        properties.insert(name, schema);
-    }
-    let mut object = json!({"type": "object", "properties": properties, "additionalProperties": false});
-    if !recorded.required.is_empty() {
-        object["required"] = json!(recorded.required);
-    }
-    if !recorded.one_of.is_empty() {
-        object["oneOf"] = recorded.one_of.into();
-    }
-    let content = Content::new(to_salvo(object)).example(example);
+    let content = Content::new(to_salvo(recorded.into_schema())).example(example);
     operation.request_body =
         Some(RequestBody::new().required(Required::True).add_content("application/json", content));
 }

@@ -1,7 +1,7 @@
 //! Records the parameters and fields that a reader reads, with schema and description, for the OpenAPI document. While
 //! a request is read, it is disabled.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// A parameter or body field.
 #[derive(Debug)]
@@ -18,6 +18,27 @@ pub struct RecordedFields {
     pub required: Vec<&'static str>,
     /// Schemas of which exactly one matches all fields together.
     pub one_of: Vec<Value>,
+}
+
+impl RecordedFields {
+    /// Returns the schema of an object with these fields and no others.
+    pub fn into_schema(self) -> Value {
+        let mut properties = Map::new();
+        for RecordedField { name, description, mut schema } in self.fields {
+            if let Some(schema) = schema.as_object_mut().filter(|_| !description.is_empty()) {
+                schema.insert("description".to_owned(), description.into());
+            }
+            properties.insert(name, schema);
+        }
+        let mut object = json!({"type": "object", "properties": properties, "additionalProperties": false});
+        if !self.required.is_empty() {
+            object["required"] = json!(self.required);
+        }
+        if !self.one_of.is_empty() {
+            object["oneOf"] = self.one_of.into();
+        }
+        object
+    }
 }
 
 #[derive(Debug)]

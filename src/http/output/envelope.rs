@@ -99,10 +99,16 @@ impl<T: Serialize + Send + Sync, M: Serialize + Send + Sync> Writer for WithMeta
     }
 }
 
-/// The response of a create, which an idempotency key may replay.
+/// A response that an idempotency key may replay.
+pub trait Replayable {
+    fn replay(response: StoredResponse) -> Self;
+    fn stored(&self) -> &StoredResponse;
+}
+
+/// The response of a create.
 #[derive(Debug)]
 pub struct Created<T> {
-    pub(in crate::http) response: StoredResponse,
+    response: StoredResponse,
     is_replay: bool,
     data: PhantomData<T>,
 }
@@ -110,19 +116,29 @@ pub struct Created<T> {
 impl<T: Serialize> Created<T> {
     /// 201, with the path of the new resource.
     pub fn at(location: String, resource: &T) -> Result<Self, Problem> {
-        Self::with_status(StatusCode::CREATED, Some(location), resource)
-    }
-
-    fn with_status(status: StatusCode, location: Option<String>, resource: &T) -> Result<Self, Problem> {
-        let body = serde_json::to_vec(&Data { data: resource })?;
-        let response = StoredResponse { status: status.as_u16() as i16, location, body };
-        Ok(Created { response, is_replay: false, data: PhantomData })
+        Self::with_status(StatusCode::CREATED, Some(location), &Data { data: resource })
     }
 }
 
 impl<T> Created<T> {
-    pub(in crate::http) const fn replay(response: StoredResponse) -> Self {
+    pub(super) fn with_status(
+        status: StatusCode,
+        location: Option<String>,
+        body: &impl Serialize,
+    ) -> Result<Self, Problem> {
+        let response =
+            StoredResponse { status: status.as_u16() as i16, location, body: serde_json::to_vec(body)? };
+        Ok(Created { response, is_replay: false, data: PhantomData })
+    }
+}
+
+impl<T> Replayable for Created<T> {
+    fn replay(response: StoredResponse) -> Self {
         Created { response, is_replay: true, data: PhantomData }
+    }
+
+    fn stored(&self) -> &StoredResponse {
+        &self.response
     }
 }
 
@@ -161,7 +177,7 @@ impl<T: Serialize> FoundOrCreated<T> {
 
     /// 200, with the existing resource.
     pub fn found(resource: &T) -> Result<Self, Problem> {
-        Created::with_status(StatusCode::OK, None, resource).map(FoundOrCreated)
+        Created::with_status(StatusCode::OK, None, &Data { data: resource }).map(FoundOrCreated)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Responses: envelopes, pages, cached responses and problems.
 
+pub mod batch;
 pub mod cached;
 mod csv_file;
 pub mod cursor;
@@ -9,9 +10,10 @@ pub mod problem;
 pub mod problem_kind;
 mod static_file;
 
+pub use batch::{BatchItemResult, BatchResponse};
 pub use cached::{Cached, CachedPage, Records};
 pub use csv_file::{CsvFile, CsvRows, CsvSource};
-pub use envelope::{Created, Data, FoundOrCreated, NoContent, WindowMeta, WithMeta};
+pub use envelope::{Created, Data, FoundOrCreated, NoContent, Replayable, WindowMeta, WithMeta};
 pub use page::{Collection, Ranking};
 pub use problem::Problem;
 pub use static_file::StaticFile;

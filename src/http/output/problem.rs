@@ -175,6 +175,18 @@ impl Problem {
         self.kind.status
     }
 
+    pub const fn code(&self) -> &'static str {
+        self.kind.code
+    }
+
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    pub fn errors(&self) -> &[Violation] {
+        &self.errors
+    }
+
     /// All violations in one text, or the detail.
     pub fn message(&self) -> String {
         if self.errors.is_empty() {
@@ -227,7 +239,7 @@ impl From<store::Error> for Problem {
         }
         match error {
             store::Error::NotFound(name) => Self::not_found(format!("the organization has no such {name}")),
-            store::Error::Conflict(detail) => Self::conflict(detail),
+            store::Error::Conflict(detail) | store::Error::Exists { detail, .. } => Self::conflict(detail),
             store::Error::QuotaExceeded(detail) => Self::quota_exceeded(detail),
             store::Error::Invalid { field, message } => Self::invalid_field(field, message),
             other => Self::internal(other),

@@ -9,7 +9,7 @@ use super::username::Username;
 use crate::model::platform::Platform;
 
 /// An identifier that a platform assigned to a video.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum PlatformVideoId {
     ExternalId(String),
     /// Identifies a post in Instagram's URLs.

@@ -79,16 +79,16 @@ pub async fn fetch_interval_hours(pg: &PgPool, organization: Uuid, id: Uuid) -> 
     Ok(hours)
 }
 
-/// Reschedules a target to an interval after its last attempt. While attempts fail, only to an earlier time.
-pub async fn set_interval(write: &mut Write, id: Uuid, hours: i32) -> Result<(), Error> {
+/// Reschedules targets to an interval after their last attempt. While attempts fail, only to an earlier time.
+pub async fn set_interval(write: &mut Write, ids: &[Uuid], hours: i32) -> Result<(), Error> {
     sqlx::query(
         "update scrape_targets set next_attempt_at = case
              when failures = 0 then last_attempt_at + make_interval(hours => $3)
              else least(next_attempt_at, last_attempt_at + make_interval(hours => $3)) end
-         where organization_id = $1 and id = $2 and last_attempt_at is not null",
+         where organization_id = $1 and id = any($2) and last_attempt_at is not null",
     )
     .bind(write.organization())
-    .bind(id)
+    .bind(ids)
     .bind(hours)
     .execute(write.connection())
     .await?;

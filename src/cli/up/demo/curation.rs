@@ -7,7 +7,8 @@ use crate::model::account::Metadata;
 use crate::model::identifier::{PlatformVideoId, Username, VideoReference};
 use crate::model::limits::DEFAULT_SCRAPE_INTERVAL_HOURS;
 use crate::sandbox::population::SimulatedAccount;
-use crate::store::records::accounts::change::{self as account_change, AccountChange, NewAccount};
+use crate::store::records::accounts::change::{self as account_change, AccountChange};
+use crate::store::records::accounts::create::{self, NewAccount};
 use crate::store::records::creators::{self, CreatorChange};
 use crate::store::records::videos::change::{self as video_change, NewTracking, NewVideo};
 use crate::store::{self, Write, retry_on_conflict};
@@ -31,7 +32,7 @@ impl Stage<'_> {
                 ..AccountChange::default()
             };
             let new = NewAccount { platform: account.platform, username, change };
-            self.write(async |write| account_change::create(write, &new, now).await.map(drop)).await?;
+            self.write(async |write| create::create(write, &new, now).await.map(drop)).await?;
         }
         Ok(())
     }
@@ -89,7 +90,7 @@ impl Stage<'_> {
             let new = NewVideo { platform: account.platform, video, tracking };
             match self.write(async |write| video_change::create(write, &new, now).await).await {
                 // An interrupted start has tracked it.
-                Ok(_) | Err(store::Error::Conflict(_)) => {}
+                Ok(_) | Err(store::Error::Exists { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
         }

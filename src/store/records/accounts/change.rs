@@ -1,14 +1,17 @@
-//! Writes accounts. Rows are locked in one order everywhere: creators, accounts, videos, organization.
+//! Changes and deletes accounts. Rows are locked in one order everywhere: creators, accounts, videos, organization.
+
+use std::collections::{BTreeSet, HashSet};
 
 use chrono::{DateTime, Utc};
 use sqlx::types::Json;
 use uuid::Uuid;
 
+use super::create::{already_tracked, find_tracked};
 use crate::model::account::Metadata;
 use crate::model::identifier::Username;
-use crate::model::limits::DEFAULT_SCRAPE_INTERVAL_HOURS;
 use crate::model::platform::Platform;
 use crate::store::outbox::event::{RemovedVideo, SubjectVideo};
+use crate::store::records::result_of_one;
 use crate::store::tracking::targets;
 use crate::store::{Error, Write};
 
@@ -24,16 +27,10 @@ pub struct AccountChange {
     pub post_lookback_days: Option<Option<i32>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewAccount {
-    pub platform: Platform,
-    pub username: Username,
-    pub change: AccountChange,
-}
-
 /// The state of a locked account that decides how it may change.
 #[derive(Debug, Clone, sqlx::FromRow)]
 struct AccountState {
+    id: Uuid,
     internal_id: i64,
     platform: Platform,
     username: String,
@@ -42,102 +39,65 @@ struct AccountState {
     creator_id: Option<Uuid>,
 }
 
-/// Starts tracking an account; it is due at `now`. The organization stays locked until the commit, so that concurrent
-/// requests cannot exceed its cap.
-pub async fn create(write: &mut Write, new: &NewAccount, now: DateTime<Utc>) -> Result<Uuid, Error> {
-    let change = &new.change;
-    let creator = change.creator_id.flatten();
-    if let Some(creator) = creator {
-        lock_creator(write, creator).await?;
-    }
-    // Weaker than `for update`, which would also block inserts that refer to the organization.
-    let cap: Option<i32> =
-        sqlx::query_scalar("select account_cap from organizations where id = $1 for no key update")
-            .bind(write.organization())
-            .fetch_optional(write.connection())
-            .await?
-            .ok_or(Error::NotFound("organization"))?;
-    reject_tracked(write, new.platform, new.username.as_str()).await?;
-    if let Some(cap) = cap {
-        let count: i64 = sqlx::query_scalar("select count(*) from accounts where organization_id = $1")
-            .bind(write.organization())
-            .fetch_one(write.connection())
-            .await?;
-        if count >= i64::from(cap) {
-            return Err(Error::QuotaExceeded(format!(
-                "the organization has reached its cap of {cap} tracked accounts: delete an account or have the cap raised"
-            )));
-        }
-    }
-    let id = Uuid::now_v7();
-    let added_at = Utc::now();
-    sqlx::query(
-        "insert into accounts
-             (id, organization_id, platform, username, is_active, creator_id, linked_at, category, metadata,
-              added_at, updated_at, scrape_interval_hours, max_recent_posts, post_lookback_days)
-         values ($1, $2, $3, $4, coalesce($5, true), $6, case when $6 is not null then $7 end, $8, $9, $7, $7, $10, $11, $12)",
-    )
-    .bind(id)
-    .bind(write.organization())
-    .bind(new.platform)
-    .bind(new.username.as_str())
-    .bind(change.is_active)
-    .bind(creator)
-    .bind(added_at)
-    .bind(change.category.clone().flatten())
-    .bind(Json(change.metadata.clone().unwrap_or_default()))
-    .bind(change.scrape_interval_hours.unwrap_or(DEFAULT_SCRAPE_INTERVAL_HOURS))
-    .bind(change.max_recent_posts_per_account.flatten())
-    .bind(change.post_lookback_days.flatten())
-    .execute(write.connection())
-    .await
-    .map_err(|error| to_conflict(error, new.platform, new.username.as_str()))?;
-    targets::add_accounts(write, &[id], now).await?;
-    write.record_account_change(id);
-    Ok(id)
-}
-
 /// Updates an account.
 pub async fn update(write: &mut Write, id: Uuid, change: &AccountChange) -> Result<(), Error> {
-    if *change == AccountChange::default() {
-        return Ok(());
+    result_of_one(update_all(write, &[id], change).await?)
+}
+
+/// Makes the same change to accounts, and returns the result of each.
+pub async fn update_all(
+    write: &mut Write,
+    ids: &[Uuid],
+    change: &AccountChange,
+) -> Result<Vec<Result<(), Error>>, Error> {
+    let locked = lock_all(write, ids, change.creator_id.flatten()).await?;
+    let found: Vec<_> = locked.iter().map(|account| account.id).collect();
+    if *change != AccountChange::default() && !found.is_empty() {
+        apply(write, &found, change).await?;
+        if let Some(hours) = change.scrape_interval_hours {
+            targets::set_interval(write, &found, hours).await?;
+        }
+        targets::refresh_enabled(write, &found).await?;
+        for id in &found {
+            write.record_account_change(*id);
+        }
     }
-    let before = lock(write, id, change.creator_id.flatten()).await?;
-    let creator = change.creator_id.unwrap_or(before.creator_id);
+    let found: HashSet<_> = found.into_iter().collect();
+    let result = |id| if found.contains(id) { Ok(()) } else { Err(Error::NotFound("account")) };
+    Ok(ids.iter().map(result).collect())
+}
+
+async fn apply(write: &mut Write, ids: &[Uuid], change: &AccountChange) -> Result<(), Error> {
     sqlx::query(
         "update accounts set
-             is_active = coalesce($2, is_active),
-             category = case when $3 then $4 else category end,
-             category_observed_at = case when $3 then null else category_observed_at end,
-             metadata = coalesce($5, metadata),
-             scrape_interval_hours = coalesce($6, scrape_interval_hours),
-             linked_at = case when $7 is null then null when creator_id is distinct from $7 then $12 else linked_at end,
-             creator_id = $7,
-             max_recent_posts = case when $8 then $9 else max_recent_posts end,
-             post_lookback_days = case when $10 then $11 else post_lookback_days end,
-             updated_at = $12
-         where id = $1 and organization_id = $13",
+             is_active = coalesce($3, is_active),
+             category = case when $4 then $5 else category end,
+             category_observed_at = case when $4 then null else category_observed_at end,
+             metadata = coalesce($6, metadata),
+             scrape_interval_hours = coalesce($7, scrape_interval_hours),
+             linked_at = case when not $8 or creator_id = $9 then linked_at when $9 is not null then $14 end,
+             creator_id = case when $8 then $9 else creator_id end,
+             max_recent_posts = case when $10 then $11 else max_recent_posts end,
+             post_lookback_days = case when $12 then $13 else post_lookback_days end,
+             updated_at = $14
+         where organization_id = $1 and id = any($2)",
     )
-    .bind(id)
+    .bind(write.organization())
+    .bind(ids)
     .bind(change.is_active)
     .bind(change.category.is_some())
     .bind(change.category.clone().flatten())
     .bind(change.metadata.clone().map(Json))
     .bind(change.scrape_interval_hours)
-    .bind(creator)
+    .bind(change.creator_id.is_some())
+    .bind(change.creator_id.flatten())
     .bind(change.max_recent_posts_per_account.is_some())
     .bind(change.max_recent_posts_per_account.flatten())
     .bind(change.post_lookback_days.is_some())
     .bind(change.post_lookback_days.flatten())
     .bind(Utc::now())
-    .bind(write.organization())
     .execute(write.connection())
     .await?;
-    if let Some(hours) = change.scrape_interval_hours {
-        targets::set_interval(write, id, hours).await?;
-    }
-    targets::refresh_enabled(write, &[id]).await?;
-    write.record_account_change(id);
     Ok(())
 }
 
@@ -155,7 +115,10 @@ pub async fn rename(write: &mut Write, id: Uuid, username: &str, now: DateTime<U
     }
     let username =
         username.map_err(|error| Error::Invalid { field: "username", message: error.to_string() })?;
-    reject_tracked(write, before.platform, username.as_str()).await?;
+    let name = (before.platform, username.as_str());
+    if let Some(tracked) = find_tracked(write, &[name]).await?.into_values().next() {
+        return Err(already_tracked(tracked, before.platform, &username));
+    }
     sqlx::query(
         "update accounts set username = $3, holds_username = true, username_unchecked = true, updated_at = $4
          where organization_id = $1 and id = $2",
@@ -221,68 +184,57 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<bool, Error> {
 
 /// Locks an account, after its creator and its new creator.
 async fn lock(write: &mut Write, id: Uuid, new_creator: Option<Uuid>) -> Result<AccountState, Error> {
-    if let Some(creator) = new_creator {
-        lock_creator(write, creator).await?;
+    lock_all(write, &[id], new_creator).await?.pop().ok_or(Error::NotFound("account"))
+}
+
+/// Locks accounts, after their creators and their new creator. Those that do not exist are absent.
+async fn lock_all(
+    write: &mut Write,
+    ids: &[Uuid],
+    new_creator: Option<Uuid>,
+) -> Result<Vec<AccountState>, Error> {
+    let creators: Vec<Uuid> = sqlx::query_scalar(
+        "select creator_id from accounts where organization_id = $1 and id = any($2) and creator_id is not null",
+    )
+    .bind(write.organization())
+    .bind(ids)
+    .fetch_all(write.connection())
+    .await?;
+    let creators = lock_creators(write, &creators.into_iter().chain(new_creator).collect()).await?;
+    if new_creator.is_some_and(|creator| !creators.contains(&creator)) {
+        return Err(Error::NotFound("creator"));
     }
-    loop {
-        let creator: Option<Uuid> =
-            sqlx::query_scalar("select creator_id from accounts where organization_id = $1 and id = $2")
-                .bind(write.organization())
-                .bind(id)
-                .fetch_optional(write.connection())
-                .await?
-                .ok_or(Error::NotFound("account"))?;
-        if let Some(creator) = creator.filter(|creator| Some(*creator) != new_creator) {
-            match lock_creator(write, creator).await {
-                // Deleted meanwhile, which unlinked the account.
-                Err(Error::NotFound(_)) => continue,
-                locked => locked?,
-            }
-        }
-        let locked: AccountState = sqlx::query_as(
-            "select internal_id, platform, username, is_unavailable, first_scrape_time is null as never_scraped, creator_id
-             from accounts where organization_id = $1 and id = $2 for update",
-        )
-        .bind(write.organization())
-        .bind(id)
-        .fetch_optional(write.connection())
-        .await?
-        .ok_or(Error::NotFound("account"))?;
-        if locked.creator_id == creator || locked.creator_id.is_none() || locked.creator_id == new_creator {
-            return Ok(locked);
-        }
+    let locked: Vec<AccountState> = sqlx::query_as(
+        "select id, internal_id, platform, username, is_unavailable, first_scrape_time is null as never_scraped, creator_id
+         from accounts where organization_id = $1 and id = any($2) order by id for update",
+    )
+    .bind(write.organization())
+    .bind(ids)
+    .fetch_all(write.connection())
+    .await?;
+    if locked.iter().filter_map(|account| account.creator_id).any(|creator| !creators.contains(&creator)) {
         // Linked to another creator meanwhile, which has to be locked first.
         return Err(write.abort().await);
     }
+    Ok(locked)
 }
 
-/// Prevents a creator from being updated or deleted until the commit.
-async fn lock_creator(write: &mut Write, creator: Uuid) -> Result<(), Error> {
-    sqlx::query("select from creators where organization_id = $1 and id = $2 for share")
-        .bind(write.organization())
-        .bind(creator)
-        .fetch_optional(write.connection())
-        .await?
-        .map(drop)
-        .ok_or(Error::NotFound("creator"))
-}
-
-/// Fails if the organization already tracks the username.
-async fn reject_tracked(write: &mut Write, platform: Platform, username: &str) -> Result<(), Error> {
-    let tracked: Option<Uuid> = sqlx::query_scalar(
-        "select id from accounts where organization_id = $1 and platform = $2 and username = $3 and holds_username",
+/// Prevents creators from being updated or deleted until the commit, and returns those that exist.
+pub(super) async fn lock_creators(
+    write: &mut Write,
+    creators: &BTreeSet<Uuid>,
+) -> Result<HashSet<Uuid>, Error> {
+    if creators.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let locked: Vec<Uuid> = sqlx::query_scalar(
+        "select id from creators where organization_id = $1 and id = any($2) order by id for share",
     )
     .bind(write.organization())
-    .bind(platform)
-    .bind(username)
-    .fetch_optional(write.connection())
+    .bind(creators.iter().copied().collect::<Vec<_>>())
+    .fetch_all(write.connection())
     .await?;
-    match tracked {
-        Some(id) => {
-            Err(Error::Conflict(format!("{platform} account @{username} is already tracked as account {id}")))
-        }
-        None => Ok(()),
-    }
+    Ok(locked.into_iter().collect())
 }
 
 /// Maps the unique violation of an account that was created since the check.

@@ -1,6 +1,7 @@
-//! Reads accounts. [`change`] writes them.
+//! Reads accounts. [`create`] and [`change`] write them.
 
 pub mod change;
+pub mod create;
 mod list;
 
 use std::sync::LazyLock;

@@ -1,7 +1,10 @@
 //! Writes individually tracked videos. A video that is also found on a tracked account is the same row: creating and
 //! deleting switch only its individual tracking.
 
+use std::collections::{HashMap, HashSet};
+
 use chrono::{DateTime, Utc};
+use serde::Serialize;
 use sqlx::types::Json;
 use uuid::Uuid;
 
@@ -10,6 +13,7 @@ use crate::model::identifier::{PlatformVideoId, VideoReference, video_url};
 use crate::model::limits::DEFAULT_SCRAPE_INTERVAL_HOURS;
 use crate::model::platform::Platform;
 use crate::store::outbox::event::RemovedVideo;
+use crate::store::records::result_of_one;
 use crate::store::tracking::targets;
 use crate::store::{Error, Write};
 
@@ -36,99 +40,192 @@ pub struct NewVideo {
     pub tracking: NewTracking,
 }
 
-/// A video whose row is locked.
+/// What identifies a video to create.
+type VideoKey = (Platform, PlatformVideoId);
+
+/// A locked row that a video to create may be.
+#[derive(Debug, Clone, sqlx::FromRow)]
+struct FoundVideo {
+    id: Uuid,
+    external_id: Option<String>,
+    shortcode: Option<String>,
+    is_tracked: bool,
+}
+
+/// A video that is tracked individually and whose row is locked.
 #[derive(Debug, Clone, Copy, sqlx::FromRow)]
 struct LockedVideo {
-    id: Uuid,
     internal_id: i64,
     subject_id: i64,
     account_id: Option<Uuid>,
-    is_tracked: bool,
 }
 
 /// Starts tracking a video individually; it is due at `now`.
 pub async fn create(write: &mut Write, new: &NewVideo, now: DateTime<Utc>) -> Result<Uuid, Error> {
-    let id = match find(write, new).await? {
-        Some(locked) => track(write, new, locked).await?,
-        None => match insert(write, new).await? {
-            Some(id) => id,
-            // Created concurrently by a scrape, an import or another request.
-            None => {
-                let Some(locked) = find(write, new).await? else { return Err(write.abort().await) };
-                track(write, new, locked).await?
-            }
-        },
-    };
-    targets::add_videos(write, &[id], now).await?;
-    write.record_video_change(id);
-    Ok(id)
+    result_of_one(create_all(write, &[new], now).await?)
 }
 
-async fn find(write: &mut Write, new: &NewVideo) -> Result<Option<LockedVideo>, Error> {
-    let statement = match new.video.id {
-        PlatformVideoId::ExternalId(_) => {
-            "select id, internal_id, subject_id, account_id, is_tracked from videos
-             where organization_id = $1 and platform = $2 and external_id = $3 for update"
+/// Starts tracking videos individually, due at `now`, as if each were created after those before it, and returns the result
+/// of each.
+pub async fn create_all(
+    write: &mut Write,
+    new: &[&NewVideo],
+    now: DateTime<Utc>,
+) -> Result<Vec<Result<Uuid, Error>>, Error> {
+    let mut found = find(write, new).await?;
+    let mut keys: HashSet<_> = found.keys().cloned().collect();
+    let mut missing: Vec<_> = new.iter().copied().filter(|video| keys.insert(video.key())).collect();
+    let inserted = insert(write, &missing).await?;
+    // Created concurrently by a scrape, an import or another request.
+    missing.retain(|video| !inserted.contains_key(&video.key()));
+    found.extend(find(write, &missing).await?);
+    let mut tracked: HashSet<_> =
+        found.values().filter(|video| video.is_tracked).map(|video| video.id).collect();
+    let (mut discovered, mut results) = (Vec::new(), Vec::with_capacity(new.len()));
+    for video in new {
+        let key = video.key();
+        let id = match (inserted.get(&key), found.get(&key)) {
+            (Some(id), _) => *id,
+            (None, Some(found)) => found.id,
+            (None, None) => return Err(write.abort().await),
+        };
+        if !tracked.insert(id) {
+            let detail = format!("the video is already tracked individually, as video {id}");
+            results.push(Err(Error::Exists { id, detail }));
+            continue;
         }
-        PlatformVideoId::Shortcode(_) => {
-            "select id, internal_id, subject_id, account_id, is_tracked from videos
-             where organization_id = $1 and platform = $2 and shortcode = $3 for update"
+        if !inserted.contains_key(&key) {
+            discovered.push((id, *video));
         }
-    };
-    let (PlatformVideoId::ExternalId(id) | PlatformVideoId::Shortcode(id)) = &new.video.id;
-    let query = sqlx::query_as(statement).bind(write.organization()).bind(new.platform).bind(id);
-    Ok(query.fetch_optional(write.connection()).await?)
-}
-
-/// Tracks individually a video that was found on an account.
-async fn track(write: &mut Write, new: &NewVideo, locked: LockedVideo) -> Result<Uuid, Error> {
-    let LockedVideo { id, is_tracked, .. } = locked;
-    if is_tracked {
-        return Err(Error::Conflict(format!("the video is already tracked individually, as video {id}")));
+        results.push(Ok(id));
     }
-    sqlx::query(
-        "update videos set is_tracked = true, tracked_at = $2, updated_at = $2, is_active = $3, metadata = $4,
-             scrape_interval_hours = $5
-         where organization_id = $6 and id = $1",
-    )
-    .bind(id)
-    .bind(Utc::now())
-    .bind(new.tracking.is_active)
-    .bind(Json(&new.tracking.metadata))
-    .bind(new.tracking.scrape_interval_hours)
-    .bind(write.organization())
-    .execute(write.connection())
-    .await?;
-    Ok(id)
+    track(write, &discovered).await?;
+    let ids: Vec<_> = results.iter().flatten().copied().collect();
+    targets::add_videos(write, &ids, now).await?;
+    for id in ids {
+        write.record_video_change(id);
+    }
+    Ok(results)
 }
 
-/// Inserts a video. Returns `None` if it exists.
-async fn insert(write: &mut Write, new: &NewVideo) -> Result<Option<Uuid>, Error> {
-    let VideoReference { id: platform_id, username } = &new.video;
-    let url = username.as_deref().and_then(|user| {
-        video_url(new.platform, Some(user), platform_id.shortcode(), platform_id.external_id())
-    });
-    Ok(sqlx::query_scalar(
-        "with ids as (select nextval('internal_ids') as internal_id)
+impl NewVideo {
+    fn key(&self) -> VideoKey {
+        (self.platform, self.video.id.clone())
+    }
+}
+
+/// Finds and locks the rows of videos, by each of their ids.
+async fn find(write: &mut Write, new: &[&NewVideo]) -> Result<HashMap<VideoKey, FoundVideo>, Error> {
+    let mut found = HashMap::new();
+    for platform in Platform::ALL {
+        let ids = || new.iter().filter(|video| video.platform == platform).map(|video| &video.video.id);
+        if ids().next().is_none() {
+            continue;
+        }
+        let rows: Vec<FoundVideo> = sqlx::query_as(
+            "select id, external_id, shortcode, is_tracked from videos
+             where organization_id = $1 and platform = $2 and (external_id = any($3) or shortcode = any($4))
+             order by id for update",
+        )
+        .bind(write.organization())
+        .bind(platform)
+        .bind(ids().filter_map(PlatformVideoId::external_id).collect::<Vec<_>>())
+        .bind(ids().filter_map(PlatformVideoId::shortcode).collect::<Vec<_>>())
+        .fetch_all(write.connection())
+        .await?;
+        for row in rows {
+            let external_id = row.external_id.clone().map(PlatformVideoId::ExternalId);
+            let keys = external_id.into_iter().chain(row.shortcode.clone().map(PlatformVideoId::Shortcode));
+            found.extend(keys.map(|key| ((platform, key), row.clone())));
+        }
+    }
+    Ok(found)
+}
+
+/// How a video is tracked, in columns.
+#[derive(Serialize)]
+struct TrackingRow<'a> {
+    id: Uuid,
+    platform: Platform,
+    external_id: Option<&'a str>,
+    shortcode: Option<&'a str>,
+    url: Option<String>,
+    is_active: bool,
+    metadata: &'a Metadata,
+    scrape_interval_hours: i32,
+}
+
+impl<'a> TrackingRow<'a> {
+    fn new(id: Uuid, NewVideo { platform, video, tracking }: &'a NewVideo) -> Self {
+        let (external_id, shortcode) = (video.id.external_id(), video.id.shortcode());
+        let username = video.username.as_deref();
+        TrackingRow {
+            id,
+            platform: *platform,
+            external_id,
+            shortcode,
+            url: username.and_then(|user| video_url(*platform, Some(user), shortcode, external_id)),
+            is_active: tracking.is_active,
+            metadata: &tracking.metadata,
+            scrape_interval_hours: tracking.scrape_interval_hours,
+        }
+    }
+}
+
+/// Inserts videos in one order for all units of work, so that two that insert the same videos do not deadlock. Returns the
+/// ids of those that did not exist.
+async fn insert(write: &mut Write, new: &[&NewVideo]) -> Result<HashMap<VideoKey, Uuid>, Error> {
+    if new.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let rows: Vec<_> = new.iter().map(|video| TrackingRow::new(Uuid::now_v7(), video)).collect();
+    let inserted: Vec<Uuid> = sqlx::query_scalar(
+        "with new as (
+            select nextval('internal_ids') as internal_id, x.*
+            from (
+                select * from jsonb_to_recordset($2) as x(
+                    id uuid, platform text, external_id text, shortcode text, url text, is_active boolean, metadata jsonb,
+                    scrape_interval_hours integer)
+                order by platform, external_id, shortcode
+            ) x
+         )
          insert into videos
              (id, internal_id, subject_id, organization_id, platform, external_id, shortcode, url, is_tracked,
               is_active, metadata, scrape_interval_hours, added_at, tracked_at, updated_at)
-         select $1, internal_id, internal_id, $2, $3, $4, $5, $6, true, $7, $8, $9, $10, $10, $10 from ids
+         select id, internal_id, internal_id, $1, platform, external_id, shortcode, url, true, is_active, metadata,
+             scrape_interval_hours, $3, $3, $3
+         from new
          on conflict do nothing
          returning id",
     )
-    .bind(Uuid::now_v7())
     .bind(write.organization())
-    .bind(new.platform)
-    .bind(platform_id.external_id())
-    .bind(platform_id.shortcode())
-    .bind(url)
-    .bind(new.tracking.is_active)
-    .bind(Json(&new.tracking.metadata))
-    .bind(new.tracking.scrape_interval_hours)
+    .bind(Json(&rows))
     .bind(Utc::now())
-    .fetch_optional(write.connection())
-    .await?)
+    .fetch_all(write.connection())
+    .await?;
+    let mut keys: HashMap<_, _> =
+        rows.iter().map(|row| row.id).zip(new.iter().map(|video| video.key())).collect();
+    Ok(inserted.into_iter().filter_map(|id| Some((keys.remove(&id)?, id))).collect())
+}
+
+/// Tracks individually videos that were found on accounts.
+async fn track(write: &mut Write, discovered: &[(Uuid, &NewVideo)]) -> Result<(), Error> {
+    if discovered.is_empty() {
+        return Ok(());
+    }
+    let rows: Vec<_> = discovered.iter().map(|(id, video)| TrackingRow::new(*id, video)).collect();
+    sqlx::query(
+        "update videos v set is_tracked = true, tracked_at = $3, updated_at = $3, is_active = x.is_active,
+             metadata = x.metadata, scrape_interval_hours = x.scrape_interval_hours
+         from jsonb_to_recordset($2) as x(id uuid, is_active boolean, metadata jsonb, scrape_interval_hours integer)
+         where v.organization_id = $1 and v.id = x.id",
+    )
+    .bind(write.organization())
+    .bind(Json(rows))
+    .bind(Utc::now())
+    .execute(write.connection())
+    .await?;
+    Ok(())
 }
 
 /// Updates how a video is tracked individually.
@@ -148,7 +245,7 @@ pub async fn update(write: &mut Write, id: Uuid, change: &VideoChange) -> Result
     .execute(write.connection())
     .await?;
     if let Some(hours) = change.scrape_interval_hours {
-        targets::set_interval(write, id, hours).await?;
+        targets::set_interval(write, &[id], hours).await?;
     }
     if change.is_active.is_some() {
         write.record_video_change(id);
@@ -187,7 +284,7 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
 /// Locks an individually tracked video.
 async fn lock(write: &mut Write, id: Uuid) -> Result<LockedVideo, Error> {
     sqlx::query_as(
-        "select id, internal_id, subject_id, account_id, is_tracked from videos
+        "select internal_id, subject_id, account_id from videos
          where organization_id = $1 and id = $2 and is_tracked for update",
     )
     .bind(write.organization())

@@ -1,0 +1,183 @@
+//! Batches that create or update records: one transaction, and a result per item.
+
+use salvo::Writer;
+use salvo::http::StatusCode;
+use salvo_oapi::endpoint;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::accounts::{self, read_change};
+use super::videos::{self, require_readable};
+use crate::app::App;
+use crate::http::input::violations::Violations;
+use crate::http::input::{BatchItem, BodyFields, FromBody};
+use crate::http::{
+    Args, BatchItemResult, BatchResponse, Body, Caller, IdempotencyKey, Problem, Result, in_transaction,
+};
+use crate::model::identifier::VideoIdentifier;
+use crate::model::limits::WRITE_BATCH;
+use crate::store::records::accounts::change::{self, AccountChange};
+use crate::store::records::accounts::create;
+use crate::store::records::videos::change::{self as video_change, NewVideo};
+use crate::store::{self, Write};
+
+const NOT_LINKABLE: &str = "The organization has no such creator.";
+
+/// Bodies of the request that creates one record.
+pub(super) struct CreateBatch<T> {
+    items: Vec<Result<T, Violations>>,
+}
+
+impl<T: FromBody> FromBody for CreateBatch<T> {
+    fn example() -> Value {
+        json!({"items": [T::example()]})
+    }
+
+    fn read(body: &mut BodyFields<'_>) -> Self {
+        body.require("items");
+        body.describe("Bodies of requests for one record. They apply in order.");
+        CreateBatch { items: body.objects("items", &WRITE_BATCH, T::read) }
+    }
+}
+
+struct UpdateBatch {
+    ids: Vec<Uuid>,
+    change: AccountChange,
+}
+
+impl FromBody for UpdateBatch {
+    fn example() -> Value {
+        json!({"ids": ["0198f3c2-7a10-7cc0-9d5e-3f1b8a6e2d41"], "set": {"is_active": false}})
+    }
+
+    fn read(body: &mut BodyFields<'_>) -> Self {
+        body.require("ids");
+        body.require("set");
+        let ids = body.describe("Accounts to update.").entries(
+            "ids",
+            &WRITE_BATCH,
+            <Uuid as BatchItem>::schema,
+            Uuid::from_json,
+        );
+        let change = body.describe("Fields to change.").object("set", read_change);
+        UpdateBatch { ids: ids.unwrap_or_default(), change: change.unwrap_or_default() }
+    }
+}
+
+/// Track up to 500 accounts
+///
+/// In one transaction. Each item succeeds or fails alone, as a request for it would: `status` is 201, or 409 with the id of
+/// the account that exists already, 403 beyond the account quota, 404 for an unknown creator, or 422.
+#[endpoint(operation_id = "createAccounts")]
+pub(super) async fn create_accounts(
+    app: App,
+    caller: Caller,
+    args: Args<(Body<CreateBatch<accounts::CreateBody>>, IdempotencyKey)>,
+) -> Result<BatchResponse> {
+    let Args((Body(batch), idempotency)) = args;
+    let items = batch.items.into_iter().map(|item| {
+        item.map_err(Problem::invalid)?
+            .account
+            .ok_or_else(|| Problem::internal("a valid item has no account"))
+    });
+    let items: Vec<_> = items.collect();
+    let now = app.clock.now().await;
+    in_transaction(|| async {
+        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        if let Some(first) = idempotency.claim(&mut write).await? {
+            return Ok(first);
+        }
+        let created = create::create_all(&mut write, &valid(&items), now).await?;
+        commit(write, &idempotency, created_items(&items, created)).await
+    })
+    .await
+}
+
+/// Track up to 500 videos
+///
+/// In one transaction. Each item succeeds or fails alone, as a request for it would: `status` is 201, or 409 with the id of
+/// the video that is tracked already, or 422. Short links are 422: send them one at a time, or the URLs they lead to.
+#[endpoint(operation_id = "createVideos")]
+pub(super) async fn create_videos(
+    app: App,
+    caller: Caller,
+    args: Args<(Body<CreateBatch<videos::CreateBody>>, IdempotencyKey)>,
+) -> Result<BatchResponse> {
+    let Args((Body(batch), idempotency)) = args;
+    let items = batch.items.into_iter().enumerate();
+    let items: Vec<_> = items.map(|(index, item)| to_new_video(&app, index, item)).collect();
+    let now = app.clock.now().await;
+    in_transaction(|| async {
+        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        if let Some(first) = idempotency.claim(&mut write).await? {
+            return Ok(first);
+        }
+        let created = video_change::create_all(&mut write, &valid(&items), now).await?;
+        commit(write, &idempotency, created_items(&items, created)).await
+    })
+    .await
+}
+
+/// Update up to 500 accounts
+///
+/// Makes the same change to all in one transaction. An account that does not exist is 404 for its item alone.
+#[endpoint(operation_id = "updateAccounts", responses((status_code = 404, description = NOT_LINKABLE)))]
+pub(super) async fn update_accounts(
+    app: App,
+    caller: Caller,
+    args: Args<(Body<UpdateBatch>, IdempotencyKey)>,
+) -> Result<BatchResponse> {
+    let Args((Body(UpdateBatch { ids, change }), idempotency)) = args;
+    in_transaction(|| async {
+        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        if let Some(first) = idempotency.claim(&mut write).await? {
+            return Ok(first);
+        }
+        let updated = change::update_all(&mut write, &ids, &change).await?;
+        let items = ids.iter().zip(updated).enumerate().map(|(index, (id, updated))| match updated {
+            Ok(()) => BatchItemResult::success(index, StatusCode::OK, *id),
+            Err(error) => BatchItemResult::failure(index, Some(*id), &error.into()),
+        });
+        commit(write, &idempotency, items.collect()).await
+    })
+    .await
+}
+
+fn to_new_video(app: &App, index: usize, item: Result<videos::CreateBody, Violations>) -> Result<NewVideo> {
+    let videos::CreateBody { video, tracking } = item.map_err(Problem::invalid)?;
+    let (platform, identifier) = video.ok_or_else(|| Problem::internal("a valid item has no video"))?;
+    let field = format!("items[{index}].identifier");
+    require_readable(app, &field, platform, &identifier)?;
+    match identifier {
+        VideoIdentifier::Video(video) => Ok(NewVideo { platform, video, tracking }),
+        VideoIdentifier::ShortLink(_) => {
+            let message = "is a short link, which a batch does not resolve: send it by POST /videos";
+            Err(Problem::invalid_field(field, message))
+        }
+    }
+}
+
+fn valid<T>(items: &[Result<T>]) -> Vec<&T> {
+    items.iter().flatten().collect()
+}
+
+/// Returns the results of all items from those of the valid ones.
+fn created_items<T>(items: &[Result<T>], created: Vec<Result<Uuid, store::Error>>) -> Vec<BatchItemResult> {
+    let mut created = created.into_iter();
+    let results = items.iter().enumerate().filter_map(|(index, item)| match item {
+        Ok(_) => created.next().map(|result| BatchItemResult::created(index, result)),
+        Err(problem) => Some(BatchItemResult::failure(index, None, problem)),
+    });
+    results.collect()
+}
+
+async fn commit(
+    mut write: Write,
+    idempotency: &IdempotencyKey,
+    items: Vec<BatchItemResult>,
+) -> Result<BatchResponse> {
+    let response = BatchResponse::new(items)?;
+    idempotency.store(&mut write, &response).await?;
+    write.commit().await?;
+    Ok(response)
+}
