@@ -23,14 +23,32 @@ use crate::store::{self, Write};
 
 const NOT_LINKABLE: &str = "The organization has no such creator.";
 
-/// Bodies of the request that creates one record.
-pub(super) struct CreateBatch<T> {
+/// A body that creates one record.
+trait CreateItem: FromBody {
+    /// Valid bodies, for the OpenAPI document.
+    fn examples() -> Value;
+}
+
+impl CreateItem for accounts::CreateBody {
+    fn examples() -> Value {
+        json!([{"platform": "tiktok", "username": "@low.tide"}, {"platform": "instagram", "username": "high.tide"}])
+    }
+}
+
+impl CreateItem for videos::CreateBody {
+    fn examples() -> Value {
+        let id = "7301234567890123789";
+        json!([{"platform": "tiktok", "identifier": id}, {"platform": "instagram", "identifier": "DExample456"}])
+    }
+}
+
+struct CreateBatch<T> {
     items: Vec<Result<T, Violations>>,
 }
 
-impl<T: FromBody> FromBody for CreateBatch<T> {
+impl<T: CreateItem> FromBody for CreateBatch<T> {
     fn example() -> Value {
-        json!({"items": [T::example()]})
+        json!({"items": T::examples()})
     }
 
     fn read(body: &mut BodyFields<'_>) -> Self {

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use sqlx::types::Json;
 use uuid::Uuid;
 
-use super::create::{already_tracked, find_tracked};
+use super::{already_tracked, find_tracked};
 use crate::model::account::Metadata;
 use crate::model::identifier::Username;
 use crate::model::platform::Platform;
@@ -187,6 +187,11 @@ async fn lock(write: &mut Write, id: Uuid, new_creator: Option<Uuid>) -> Result<
     lock_all(write, &[id], new_creator).await?.pop().ok_or(Error::NotFound("account"))
 }
 
+/// Public for tests of its plan.
+pub const LOCK: &str =
+    "select id, internal_id, platform, username, is_unavailable, first_scrape_time is null as never_scraped, creator_id
+     from accounts where organization_id = $1 and id = any($2) order by id for update";
+
 /// Locks accounts, after their creators and their new creator. Those that do not exist are absent.
 async fn lock_all(
     write: &mut Write,
@@ -204,14 +209,8 @@ async fn lock_all(
     if new_creator.is_some_and(|creator| !creators.contains(&creator)) {
         return Err(Error::NotFound("creator"));
     }
-    let locked: Vec<AccountState> = sqlx::query_as(
-        "select id, internal_id, platform, username, is_unavailable, first_scrape_time is null as never_scraped, creator_id
-         from accounts where organization_id = $1 and id = any($2) order by id for update",
-    )
-    .bind(write.organization())
-    .bind(ids)
-    .fetch_all(write.connection())
-    .await?;
+    let locked: Vec<AccountState> =
+        sqlx::query_as(LOCK).bind(write.organization()).bind(ids).fetch_all(write.connection()).await?;
     if locked.iter().filter_map(|account| account.creator_id).any(|creator| !creators.contains(&creator)) {
         // Linked to another creator meanwhile, which has to be locked first.
         return Err(write.abort().await);

@@ -1,6 +1,6 @@
 //! Creates accounts: one, or many in one unit of work.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -8,6 +8,7 @@ use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::change::{AccountChange, lock_creators};
+use super::{already_tracked, find_tracked};
 use crate::model::account::Metadata;
 use crate::model::identifier::Username;
 use crate::model::limits::DEFAULT_SCRAPE_INTERVAL_HOURS;
@@ -102,37 +103,7 @@ impl Quota {
     }
 }
 
-/// Returns the organization's accounts of these names. One index lookup for each, however many accounts there are.
-pub(super) async fn find_tracked(
-    write: &mut Write,
-    names: &[(Platform, &str)],
-) -> Result<HashMap<(Platform, String), Uuid>, Error> {
-    let (platforms, usernames): (Vec<_>, Vec<_>) =
-        names.iter().map(|(platform, username)| (platform.as_str(), *username)).unzip();
-    let tracked: Vec<(Platform, String, Uuid)> = sqlx::query_as(FIND_TRACKED)
-        .bind(write.organization())
-        .bind(platforms)
-        .bind(usernames)
-        .fetch_all(write.connection())
-        .await?;
-    Ok(tracked.into_iter().map(|(platform, username, id)| ((platform, username), id)).collect())
-}
-
-/// Public for tests of its plan.
-pub const FIND_TRACKED: &str = "select name.platform, name.username, a.id
-     from unnest($2::text[], $3::text[]) as name(platform, username)
-     cross join lateral (
-        select id from accounts
-        where organization_id = $1 and platform = name.platform and username = name.username and holds_username
-        limit 1
-     ) a";
-
-pub(super) fn already_tracked(id: Uuid, platform: Platform, username: &Username) -> Error {
-    let username = username.as_str();
-    Error::Exists { id, detail: format!("{platform} account @{username} is already tracked as account {id}") }
-}
-
-/// The columns of a new account, in the order of [`INSERT`].
+/// The columns of a new account that do not follow from others.
 #[derive(Serialize)]
 struct NewRow<'a> {
     id: Uuid,

@@ -4,6 +4,7 @@ pub mod change;
 pub mod create;
 mod list;
 
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
@@ -12,11 +13,12 @@ use uuid::Uuid;
 
 use crate::model::account::{Account, AccountCategory, AccountStats};
 use crate::model::counters::Counters;
+use crate::model::identifier::Username;
 use crate::model::platform::{Platform, names};
 use crate::model::readable::ReadablePlatforms;
 use crate::model::text::fold_case;
 use crate::model::tracking::TrackingStatus;
-use crate::store::Error;
+use crate::store::{Error, Write};
 
 pub use list::{AccountFilter, AccountSort, list, list_named, list_query, named_query};
 
@@ -126,6 +128,36 @@ pub async fn find(
             "the username is tracked on both platforms: add ?platform=, or use the account's id".to_owned(),
         )),
     }
+}
+
+/// Returns the organization's accounts of these names. One index lookup for each, however many accounts there are.
+async fn find_tracked(
+    write: &mut Write,
+    names: &[(Platform, &str)],
+) -> Result<HashMap<(Platform, String), Uuid>, Error> {
+    let (platforms, usernames): (Vec<_>, Vec<_>) =
+        names.iter().map(|(platform, username)| (platform.as_str(), *username)).unzip();
+    let tracked: Vec<(Platform, String, Uuid)> = sqlx::query_as(FIND_TRACKED)
+        .bind(write.organization())
+        .bind(platforms)
+        .bind(usernames)
+        .fetch_all(write.connection())
+        .await?;
+    Ok(tracked.into_iter().map(|(platform, username, id)| ((platform, username), id)).collect())
+}
+
+/// Public for tests of its plan.
+pub const FIND_TRACKED: &str = "select name.platform, name.username, a.id
+     from unnest($2::text[], $3::text[]) as name(platform, username)
+     cross join lateral (
+        select id from accounts
+        where organization_id = $1 and platform = name.platform and username = name.username and holds_username
+        limit 1
+     ) a";
+
+fn already_tracked(id: Uuid, platform: Platform, username: &Username) -> Error {
+    let username = username.as_str();
+    Error::Exists { id, detail: format!("{platform} account @{username} is already tracked as account {id}") }
 }
 
 /// Fails if the organization has no such account.

@@ -72,6 +72,13 @@ pub async fn create_all(
     new: &[&NewVideo],
     now: DateTime<Utc>,
 ) -> Result<Vec<Result<Uuid, Error>>, Error> {
+    if new.len() > 1 {
+        // Otherwise batches that overlap could wait for each other: for rows that one has inserted and the other has locked.
+        sqlx::query("select pg_advisory_xact_lock(hashtextextended('videos of ' || $1::text, 0))")
+            .bind(write.organization())
+            .execute(write.connection())
+            .await?;
+    }
     let mut found = find(write, new).await?;
     let mut keys: HashSet<_> = found.keys().cloned().collect();
     let mut missing: Vec<_> = new.iter().copied().filter(|video| keys.insert(video.key())).collect();
@@ -114,6 +121,11 @@ impl NewVideo {
     }
 }
 
+/// Public for tests of its plan.
+pub const FIND: &str = "select id, external_id, shortcode, is_tracked from videos
+     where organization_id = $1 and platform = $2 and (external_id = any($3) or shortcode = any($4))
+     order by id for update";
+
 /// Finds and locks the rows of videos, by each of their ids.
 async fn find(write: &mut Write, new: &[&NewVideo]) -> Result<HashMap<VideoKey, FoundVideo>, Error> {
     let mut found = HashMap::new();
@@ -122,17 +134,13 @@ async fn find(write: &mut Write, new: &[&NewVideo]) -> Result<HashMap<VideoKey, 
         if ids().next().is_none() {
             continue;
         }
-        let rows: Vec<FoundVideo> = sqlx::query_as(
-            "select id, external_id, shortcode, is_tracked from videos
-             where organization_id = $1 and platform = $2 and (external_id = any($3) or shortcode = any($4))
-             order by id for update",
-        )
-        .bind(write.organization())
-        .bind(platform)
-        .bind(ids().filter_map(PlatformVideoId::external_id).collect::<Vec<_>>())
-        .bind(ids().filter_map(PlatformVideoId::shortcode).collect::<Vec<_>>())
-        .fetch_all(write.connection())
-        .await?;
+        let rows: Vec<FoundVideo> = sqlx::query_as(FIND)
+            .bind(write.organization())
+            .bind(platform)
+            .bind(ids().filter_map(PlatformVideoId::external_id).collect::<Vec<_>>())
+            .bind(ids().filter_map(PlatformVideoId::shortcode).collect::<Vec<_>>())
+            .fetch_all(write.connection())
+            .await?;
         for row in rows {
             let external_id = row.external_id.clone().map(PlatformVideoId::ExternalId);
             let keys = external_id.into_iter().chain(row.shortcode.clone().map(PlatformVideoId::Shortcode));
