@@ -60,6 +60,8 @@ pub struct Settings {
     pub response_cache_bytes: u64,
     /// Concurrent analytics queries of this process.
     pub analytics_concurrency: usize,
+    /// How old the last successful scrape has to be for a refresh.
+    pub refresh_floor: TimeDelta,
 }
 
 /// Where requests per key are counted.
@@ -83,6 +85,7 @@ impl Default for Settings {
             short_link_url: None,
             response_cache_bytes: 64 << 20,
             analytics_concurrency: 16,
+            refresh_floor: TimeDelta::hours(1),
         }
     }
 }

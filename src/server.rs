@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use chrono::TimeDelta;
 use ipnet::IpNet;
 use salvo::Service;
 use salvo::conn::tcp::TcpAcceptor;
@@ -74,6 +75,10 @@ pub struct ServeArgs {
     #[arg(long, env = "TIDEMARK_ANALYTICS_CONCURRENCY", default_value_t = Settings::default().analytics_concurrency,
           value_name = "N")]
     pub analytics_concurrency: usize,
+    /// Seconds after a successful scrape in which a refresh is refused
+    #[arg(long, env = "TIDEMARK_REFRESH_FLOOR_SECONDS", default_value_t = Settings::default().refresh_floor.num_seconds(),
+          value_name = "SECONDS", value_parser = clap::value_parser!(i64).range(0..=2_592_000))]
+    pub refresh_floor_seconds: i64,
     #[command(flatten)]
     pub stores: StoreArgs,
     #[command(flatten)]
@@ -143,6 +148,7 @@ impl ServeArgs {
             short_link_url: self.sources.short_link_url()?,
             response_cache_bytes: self.response_cache_bytes,
             analytics_concurrency: self.analytics_concurrency,
+            refresh_floor: TimeDelta::seconds(self.refresh_floor_seconds),
         })
     }
 

@@ -8,10 +8,12 @@ use salvo_oapi::endpoint;
 use serde_json::{Value, json};
 
 use super::fields::{TAGS, schemas_by_platform};
-use super::{account_list, account_videos, ages, batches, daily, metrics, sparklines, top_accounts};
+use super::{
+    account_list, account_videos, ages, batches, daily, metrics, refreshes, sparklines, top_accounts,
+};
 use crate::app::App;
 use crate::http::input::{BodyFields, FromBody, FromPath, FromQuery, PathParams, QueryParams, parse_uuid};
-use crate::http::route::{get_or_head, parameter_except};
+use crate::http::route::{get_or_head, parameter_except, post_without_body};
 use crate::http::{
     Args, Body, Caller, Created, Data, IdempotencyKey, NoContent, Path, Problem, Query, Result,
     in_transaction,
@@ -31,6 +33,9 @@ const HISTORY_MOVE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Bounds of a username or profile URL, in characters.
 const USERNAME_LENGTH: RangeInclusive<usize> = 1..=500;
 
+/// Segments in the place of an id.
+const LITERALS: [&str; 7] = ["batch", "categories", "stats", "top", "metrics", "refresh", "timeseries"];
+
 pub(super) fn router() -> Router {
     Router::with_path("accounts")
         .push(get_or_head(account_list::list))
@@ -44,18 +49,17 @@ pub(super) fn router() -> Router {
                 .push(get_or_head(metrics::get_accounts))
                 .post(metrics::post_accounts),
         )
+        .push(Router::with_path("refresh").post(refreshes::refresh_accounts))
         .push(Router::with_path("timeseries").push(get_or_head(sparklines::get_accounts)))
         .push(
-            parameter_except(
-                "{account_id}",
-                &["batch", "categories", "stats", "top", "metrics", "timeseries"],
-            )
-            .push(get_or_head(get))
-            .patch(patch)
-            .delete(delete)
-            .push(Router::with_path("videos").push(get_or_head(account_videos::list_by_account)))
-            .push(Router::with_path("analytics").push(get_or_head(daily::get_account)))
-            .push(Router::with_path("benchmarks").push(get_or_head(ages::get_benchmarks))),
+            parameter_except("{account_id}", &LITERALS)
+                .push(get_or_head(get))
+                .patch(patch)
+                .delete(delete)
+                .push(Router::with_path("videos").push(get_or_head(account_videos::list_by_account)))
+                .push(Router::with_path("analytics").push(get_or_head(daily::get_account)))
+                .push(Router::with_path("benchmarks").push(get_or_head(ages::get_benchmarks)))
+                .push(Router::with_path("refresh").push(post_without_body(refreshes::refresh_account))),
         )
 }
 

@@ -19,6 +19,7 @@ mod metrics;
 mod openapi;
 mod overview;
 mod rankings;
+mod refreshes;
 mod search;
 mod sparklines;
 mod system;

@@ -115,7 +115,7 @@ impl TrackingHealth {
 
 impl Source {
     fn new(source: &KnownSource, pauses: &[SourcePause], now: DateTime<Utc>) -> Self {
-        let KnownSource { platform, name, is_configured } = *source;
+        let KnownSource { platform, name, is_configured, .. } = *source;
         let is_its = |pause: &&SourcePause| pause.platform == platform && pause.source == name;
         let pause = pauses.iter().find(is_its).filter(|pause| is_configured && pause.is_active(now));
         let status = match pause {

@@ -7,10 +7,10 @@ use salvo_oapi::endpoint;
 use serde_json::{Value, json};
 
 use super::fields::{TAGS, VideoPath, VideosQuery, schemas_by_platform};
-use super::{batches, daily, deltas, metrics};
+use super::{batches, daily, deltas, metrics, refreshes};
 use crate::app::App;
 use crate::http::input::{ApiEnum, BodyFields, FromBody, ListSort};
-use crate::http::route::{get_or_head, parameter_except};
+use crate::http::route::{get_or_head, parameter_except, post_without_body};
 use crate::http::{
     Args, Body, Caller, Collection, Created, Data, Deadline, ExternalTimeout, IdempotencyKey, NoContent,
     Path, Problem, Query, Result, in_transaction,
@@ -40,7 +40,8 @@ pub(super) fn router() -> Router {
                 .push(get_or_head(get))
                 .patch(patch)
                 .delete(delete)
-                .push(Router::with_path("analytics").push(get_or_head(daily::get_video))),
+                .push(Router::with_path("analytics").push(get_or_head(daily::get_video)))
+                .push(Router::with_path("refresh").push(post_without_body(refreshes::refresh_video))),
         )
 }
 

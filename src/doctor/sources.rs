@@ -68,7 +68,7 @@ async fn probe(
 
 fn add_result(report: &mut Report, check: &'static str, name: &str, result: Result<(), SourceError>) {
     let (state, action) = match result {
-        Ok(()) | Err(SourceError::NotFound(_) | SourceError::Unsupported) => {
+        Ok(()) | Err(SourceError::NotFound(_) | SourceError::Unsupported | SourceError::RefreshShareUsed) => {
             return report.ok(check, format!("{name} accepts the credentials"));
         }
         Err(SourceError::RateLimited { until }) => {

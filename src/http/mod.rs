@@ -22,8 +22,8 @@ use middleware::{
     RecordMetrics, RejectDuringShutdown, RequestTimeout, RequireWriteScope, UnmatchedRoute, cors_handler,
 };
 pub use output::{
-    BatchItemResult, BatchResponse, Cached, CachedPage, Collection, Created, CsvFile, CsvRows, CsvSource,
-    Data, FoundOrCreated, NoContent, Problem, Ranking, Records, StaticFile, WithMeta,
+    Accepted, BatchItemResult, BatchResponse, Cached, CachedPage, Collection, Created, CsvFile, CsvRows,
+    CsvSource, Data, FoundOrCreated, NoContent, Problem, Ranking, Records, StaticFile, WithMeta,
 };
 
 use crate::app::App;

@@ -9,6 +9,11 @@ pub fn get_or_head(handler: impl Handler) -> Router {
     Router::with_filter(GetOrHead).goal(handler)
 }
 
+/// Routes POST, for which a body is optional.
+pub fn post_without_body(handler: impl Handler) -> Router {
+    Router::with_filter(PostWithoutBody).goal(handler)
+}
+
 /// Routes a path parameter, except literal segments that other routes match.
 pub fn parameter_except(pattern: &str, literals: &'static [&'static str]) -> Router {
     Router::with_filter(NoneOf(literals)).path(pattern)
@@ -39,6 +44,42 @@ impl Filter for GetOrHead {
         method: &Method,
     ) -> Option<bool> {
         Some(matches!(*method, Method::GET | Method::HEAD))
+    }
+}
+
+/// Marks a request whose route needs no body.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OptionalBody;
+
+/// Matches POST, and marks the request.
+#[derive(Debug)]
+struct PostWithoutBody;
+
+#[async_trait]
+impl Filter for PostWithoutBody {
+    async fn filter(&self, req: &mut Request, _state: &mut PathState<'_>) -> bool {
+        let is_post = *req.method() == Method::POST;
+        if is_post {
+            req.extensions_mut().insert(OptionalBody);
+        }
+        is_post
+    }
+
+    fn info(&self) -> FilterInfo {
+        FilterInfo::Method(Method::POST)
+    }
+
+    fn collect_methods(&self, methods: &mut Vec<Method>) {
+        methods.push(Method::POST);
+    }
+
+    async fn filter_for_method(
+        &self,
+        _: &mut Request,
+        _: &mut PathState<'_>,
+        method: &Method,
+    ) -> Option<bool> {
+        Some(*method == Method::POST)
     }
 }
 

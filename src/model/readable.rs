@@ -33,12 +33,41 @@ impl FoundBy {
     }
 }
 
-/// A source that the program has, and whether it is configured.
+/// A source that the program has, whether it is configured, and what it reads besides accounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownSource {
     pub platform: Platform,
     pub name: &'static str,
     pub is_configured: bool,
+    pub post_by_id: bool,
+    pub post_by_shortcode: bool,
+    /// Requests per UTC day, if there is a limit.
+    pub daily_limit: Option<u32>,
+}
+
+impl KnownSource {
+    pub const fn unconfigured(platform: Platform, name: &'static str) -> Self {
+        KnownSource {
+            platform,
+            name,
+            is_configured: false,
+            post_by_id: false,
+            post_by_shortcode: false,
+            daily_limit: None,
+        }
+    }
+
+    /// Whether it can read what is found this way.
+    pub fn can_read(&self, platform: Platform, found_by: FoundBy) -> bool {
+        self.is_configured
+            && self.platform == platform
+            && match found_by {
+                FoundBy::Username => true,
+                FoundBy::Id => self.post_by_id,
+                FoundBy::Shortcode => self.post_by_shortcode,
+                FoundBy::IdOrShortcode => self.post_by_id || self.post_by_shortcode,
+            }
+    }
 }
 
 impl ReadablePlatforms {

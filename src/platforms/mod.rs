@@ -20,6 +20,6 @@ mod throttle;
 pub mod tiktok_research;
 
 pub use args::{ConfigError, SourceArgs};
-pub use request_budget::RequestBudget;
+pub use request_budget::{RequestBudget, spend_on_refresh};
 pub use sources::Sources;
-pub use throttle::RateThrottle;
+pub use throttle::{RateThrottle, next_utc_midnight};

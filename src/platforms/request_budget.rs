@@ -16,6 +16,21 @@ use crate::store::tracking::{source_budgets, source_pages};
 /// How long Postgres may take to count a request or the pages of a read.
 const COUNT_TIMEOUT: Duration = Duration::from_secs(5);
 
+tokio::task_local! {
+    /// Set while a refresh reads a platform.
+    static IS_REFRESH: ();
+}
+
+/// Runs a read whose requests come out of the share of refreshes.
+pub async fn spend_on_refresh<T>(read: impl Future<Output = T>) -> T {
+    IS_REFRESH.scope((), read).await
+}
+
+/// Whether the running read is a refresh.
+pub(super) fn is_refresh() -> bool {
+    IS_REFRESH.try_with(|()| ()).is_ok()
+}
+
 /// Counts requests by source and UTC day.
 #[derive(Debug, Clone)]
 pub enum RequestBudget {
@@ -29,8 +44,8 @@ impl RequestBudget {
         RequestBudget::InMemory(Arc::default())
     }
 
-    /// Takes one request from a source's day and returns whether one was left. Fails with
-    /// [`SourceError::BudgetUnavailable`] if the request cannot be counted.
+    /// Takes one request from a source's day, for a refresh also from the share of refreshes, and returns whether one was
+    /// left. Fails with [`SourceError::BudgetUnavailable`] if the request cannot be counted.
     pub(super) async fn try_spend(
         &self,
         source: &'static str,
@@ -46,7 +61,13 @@ impl RequestBudget {
                 Ok(has_left)
             }
             RequestBudget::Postgres(pg) => {
-                let spend = source_budgets::try_spend(pg, source, day, limit);
+                let spend = async {
+                    if is_refresh() {
+                        source_budgets::try_spend_on_refresh(pg, source, day, limit).await
+                    } else {
+                        source_budgets::try_spend(pg, source, day, limit).await
+                    }
+                };
                 match tokio::time::timeout(COUNT_TIMEOUT, spend).await {
                     Ok(Ok(has_left)) => Ok(has_left),
                     Ok(Err(error)) => Err(SourceError::BudgetUnavailable(error.to_string())),

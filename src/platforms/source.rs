@@ -114,6 +114,9 @@ pub enum SourceError {
     Malformed(String),
     #[error("this source does not support the request")]
     Unsupported,
+    /// The request was not made, because refreshes have used up their share of the day's budget. Scheduled reads go on.
+    #[error("refreshes have used up their share of the source's daily budget")]
+    RefreshShareUsed,
     /// The request was not made because it could not be counted against the daily budget. This is no failure of the
     /// source, the account or the post.
     #[error("requests cannot be counted: {0}")]
@@ -130,6 +133,7 @@ impl SourceError {
             SourceError::Transient(_) => "transient",
             SourceError::Malformed(_) => "malformed",
             SourceError::Unsupported => "unsupported",
+            SourceError::RefreshShareUsed => "refresh_share_used",
             SourceError::BudgetUnavailable(_) => "uncounted",
         }
     }

@@ -71,8 +71,15 @@ impl Sources {
             let configured = self.names(platform);
             let others = SourceKind::for_platform(platform).map(SourceKind::as_str);
             let others = others.into_iter().filter(|name| !configured.contains(name));
-            known.extend(configured.iter().map(|name| KnownSource { platform, name, is_configured: true }));
-            known.extend(others.map(|name| KnownSource { platform, name, is_configured: false }));
+            known.extend(self.infos(platform).map(|source| KnownSource {
+                platform,
+                name: source.name,
+                is_configured: true,
+                post_by_id: source.post_by_id,
+                post_by_shortcode: source.post_by_shortcode,
+                daily_limit: source.daily_limit,
+            }));
+            known.extend(others.map(|name| KnownSource::unconfigured(platform, name)));
         }
         known
     }
@@ -137,7 +144,9 @@ impl Sources {
                     info.name,
                     by_id.info().name
                 ))),
-                Some(Err(error @ SourceError::BudgetUnavailable(_))) => Err(error),
+                Some(Err(error @ (SourceError::BudgetUnavailable(_) | SourceError::RefreshShareUsed))) => {
+                    Err(error)
+                }
                 Some(renamed) => renamed.or(by_name),
             };
             return FetchOutcome { result, ..outcome };
@@ -232,6 +241,12 @@ impl<T> FetchOutcome<T> {
                 self.paused.push((source, error.clone()));
                 if matches!(self.result, Err(SourceError::Unsupported)) {
                     self.result = Err(error.clone());
+                }
+                return false;
+            }
+            Err(SourceError::RefreshShareUsed) => {
+                if matches!(self.result, Err(SourceError::Unsupported)) {
+                    self.result = Err(SourceError::RefreshShareUsed);
                 }
                 return false;
             }

@@ -8,7 +8,7 @@ use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
 use tokio::sync::Semaphore;
 
 use super::pausable_timeout::exclude_from_timeout;
-use super::request_budget::RequestBudget;
+use super::request_budget::{RequestBudget, is_refresh};
 use super::source::SourceError;
 use crate::model::cost::PageCounts;
 use crate::model::platform::Platform;
@@ -51,7 +51,11 @@ impl RateThrottle {
         if let Some(limit) = self.daily_limit
             && !self.budget.try_spend(self.source, now.date_naive(), limit).await?
         {
-            return Err(SourceError::RateLimited { until: next_utc_midnight(now) }.into());
+            let used_up = match is_refresh() {
+                true => SourceError::RefreshShareUsed,
+                false => SourceError::RateLimited { until: next_utc_midnight(now) },
+            };
+            return Err(used_up.into());
         }
         request.await
     }
@@ -97,6 +101,6 @@ impl Cooldown {
 }
 
 /// Returns when the next UTC day starts, and with it the next daily budget.
-pub(super) fn next_utc_midnight(now: DateTime<Utc>) -> DateTime<Utc> {
+pub fn next_utc_midnight(now: DateTime<Utc>) -> DateTime<Utc> {
     now.date_naive().and_time(NaiveTime::MIN).and_utc() + TimeDelta::days(1)
 }

@@ -99,7 +99,7 @@ metrics! {
     SOURCE_REQUEST_DURATION: "http.client.request.duration", Histogram(REQUEST_SECONDS), "s", [SOURCE, STATUS, ERROR_TYPE], Both,
         "Duration of requests to platforms, until the response was read; API processes resolve short links only.";
     SOURCE_RESPONSES: "tidemark.source.responses", Counter, "{response}", [PLATFORM, SOURCE, TARGET, OUTCOME], Tracker,
-        "Reads of accounts and videos from sources: `ok`, `not_found`, `rate_limited`, `credentials`, `transient`, `malformed`, `unsupported`, `uncounted`.";
+        "Reads of accounts and videos from sources: `ok`, `not_found`, `rate_limited`, `credentials`, `transient`, `malformed`, `unsupported`, `refresh_share_used`, `uncounted`.";
     SOURCE_LIMIT: "tidemark.source.limit", Gauge, "{request}", [SOURCE], Tracker,
         "Requests that a source allows per UTC day; absent without a daily limit.";
     SOURCE_REMAINING: "tidemark.source.remaining", Gauge, "{request}", [SOURCE], Tracker,

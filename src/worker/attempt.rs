@@ -13,6 +13,7 @@ use super::timeout;
 use super::tracker::{FailureKind, Tracker};
 use crate::model::platform::Platform;
 use crate::platforms::source::SourceError;
+use crate::platforms::spend_on_refresh;
 use crate::store::Error;
 use crate::store::tracking::leases::{self, LeasedTarget};
 use crate::store::tracking::source_pauses::{self, PauseCause, SourcePause};
@@ -33,6 +34,8 @@ impl Tracker {
         let platform = first.platform;
         let telemetry = ScrapeTelemetry::begin(first);
         let scraping = scrape(self, &targets, &plan.skip).instrument(telemetry.span.clone());
+        let scraping =
+            async { if first.is_refresh { spend_on_refresh(scraping).await } else { scraping.await } };
         let result = AssertUnwindSafe(scraping).catch_unwind().await;
         telemetry.end(&result);
         let recorded = match result {

@@ -12,6 +12,7 @@ pub mod housekeeping;
 pub mod indexer;
 pub mod organization_erasure;
 mod passes;
+mod refresh_budget;
 pub mod relay;
 pub mod retention;
 mod schedule;

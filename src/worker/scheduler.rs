@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::attempt::AttemptPlan;
+use super::refresh_budget::RefreshBudget;
 use super::timeout;
 use super::tracker::Tracker;
 use crate::app::Databases;
@@ -77,8 +78,8 @@ struct Scheduler<'a> {
     slots: usize,
     tasks: JoinSet<()>,
     in_flight: HashMap<Id, InFlight>,
-    /// The organization whose targets were leased last.
-    last_organization: HashMap<Platform, Uuid>,
+    /// The organization whose targets were leased last, and whose refreshes were.
+    last_organization: HashMap<(Platform, bool), Uuid>,
     last_wakeup_check: HashMap<(Platform, Option<TargetKind>), Instant>,
     /// Whether missing wakeups were added since the start.
     has_wakeups: bool,
@@ -108,6 +109,10 @@ impl<'a> PausedSources<'a> {
         let names = |pauses: Vec<&'a SourcePause>| pauses.iter().map(|pause| pause.source.as_str()).collect();
         PausedSources { platform, paused: names(paused), probeable: names(probeable) }
     }
+
+    fn works(&self, source: &str) -> bool {
+        !self.paused.contains(&source) && !self.probeable.contains(&source)
+    }
 }
 
 /// How many attempts at targets of a kind may start.
@@ -115,6 +120,15 @@ struct Capacity {
     /// `None` is both kinds.
     kind: Option<TargetKind>,
     max_attempts: usize,
+}
+
+/// The kinds of targets of a platform that may be leased.
+#[derive(Clone, Copy)]
+struct LeasedKinds {
+    /// Of due targets; `None` is both kinds.
+    due: Option<TargetKind>,
+    /// Of refreshes, if any may be leased.
+    refreshes: Option<Option<TargetKind>>,
 }
 
 impl Scheduler<'_> {
@@ -150,9 +164,12 @@ impl Scheduler<'_> {
         let Tracker { databases: Databases { pg, clock, .. }, sources, owner, .. } = self.tracker;
         let fetch = async {
             let is_clock_right = self.tracker.was_clock_right().await?;
-            Ok::<_, Error>((is_clock_right, clock.now().await, source_pauses::fetch_all(pg).await?))
+            let (now, pauses) = (clock.now().await, source_pauses::fetch_all(pg).await?);
+            Ok::<_, Error>((is_clock_right, now, pauses, RefreshBudget::fetch(pg, now).await?))
         };
-        let Some((is_clock_right, now, pauses)) = stop.run_until_cancelled(fetch).await.transpose()? else {
+        let Some((is_clock_right, now, pauses, refresh_budget)) =
+            stop.run_until_cancelled(fetch).await.transpose()?
+        else {
             return Ok(false);
         };
         if !is_clock_right {
@@ -168,7 +185,9 @@ impl Scheduler<'_> {
                     has_free_slots |= capacity.max_attempts == 0;
                     continue;
                 }
-                let leased = self.lease(platform, now, capacity.kind, free).await?;
+                let refreshes = self.refreshable_kinds(&paused, &refresh_budget, capacity.kind);
+                let kinds = LeasedKinds { due: capacity.kind, refreshes };
+                let leased = self.lease(platform, now, kinds, free).await?;
                 if stop.is_cancelled() {
                     let ids: Vec<_> = leased.iter().map(|target| target.id).collect();
                     leases::release(pg, *owner, &ids).await?;
@@ -191,31 +210,71 @@ impl Scheduler<'_> {
         Ok(has_free_slots)
     }
 
-    /// Leases due targets, and others that the responses for them serve.
+    /// Leases due targets and refreshes, and others that the responses for them serve. Which come first is random, so that
+    /// neither waits for the end of the other queue.
     async fn lease(
         &mut self,
         platform: Platform,
         now: DateTime<Utc>,
-        kind: Option<TargetKind>,
+        kinds: LeasedKinds,
         limit: usize,
     ) -> Result<Vec<LeasedTarget>, Error> {
-        let in_flight = self.in_flight_targets();
-        let request = LeaseRequest {
+        let (pg, in_flight) = (&self.tracker.databases.pg, self.in_flight_targets());
+        let mut request = LeaseRequest {
             owner: self.tracker.owner,
             platform,
             now,
             duration: self.tracker.lease_duration,
-            kind,
+            kind: kinds.due,
             limit,
             order: random_order(),
-            after_organization: self.last_organization.get(&platform).copied().unwrap_or_default(),
+            after_organization: Uuid::nil(),
             in_flight: &in_flight,
         };
-        let pg = &self.tracker.databases.pg;
-        let (mut leased, last_organization) = leases::lease(pg, request).await?;
-        self.last_organization.insert(platform, last_organization);
+        let mut leased = Vec::new();
+        let refreshes_first = fastrand::bool();
+        for is_refresh in [refreshes_first, !refreshes_first] {
+            let kind = if is_refresh { kinds.refreshes } else { Some(kinds.due) };
+            request.limit = limit.saturating_sub(leased.len());
+            let Some(kind) = kind.filter(|_| request.limit > 0) else { continue };
+            request.kind = kind;
+            let queue = (platform, is_refresh);
+            request.after_organization = self.last_organization.get(&queue).copied().unwrap_or_default();
+            let (targets, last_organization) = match is_refresh {
+                true => leases::lease_refreshes(pg, request).await?,
+                false => leases::lease(pg, request).await?,
+            };
+            self.last_organization.insert(queue, last_organization);
+            leased.extend(targets);
+        }
         leased.extend(leases::lease_same_accounts(pg, request, &leased).await?);
         Ok(leased)
+    }
+
+    /// Returns the kinds of refreshes that may be leased: those that a source reads which is neither paused nor probed, and
+    /// has requests left for them.
+    fn refreshable_kinds(
+        &self,
+        paused: &PausedSources<'_>,
+        budget: &RefreshBudget,
+        kind: Option<TargetKind>,
+    ) -> Option<Option<TargetKind>> {
+        let platform = paused.platform;
+        let is_refreshable = |kind: TargetKind| {
+            let has_left = |source: &&str| budget.has_left(&self.tracker.sources, platform, source);
+            let mut sources = self.sources_for(platform, kind).into_iter();
+            sources.any(|source| paused.works(source) && has_left(&source))
+        };
+        match kind {
+            _ if !budget.is_queued(platform) => None,
+            Some(kind) => is_refreshable(kind).then_some(Some(kind)),
+            None => match (is_refreshable(TargetKind::Account), is_refreshable(TargetKind::Video)) {
+                (true, true) => Some(None),
+                (true, false) => Some(Some(TargetKind::Account)),
+                (false, true) => Some(Some(TargetKind::Video)),
+                (false, false) => None,
+            },
+        }
     }
 
     fn is_wakeup_check_due(&self, platform: Platform, kind: Option<TargetKind>) -> bool {
@@ -236,9 +295,8 @@ impl Scheduler<'_> {
     fn capacities(&self, paused: &PausedSources<'_>) -> Vec<Capacity> {
         let max_attempts = |kind: TargetKind| {
             let sources = self.sources_for(paused.platform, kind);
-            let works = |source: &&str| !paused.paused.contains(source) && !paused.probeable.contains(source);
             // Without any source the attempt fails, and the target's record says why.
-            if sources.is_empty() || sources.iter().any(works) {
+            if sources.is_empty() || sources.iter().any(|source| paused.works(source)) {
                 self.slots
             } else {
                 usize::from(sources.iter().any(|source| self.may_probe(paused, source)))

@@ -20,7 +20,7 @@ pub(super) enum ScrapeOutcome {
     Skipped,
     /// The response was unusable, or the request could not be counted.
     Failed(SourceError),
-    /// All sources that support the target are paused. It stays due.
+    /// All sources that support the target are paused, or refreshes have used up their share. It stays due, or queued.
     Paused,
 }
 
@@ -36,7 +36,9 @@ impl ScrapeReport {
     pub(super) fn new<T>(platform: Platform, fetched: &FetchOutcome<T>, now: DateTime<Utc>) -> Self {
         let outcome = match &fetched.result {
             Ok(_) | Err(SourceError::NotFound(_)) => ScrapeOutcome::Responded,
-            Err(SourceError::RateLimited { .. } | SourceError::Credentials(_)) => ScrapeOutcome::Paused,
+            Err(
+                SourceError::RateLimited { .. } | SourceError::Credentials(_) | SourceError::RefreshShareUsed,
+            ) => ScrapeOutcome::Paused,
             Err(SourceError::Unsupported) => ScrapeOutcome::Skipped,
             Err(error) => ScrapeOutcome::Failed(error.clone()),
         };
@@ -64,6 +66,7 @@ fn required_pause(
         | SourceError::Transient(_)
         | SourceError::Malformed(_)
         | SourceError::Unsupported
+        | SourceError::RefreshShareUsed
         | SourceError::BudgetUnavailable(_) => return None,
     };
     Some(SourcePause { platform, source: source.to_owned(), until, cause, reason: error.to_string() })
@@ -77,9 +80,10 @@ pub(super) fn target_failure(error: &SourceError) -> Option<AttemptFailure> {
         SourceError::Transient(_) => FailureReason::Transient,
         SourceError::Malformed(_) => FailureReason::Malformed,
         SourceError::Unsupported => FailureReason::Unsupported,
-        SourceError::RateLimited { .. } | SourceError::Credentials(_) | SourceError::BudgetUnavailable(_) => {
-            return None;
-        }
+        SourceError::RateLimited { .. }
+        | SourceError::Credentials(_)
+        | SourceError::RefreshShareUsed
+        | SourceError::BudgetUnavailable(_) => return None,
     };
     Some(AttemptFailure { reason, error: error.to_string() })
 }

@@ -30,6 +30,7 @@ async fn error_code_decides_the_source_error() {
         SourceError::Transient(_) => "transient",
         SourceError::Malformed(_) => "malformed",
         SourceError::Unsupported => "unsupported",
+        SourceError::RefreshShareUsed => "refresh share used",
         SourceError::BudgetUnavailable(_) => "uncounted",
     };
     for (status, code, subcode, more, expected) in [

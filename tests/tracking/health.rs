@@ -3,41 +3,14 @@
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 use sqlx::types::Json;
-use tidemark::app::{App, Settings};
 use tidemark::model::platform::Platform;
 use tidemark::sandbox::world::Fault;
-use tidemark::store::records::organizations::OrganizationChange;
-use tidemark::store::search::SearchIndex;
 use tidemark::store::tracking::source_pauses::{self, PauseCause, SourcePause};
 use tidemark::store::tracking::{ended_attempts, queues};
-use uuid::Uuid;
 
-use crate::harness::{CapturedLog, create_organization, http_client, send, serve, wait_until};
+use crate::client::Client;
+use crate::harness::{CapturedLog, wait_until};
 use crate::test_tracker::TestTracker;
-
-/// An organization of a tracker, as a client of an API with the same sources.
-struct Client {
-    organization: Uuid,
-    key: String,
-    url: String,
-}
-
-impl Client {
-    async fn start(tracker: &TestTracker) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let search = SearchIndex::open(folder.path()).unwrap();
-        let (databases, readable) = (tracker.databases.clone(), tracker.sources.readable());
-        let app = App::new(databases, search, readable, Settings::default());
-        let url = serve(&App { sources: tracker.sources.known().into(), ..app }).await;
-        let (organization, key) = create_organization(tracker.pg(), OrganizationChange::default()).await;
-        Client { organization, key, url }
-    }
-
-    async fn state(&self) -> Value {
-        let request = http_client().get(format!("{}/v2/tracking", self.url)).bearer_auth(&self.key);
-        send(request).await.ok(200).json["data"].clone()
-    }
-}
 
 /// What of a state is compared.
 fn parts(state: &Value, names: &[&str]) -> Value {

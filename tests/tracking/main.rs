@@ -11,6 +11,7 @@ mod canned;
 mod example;
 
 mod budgets;
+mod client;
 mod clocks;
 mod depth;
 mod fairness;
@@ -19,6 +20,7 @@ mod health;
 mod history;
 mod identity;
 mod recording_source;
+mod refreshes;
 mod repair;
 mod scheduler;
 mod sharing;

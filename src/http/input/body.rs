@@ -76,6 +76,20 @@ fn record_object<T>(read: &impl Fn(&mut BodyFields<'_>) -> T) -> RecordedFields 
     recorded
 }
 
+/// The body of a request that needs none: absent, or an object without fields.
+pub struct EmptyBody;
+
+impl Part for EmptyBody {
+    fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Self {
+        if let Some(body) = &context.parsed.body {
+            read_object(body, "body", violations, &|_: &mut BodyFields<'_>| {});
+        }
+        EmptyBody
+    }
+
+    fn describe(_operation: &mut Operation) {}
+}
+
 /// The fields of a JSON object. A field that is not read is a violation.
 pub struct BodyFields<'a> {
     members: Option<&'a Map<String, Value>>,

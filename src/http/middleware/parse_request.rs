@@ -13,6 +13,7 @@ use super::shutdown::close_connection;
 use crate::http::input::part::ParsedRequest;
 use crate::http::input::query_string::decode_query;
 use crate::http::output::problem::Problem;
+use crate::http::route::OptionalBody;
 use crate::model::limits::MAX_BODY_BYTES;
 
 /// Allows 1 MiB over a slow connection.
@@ -44,7 +45,8 @@ impl ParseRequest {
 }
 
 async fn parse(req: &mut Request) -> Result<ParsedRequest, Problem> {
-    let takes_body = matches!(*req.method(), Method::POST | Method::PATCH);
+    let needs_body = req.extensions().get::<OptionalBody>().is_none();
+    let takes_body = matches!(*req.method(), Method::POST | Method::PATCH) && (needs_body || has_body(req));
     let mut body = None;
     if takes_body || has_body(req) {
         require_json(req)?;

@@ -195,6 +195,26 @@ impl<T: JsonSchema> EndpointOutRegister for FoundOrCreated<T> {
     }
 }
 
+/// 202: the request is accepted, and its effect follows.
+#[derive(Debug)]
+pub struct Accepted<T>(pub T);
+
+impl<T: JsonSchema> EndpointOutRegister for Accepted<T> {
+    fn register(_components: &mut Components, operation: &mut Operation) {
+        add_success::<T>(operation, "202", "Accepted.");
+    }
+}
+
+#[async_trait]
+impl<T: Serialize + Send + Sync> Writer for Accepted<T> {
+    async fn write(self, req: &mut Request, depot: &mut Depot, res: &mut Response) {
+        write_json(&self.0, req, depot, res).await;
+        if res.status_code == Some(StatusCode::OK) {
+            res.status_code(StatusCode::ACCEPTED);
+        }
+    }
+}
+
 #[derive(Debug)]
 pub struct NoContent;
 

@@ -13,7 +13,7 @@ mod static_file;
 pub use batch::{BatchItemResult, BatchResponse};
 pub use cached::{Cached, CachedPage, Records};
 pub use csv_file::{CsvFile, CsvRows, CsvSource};
-pub use envelope::{Created, Data, FoundOrCreated, NoContent, Replayable, WindowMeta, WithMeta};
+pub use envelope::{Accepted, Created, Data, FoundOrCreated, NoContent, Replayable, WindowMeta, WithMeta};
 pub use page::{Collection, Ranking};
 pub use problem::Problem;
 pub use static_file::StaticFile;

@@ -32,6 +32,9 @@ pub struct LeasedTarget {
     /// The parameters of an account's platform request.
     pub username: Option<String>,
     pub platform_id: Option<String>,
+    /// Leased because a user asked for it.
+    #[sqlx(skip)]
+    pub is_refresh: bool,
 }
 
 impl LeasedTarget {
@@ -72,6 +75,13 @@ macro_rules! due {
     () => {
         "enabled and platform = $2 and next_attempt_at <= $3 and (lease_until is null or lease_until < now())
             and id <> all($4)"
+    };
+}
+
+macro_rules! waits_for_refresh {
+    () => {
+        "refresh_requested_at is not null and enabled and (lease_until is null or lease_until < now())
+            and id <> all($3) and ($7::text is null or kind = $7)"
     };
 }
 
@@ -129,6 +139,41 @@ macro_rules! lease_statement {
     };
 }
 
+/// The statement that leases refreshes of organizations in turn, the longest waiting first. Public for tests of its plan.
+///
+/// Row comparisons leave the planner only the index of refreshes.
+pub const REFRESH_STATEMENT: &str = concat!(
+    "with organizations_waiting as materialized (
+        select o.id, row_number() over (order by o.id <= $6, o.id) as turn
+        from (
+            select distinct organization_id as id from scrape_targets where platform = $2 and ",
+    waits_for_refresh!(),
+    "
+        ) waiting
+        join organizations o on o.id = waiting.id
+        where o.deleted_at is null
+        order by turn limit $5
+    ), waiting as (
+        select r.id, o.turn
+        from organizations_waiting o cross join lateral (
+            select id, refresh_requested_at from scrape_targets
+            where (platform, organization_id, refresh_requested_at) >= ($2, o.id, '-infinity')
+                and (platform, organization_id, refresh_requested_at) <= ($2, o.id, 'infinity') and ",
+    waits_for_refresh!(),
+    "
+            order by platform, organization_id, refresh_requested_at limit $5
+            for update skip locked
+        ) r
+        order by row_number() over (partition by o.turn order by r.refresh_requested_at), o.turn
+        limit $5
+    )
+    update scrape_targets t set lease_owner = $1, lease_until = now() + $4
+    from waiting left join accounts a on a.id = waiting.id
+    where t.id = waiting.id
+    returning t.id, t.organization_id, t.platform, t.kind, t.failures, t.not_found_runs, a.username,
+        a.platform_id, waiting.turn"
+);
+
 #[derive(sqlx::FromRow)]
 struct TargetInTurn {
     #[sqlx(flatten)]
@@ -157,13 +202,37 @@ pub async fn lease(pg: &PgPool, request: LeaseRequest<'_>) -> Result<(Vec<Leased
         .bind(request.kind)
         .fetch_all(pg)
         .await?;
-    let last = leased.iter().max_by_key(|leased| leased.turn);
-    let last_organization = last.map_or(request.after_organization, |leased| leased.target.organization_id);
-    Ok((leased.into_iter().map(|leased| leased.target).collect(), last_organization))
+    Ok(split_turns(leased, request.after_organization))
 }
 
-/// Leases due accounts of other organizations that have the same username and platform id as leased ones, so that one
-/// response serves all, longest due first.
+/// Leases refreshes, due or not. Also returns the organization that was served last.
+pub async fn lease_refreshes(
+    pg: &PgPool,
+    request: LeaseRequest<'_>,
+) -> Result<(Vec<LeasedTarget>, Uuid), Error> {
+    let mut leased: Vec<TargetInTurn> = sqlx::query_as(REFRESH_STATEMENT)
+        .bind(request.owner)
+        .bind(request.platform)
+        .bind(request.in_flight)
+        .bind(request.duration)
+        .bind(request.limit as i64)
+        .bind(request.after_organization)
+        .bind(request.kind)
+        .fetch_all(pg)
+        .await?;
+    leased.iter_mut().for_each(|leased| leased.target.is_refresh = true);
+    Ok(split_turns(leased, request.after_organization))
+}
+
+/// Returns the targets, and the organization that was served last.
+fn split_turns(leased: Vec<TargetInTurn>, after_organization: Uuid) -> (Vec<LeasedTarget>, Uuid) {
+    let last = leased.iter().max_by_key(|leased| leased.turn);
+    let last_organization = last.map_or(after_organization, |leased| leased.target.organization_id);
+    (leased.into_iter().map(|leased| leased.target).collect(), last_organization)
+}
+
+/// Leases accounts of other organizations that have the same username and platform id as leased ones, so that one response
+/// serves all: those that are due or wait for a refresh, longest due first.
 pub async fn lease_same_accounts(
     pg: &PgPool,
     request: LeaseRequest<'_>,
@@ -175,7 +244,7 @@ pub async fn lease_same_accounts(
     if usernames.is_empty() {
         return Ok(Vec::new());
     }
-    let leased = sqlx::query_as(concat!(
+    let leased = sqlx::query_as(
         "update scrape_targets t set lease_owner = $1, lease_until = now() + $5
          from (
             select same.id, leased.username, leased.platform_id
@@ -188,9 +257,8 @@ pub async fn lease_same_accounts(
                         and a.platform_id is not distinct from leased.platform_id
                 ) account
                 join scrape_targets on id = account_id
-                where ",
-        due!(),
-        "
+                where (next_attempt_at <= $3 or refresh_requested_at is not null) and enabled and platform = $2
+                    and (lease_until is null or lease_until < now()) and id <> all($4)
                 order by next_attempt_at limit $8
                 for update of scrape_targets skip locked
             ) same
@@ -198,7 +266,7 @@ pub async fn lease_same_accounts(
          where t.id = due.id
          returning t.id, t.organization_id, t.platform, t.kind, t.failures, t.not_found_runs, due.username,
             due.platform_id",
-    ))
+    )
     .bind(request.owner)
     .bind(request.platform)
     .bind(request.now)

@@ -1,9 +1,10 @@
-//! The tracker's state in Postgres: scrape targets and their numbers, ended attempts, leases, wrong
+//! The tracker's state in Postgres: scrape targets and their numbers, refreshes, ended attempts, leases, wrong
 //! clocks, and pauses, budgets and pages of sources.
 
 pub mod ended_attempts;
 pub mod leases;
 pub mod queues;
+pub mod refreshes;
 pub mod scrapes;
 pub mod skewed_clocks;
 pub mod source_budgets;

@@ -79,19 +79,16 @@ pub async fn fetch_interval_hours(pg: &PgPool, organization: Uuid, id: Uuid) -> 
     Ok(hours)
 }
 
+/// Public for tests of its plan.
+pub const SET_INTERVAL: &str = "update scrape_targets set next_attempt_at = case
+         when failures = 0 then last_attempt_at + make_interval(hours => $3)
+         else least(next_attempt_at, last_attempt_at + make_interval(hours => $3)) end
+     where organization_id = $1 and id = any($2) and last_attempt_at is not null";
+
 /// Reschedules targets to an interval after their last attempt. While attempts fail, only to an earlier time.
 pub async fn set_interval(write: &mut Write, ids: &[Uuid], hours: i32) -> Result<(), Error> {
-    sqlx::query(
-        "update scrape_targets set next_attempt_at = case
-             when failures = 0 then last_attempt_at + make_interval(hours => $3)
-             else least(next_attempt_at, last_attempt_at + make_interval(hours => $3)) end
-         where organization_id = $1 and id = any($2) and last_attempt_at is not null",
-    )
-    .bind(write.organization())
-    .bind(ids)
-    .bind(hours)
-    .execute(write.connection())
-    .await?;
+    let query = sqlx::query(SET_INTERVAL).bind(write.organization()).bind(ids).bind(hours);
+    query.execute(write.connection()).await?;
     Ok(())
 }
 
@@ -166,7 +163,8 @@ pub async fn finish_attempt(
             update scrape_targets set last_attempt_at = $4, next_attempt_at = $5, last_error = $6, failures = $7,
                 not_found_runs = $8, lease_owner = null, lease_until = null,
                 weekly_read_at = case when $9 then $4 else weekly_read_at end,
-                monthly_read_at = case when $10 then $4 else monthly_read_at end, last_failure = $11
+                monthly_read_at = case when $10 then $4 else monthly_read_at end, last_failure = $11,
+                refresh_requested_at = null
             where organization_id = $1 and id = $2 and lease_owner = $3
             returning organization_id, last_failure is null as succeeded
          )
