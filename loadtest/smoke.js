@@ -61,6 +61,10 @@ export default function () {
     call('GET', '/accounts/{account_id}', 200, atAccount);
     call('PATCH', '/accounts/{account_id}', 200, atAccount, { category: 'smoke' });
     call('GET', '/accounts', 200, '/accounts?status=pending,active&linked=true&metadata.team=smoke&order_by=next_attempt_at');
+    call('POST', '/accounts/batch', 200, '/accounts/batch', { items: [tracked] });
+    call('PATCH', '/accounts/batch', 200, '/accounts/batch', { ids: [account], set: { category: 'smoke' } });
+    call('POST', '/accounts/refresh', 202, '/accounts/refresh', { account_ids: [account] });
+    call('POST', '/accounts/{account_id}/refresh', 202, `${atAccount}/refresh`);
     call('GET', '/accounts/categories', 200, '/accounts/categories');
     call('GET', '/accounts/stats', 200, '/accounts/stats');
     call('GET', '/accounts/{account_id}/videos', 200, `${atAccount}/videos`);
@@ -71,6 +75,8 @@ export default function () {
     call('GET', '/videos', 200, '/videos?limit=200');
     call('GET', '/videos/{video_id}', 200, atVideo);
     call('PATCH', '/videos/{video_id}', 200, atVideo, { is_active: false });
+    call('POST', '/videos/batch', 200, '/videos/batch', { items: [post] });
+    call('POST', '/videos/{video_id}/refresh', 202, `${atVideo}/refresh`);
     const found = data(call('GET', '/account-videos', 200, '/account-videos?limit=5'));
     if (found.length) call('GET', '/account-videos/{video_id}', 200, `/account-videos/${found[0].id}`);
     else call('GET', '/account-videos/{video_id}', 404, `/account-videos/${video}`);

@@ -10,6 +10,8 @@ mod account_videos;
 mod accounts;
 mod administration;
 mod authentication;
+mod batch_plans;
+mod batches;
 mod connections;
 mod content;
 mod content_exact;

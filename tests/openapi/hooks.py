@@ -137,6 +137,9 @@ def map_case(context, case):
                 set_window(values)
             if case.method == "POST" and is_valid:
                 set_new_name(values)
+    changes = body.get("set") if isinstance(body, dict) else None
+    if isinstance(changes, dict) and "creator_id" in changes:
+        body["set"] = {**changes, "creator_id": replace_ids("creators", changes["creator_id"], "GET")}
     # One of two lists is required.
     lists = {"instagram_post_ids", "tiktok_video_ids"}
     if lists <= {parameter.name for parameter in case.operation.query}:

@@ -65,6 +65,11 @@ impl Operation {
         parameters.filter(|parameter| parameter["in"] == location).collect()
     }
 
+    /// Whether it creates or updates several records, each with a result of its own.
+    pub fn is_write_batch(&self) -> bool {
+        self.path.ends_with("/batch")
+    }
+
     pub fn takes_body(&self) -> bool {
         !self.body().is_null()
     }
@@ -201,6 +206,7 @@ fn value_of(name: &str, tenant: &Tenant, operation: &Operation) -> Value {
     match name {
         "account_id" | "account_ids" => json!(account),
         "creator_id" | "creator_ids" => json!(creator),
+        "ids" if operation.path.starts_with("/accounts") => json!(account),
         "video_id" | "video_ids" | "ids" => json!(tenant.videos[0]),
         "windows" => json!(7),
         "instagram_post_ids" | "tiktok_video_ids" => json!(tenant.internal_ids[0]),
