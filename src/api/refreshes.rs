@@ -20,7 +20,7 @@ use crate::model::readable::KnownSource;
 use crate::platforms::next_utc_midnight;
 use crate::store::Error;
 use crate::store::tracking::leases::TargetKind;
-use crate::store::tracking::refreshes::{self, RefreshTarget};
+use crate::store::tracking::refreshes::{self, QueuedRefreshes, RefreshTarget};
 use crate::store::tracking::source_budgets::{self, DailyUsage};
 use crate::store::tracking::source_pauses::{self, SourcePause};
 
@@ -140,7 +140,7 @@ pub(super) async fn refresh_accounts(
 /// Queues what can be refreshed. Returns those ids that exist, in their order.
 async fn request(app: &App, caller: &Caller, kind: TargetKind, ids: &[Uuid]) -> Result<Vec<Refresh>> {
     let (pg, organization) = (&app.pg, caller.organization);
-    let limits = RefreshLimits::fetch(app).await?;
+    let limits = RefreshLimits::fetch(app, organization).await?;
     let targets = refreshes::fetch(pg, organization, kind, ids).await?;
     let (accepted, mut found) = limits.decide(&targets);
     // Repeated requests lock nothing: trackers skip locked targets.
@@ -157,39 +157,51 @@ async fn request(app: &App, caller: &Caller, kind: TargetKind, ids: &[Uuid]) -> 
 /// What limits refreshes besides the state of their target.
 struct RefreshLimits<'a> {
     app: &'a App,
+    organization: Uuid,
     now: DateTime<Utc>,
     pauses: Vec<SourcePause>,
     usage: Vec<DailyUsage>,
-    /// Refreshes that are queued, if a source has a budget. Each takes a request at least.
-    queued: HashMap<Platform, i64>,
+    /// Of all organizations, if a source has a budget.
+    queued: Vec<QueuedRefreshes>,
 }
 
 impl<'a> RefreshLimits<'a> {
-    async fn fetch(app: &'a App) -> Result<Self> {
+    async fn fetch(app: &'a App, organization: Uuid) -> Result<Self> {
         let (pg, now) = (&app.pg, app.clock.now().await);
         let pauses = source_pauses::fetch_all(pg).await?;
-        let (mut usage, mut queued) = (Vec::new(), HashMap::new());
+        let (mut usage, mut queued) = (Vec::new(), Vec::new());
         if app.sources.iter().any(|source| source.daily_limit.is_some()) {
             usage = source_budgets::fetch_usage(pg, now.date_naive()).await?;
-            let counts = refreshes::count_queued(pg).await?;
-            queued = counts.into_iter().map(|count| (count.platform, count.targets)).collect();
+            queued = refreshes::count_queued(pg).await?;
         }
-        Ok(RefreshLimits { app, now, pauses, usage, queued })
+        Ok(RefreshLimits { app, organization, now, pauses, usage, queued })
     }
 
     /// Returns which targets to queue, and what happens to each.
     fn decide(&self, targets: &[RefreshTarget]) -> (Vec<Uuid>, HashMap<Uuid, Refresh>) {
-        let (mut accepted, mut found, mut queued) = (Vec::new(), HashMap::new(), self.queued.clone());
+        let (mut accepted, mut found) = (Vec::new(), HashMap::new());
+        let mut accepted_of: HashMap<Platform, i64> = HashMap::new();
         for target in targets {
-            let queued = queued.entry(target.platform).or_default();
-            let (status, refreshable_at) = self.status(target, if target.is_queued { 0 } else { *queued });
+            let accepted_before = accepted_of.entry(target.platform).or_default();
+            let ahead = if target.is_queued { 0 } else { self.ahead(target.platform, *accepted_before) };
+            let (status, refreshable_at) = self.status(target, ahead);
             if status == RefreshStatus::Queued && !target.is_queued {
                 accepted.push(target.id);
-                *queued += 1;
+                *accepted_before += 1;
             }
             found.insert(target.id, Refresh { id: target.id, status, refreshable_at });
         }
         (accepted, found)
+    }
+
+    /// Returns how many queued refreshes come before the organization's next one, as organizations take turns. Each takes a
+    /// request at least.
+    fn ahead(&self, platform: Platform, accepted: i64) -> i64 {
+        let queued = self.queued.iter().filter(|queued| queued.platform == platform);
+        let (own, others): (Vec<&QueuedRefreshes>, Vec<_>) =
+            queued.partition(|queued| queued.organization_id == self.organization);
+        let own = accepted + own.iter().map(|queued| queued.targets).sum::<i64>();
+        own + others.iter().map(|queued| queued.targets.min(own + 1)).sum::<i64>()
     }
 
     /// Returns the status of a target with `ahead` queued refreshes before it, and when it can be refreshed.

@@ -286,6 +286,9 @@ async fn refreshes_take_a_fifth_of_the_budget() {
     for refresh in response.list("/data").iter().filter(|refresh| refresh["status"] == "source_paused") {
         assert_eq!(time(&refresh["refreshable_at"]), midnight);
     }
+    let other = client.start_other(&tracker).await;
+    let first = add_idle_accounts(&tracker, other.organization, 1).await[0];
+    assert_eq!(statuses(&other.post_nothing(&path(first)).await), ["queued"], "organizations take turns");
     // As if each took one request, which is not known before.
     tracker
         .execute(

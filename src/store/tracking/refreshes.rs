@@ -102,18 +102,19 @@ pub async fn fetch_queued_platforms(pg: &PgPool) -> Result<Vec<Platform>, Error>
     Ok(sqlx::query_scalar(QUEUED_PLATFORMS).bind(platforms).fetch_all(pg).await?)
 }
 
-/// A number of queued refreshes.
+/// The number of an organization's queued refreshes.
 #[derive(Debug, Clone, Copy, sqlx::FromRow)]
 pub struct QueuedRefreshes {
     pub platform: Platform,
+    pub organization_id: Uuid,
     pub targets: i64,
 }
 
-/// Counts the queued refreshes of all organizations; platforms without any are absent.
+/// Counts the queued refreshes of all organizations that have any.
 pub async fn count_queued(pg: &PgPool) -> Result<Vec<QueuedRefreshes>, Error> {
     let queued = sqlx::query_as(
-        "select platform, count(*) as targets from scrape_targets
-         where refresh_requested_at is not null and enabled group by platform",
+        "select platform, organization_id, count(*) as targets from scrape_targets
+         where refresh_requested_at is not null and enabled group by 1, 2",
     )
     .fetch_all(pg)
     .await?;
