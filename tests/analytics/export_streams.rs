@@ -8,6 +8,9 @@ use tidemark::app::Settings;
 use crate::harness::population::Population;
 use crate::harness::{IsolatedStores, Organization, ProxiedApi, send, wait_until};
 
+/// In which a client reads a whole file.
+const READ_TIMEOUT: Duration = Duration::from_secs(600);
+
 /// An organization with many videos and no history, on databases of its own.
 struct Large {
     api: ProxiedApi,
@@ -30,7 +33,7 @@ impl Large {
     fn request(&self) -> RequestBuilder {
         let base = self.client.stack.connection.base_url.trim_end_matches("/v2");
         let request = self.client.stack.client.get(format!("{base}/export/content.csv"));
-        request.bearer_auth(&self.client.key)
+        request.bearer_auth(&self.client.key).timeout(READ_TIMEOUT)
     }
 
     async fn begin(&self) -> reqwest::Response {
@@ -75,6 +78,7 @@ async fn read_all(large: &Large) -> (u64, Duration) {
 async fn exports_are_streamed() {
     let large = Large::create(40_000).await;
     let (growth, _) = read_all(&large).await;
+    eprintln!("memory grew by {growth} KiB");
     assert!(growth < 12 << 10, "memory grew by {growth} KiB");
     wait_until("the export ends", async || (large.load() == (0, 0, 0)).then_some(())).await;
 
