@@ -14,6 +14,9 @@ use crate::model::gains::Gains;
 use crate::store::analytics::exports::{MAX_VIDEOS, fetch_video_gains};
 use crate::store::records::content::{ContentFilter, ContentReader};
 
+/// Text of a batch; captions of imports may have 128 KiB each.
+const BATCH_BYTES: usize = 4 << 20;
+
 impl ExportFilter for ContentFilter {
     fn read(query: &mut QueryParams<'_>) -> Self {
         content::read_filter(query)
@@ -70,8 +73,8 @@ impl CsvSource for ContentRows {
 
     async fn add_rows(&mut self, rows: &mut CsvRows) -> Result<bool> {
         let Reader { pg, history, organization, window, .. } = &self.reader;
-        let limit = std::mem::replace(&mut self.limit, MAX_VIDEOS as i64);
-        let Some(videos) = self.videos.next(pg, limit).await? else { return Ok(false) };
+        let Some(videos) = self.videos.next(pg, self.limit).await? else { return Ok(false) };
+        self.limit = next_limit(&videos);
         let ids: Vec<_> = videos.iter().map(|video| (video.subject_id, video.internal_id)).collect();
         let gains = fetch_video_gains(history, *organization, &ids, *window).await?;
         for video in &videos {
@@ -79,6 +82,16 @@ impl CsvSource for ContentRows {
             add_video(rows, video, &gains)?;
         }
         Ok(true)
+    }
+}
+
+/// The next captions are about as long. Few different limits, because each has a statement of its own.
+fn next_limit(videos: &[ContentRow]) -> i64 {
+    let captions = videos.iter().filter_map(|video| video.description.as_ref());
+    let average = captions.map(String::len).sum::<usize>() / videos.len().max(1);
+    match BATCH_BYTES / average.max(1) {
+        videos if videos < MAX_VIDEOS => 1 << videos.max(1).ilog2(),
+        _ => MAX_VIDEOS as i64,
     }
 }
 
@@ -106,4 +119,53 @@ fn add_video(rows: &mut CsvRows, video: &ContentRow, gains: &Gains) -> Result<()
     ];
     fields.extend(metric_fields(gains));
     rows.add(&fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::model::counters::LatestCounters;
+    use crate::model::platform::Platform;
+
+    fn video(caption_bytes: usize) -> ContentRow {
+        ContentRow {
+            id: Uuid::nil(),
+            internal_id: 1,
+            subject_id: 1,
+            platform: Platform::Tiktok,
+            external_id: None,
+            url: None,
+            description: Some("x".repeat(caption_bytes)),
+            media_type: None,
+            create_time: None,
+            account_id: None,
+            account_username: None,
+            creator_name: None,
+            is_tracked: true,
+            counters: LatestCounters {
+                view_count: 0,
+                like_count: 0,
+                comment_count: 0,
+                share_count: 0,
+                saved_count: None,
+                play_count: 0,
+                ig_play_count: None,
+                fb_play_count: None,
+                fb_like_count: None,
+            },
+            added_at: DateTime::UNIX_EPOCH,
+        }
+    }
+
+    #[test]
+    fn long_captions_make_small_batches() {
+        assert_eq!(next_limit(&[]), 2_000);
+        assert_eq!(next_limit(&[video(2_000), video(0)]), 2_000);
+        assert_eq!(next_limit(&[video(128 << 10)]), 32);
+        assert_eq!(next_limit(&[video(100_000)]), 32);
+        assert_eq!(next_limit(&[video(8 << 20)]), 1);
+    }
 }
