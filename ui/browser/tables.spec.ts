@@ -88,3 +88,17 @@ test("a list that is loaded completely is sorted without a request, as the API s
     requests.length = 0;
   }
 });
+
+for (const [path, name, file] of [[PATHS.Accounts, "Accounts", "accounts"], [PATHS.Content, "Posts", "content"], [PATHS.Creators, "Creators", "creators"]] as const) {
+  test(`all rows of ${name} are saved by the export of the API`, async ({ dashboard, page, world }) => {
+    await dashboard.open(`${path}?period=7d&q=a`, world.keys.write);
+    const button = dashboard.card(name).getByRole("button", { name: "All as CSV" });
+    const [download] = await Promise.all([page.waitForEvent("download"), button.click()]);
+    expect(download.suggestedFilename()).toBe(`${file}.csv`);
+    const saved = readFileSync(await download.path(), "utf8");
+    const url = new URL(`/export/${file}.csv?period=7d&q=a`, world.baseUrl);
+    const answer = await fetch(url, { headers: { Authorization: `Bearer ${world.keys.write}` } });
+    expect(saved).toBe(await answer.text());
+    expect(parseCsv(saved).length).toBeGreaterThan(0);
+  });
+}

@@ -27,9 +27,9 @@ export function formatCsv<Row>(columns: readonly CsvColumn<Row>[], rows: readonl
 }
 
 /** Lets the browser save a file. */
-export function saveCsv(title: string, text: string): void {
+export function saveFile(title: string, content: Blob): void {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+  link.href = URL.createObjectURL(content);
   link.download = `${title.toLowerCase().replace(/\W+/g, "-")}.csv`;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1_000);

@@ -69,6 +69,16 @@ export async function unwrap<T>(request: Promise<{ data?: T; error?: unknown; re
   throw problem;
 }
 
+/** A CSV of all rows that match. Lists are comma-separated. */
+export async function fetchExport(name: string, query: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Blob> {
+  const parameters = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));
+  const request = new Request(`/export/${name}.csv?${parameters}`, { headers: { Authorization: `Bearer ${key.value}` }, signal });
+  const response = fetch(request).then(async (response) => ({
+    response, ...(response.ok ? { data: await response.blob() } : { error: await response.json().catch(() => null) as unknown }),
+  }));
+  return unwrap<Blob>(response);
+}
+
 /** The caller that a key identifies. */
 export async function fetchIdentity(signal?: AbortSignal, text = key.value) {
   const headers = { Authorization: `Bearer ${text}` };

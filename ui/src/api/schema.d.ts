@@ -143,6 +143,47 @@ export type paths = {
         patch?: never;
         trace?: never;
     };
+    "/accounts/{account_id}/benchmarks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get benchmarks of an account
+         * @description What the last 100 account-discovered videos with known views at an age had at that age, to compare a post with.
+         *     Percentiles interpolate linearly between the closest ranks.
+         */
+        get: operations["getAccountBenchmarks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/accounts/{account_id}/refresh": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Refresh an account
+         * @description Scrapes it now, also while it fails, unless its numbers are recent. Needs no body. Repeat the request to follow its status.
+         */
+        post: operations["refreshAccount"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/accounts/{account_id}/videos": {
         parameters: {
             query?: never;
@@ -161,6 +202,31 @@ export type paths = {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/accounts/batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Track up to 500 accounts
+         * @description In one transaction. Each item succeeds or fails alone, as a request for it would: `status` is 201, or 409 with the id of
+         *     the account that exists already, 403 beyond the account quota, 404 for an unknown creator, or 422.
+         */
+        post: operations["createAccounts"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Update up to 500 accounts
+         * @description Makes the same change to all in one transaction. An account that does not exist is 404 for its item alone.
+         */
+        patch: operations["updateAccounts"];
         trace?: never;
     };
     "/accounts/categories": {
@@ -202,6 +268,26 @@ export type paths = {
          * @description Like the `GET`, with up to 1,000 ids. Changes nothing, but requires the `write` scope.
          */
         post: operations["queryAccountMetrics"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/accounts/refresh": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Refresh up to 100 accounts
+         * @description As `POST /accounts/{account_id}/refresh` for each.
+         */
+        post: operations["refreshAccounts"];
         delete?: never;
         options?: never;
         head?: never;
@@ -324,6 +410,70 @@ export type paths = {
          * @description Discovered on an account, tracked individually, or both. `added_at` of a video of both kinds is the earlier one.
          */
         get: operations["getContent"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/content/{video_id}/ages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a video's views by age
+         * @description Views at the end of the UTC day that many days after the day on which the video was posted. Unknown if the video was first
+         *     observed more than two days after that day, if the day is not over, or without a snapshot on or before it and one on or
+         *     after it. Between snapshots they are interpolated linearly.
+         */
+        get: operations["getContentAges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/content/ages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get views of videos by age
+         * @description Like `/content/{video_id}/ages`, of up to 100 account-discovered or individually tracked videos.
+         */
+        get: operations["listContentAges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/content/breakouts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Find breakout videos
+         * @description Account-discovered videos whose views at an age are many times those that earlier posts of the same account and media type
+         *     had at the same age, by `multiple` and then by id. The baseline is the mean of the last 100 posts with known views, without
+         *     a quarter of them at each end.
+         */
+        get: operations["listBreakouts"];
         put?: never;
         post?: never;
         delete?: never;
@@ -564,6 +714,91 @@ export type paths = {
         patch?: never;
         trace?: never;
     };
+    "/export/accounts.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export accounts
+         * @description Accounts with their lifetime counters, the latest added first, beside the gains of the window under the names of
+         *     `metrics`. The connection breaks off if the file cannot be completed.
+         */
+        get: operations["exportAccounts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/export/content.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export content
+         * @description Videos discovered on accounts and videos tracked individually, each once and in no particular order: their lifetime
+         *     counters beside the gains of the window under the names of `metrics`. The connection breaks off if the file cannot be
+         *     completed.
+         */
+        get: operations["exportContent"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/export/creators.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export creators
+         * @description Creators by name, with the gains of the window of the accounts that are linked now, under the names of `metrics`. The
+         *     connection breaks off if the file cannot be completed.
+         */
+        get: operations["exportCreators"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/export/daily.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export daily gains
+         * @description What accounts gained on each day of the window with an observation, and their followers at its end, by date and
+         *     username. The connection breaks off if the file cannot be completed.
+         */
+        get: operations["exportDailyGains"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/health": {
         parameters: {
             query?: never;
@@ -778,6 +1013,48 @@ export type paths = {
         get: operations["getVideoAnalytics"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/videos/{video_id}/refresh": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Refresh a video
+         * @description Scrapes an individually tracked video now, also while it fails, unless its numbers are recent. Needs no body. Repeat the
+         *     request to follow its status.
+         */
+        post: operations["refreshVideo"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/videos/batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Track up to 500 videos
+         * @description In one transaction. Each item succeeds or fails alone, as a request for it would: `status` is 201, or 409 with the id of
+         *     the video that is tracked already, or 422. Short links are 422: send them one at a time, or the URLs they lead to.
+         */
+        post: operations["createVideos"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1388,6 +1665,23 @@ export type components = {
              */
             accounts: number;
         };
+        /** @description The views of a video at an age. */
+        AgeViews: {
+            /**
+             * Format: uint16
+             * @description Days after the UTC day on which it was posted.
+             * @example 7
+             */
+            age_days: number;
+            /** @description Whether the views are interpolated between days with a snapshot. */
+            interpolated: boolean;
+            /**
+             * Format: int64
+             * @description Views at the end of that day; null if unknown.
+             * @example 18240
+             */
+            views: number | null;
+        };
         /** @description Attempts of the last 24 hours. */
         AttemptCounts: {
             /**
@@ -1402,6 +1696,305 @@ export type components = {
              * @example 1204
              */
             succeeded: number;
+        };
+        /** @description The result of one item of a batch. */
+        BatchItemResult: {
+            /**
+             * @description Why the item failed, for programs; null if it succeeded.
+             * @example null
+             */
+            code: string | null;
+            /**
+             * @description Why the item failed and what to do, for people; null if it succeeded.
+             * @example null
+             */
+            detail: string | null;
+            /**
+             * @description All violations, with paths as in the request; with status 422 only, otherwise empty.
+             * @example []
+             */
+            errors: components["schemas"]["Violation"][];
+            /**
+             * Format: uuid
+             * @description Id of the record: with 409 the existing one; null without a record.
+             */
+            id: string | null;
+            /**
+             * Format: uint
+             * @description Position in the request, from 0.
+             * @example 0
+             */
+            index: number;
+            /**
+             * Format: uint16
+             * @description HTTP status that a request for this item alone would get.
+             * @example 201
+             */
+            status: number;
+        };
+        /** @description How the items of a batch fared. */
+        BatchMeta: {
+            /**
+             * Format: uint
+             * @description Number of items that failed.
+             * @example 0
+             */
+            failed: number;
+            /**
+             * Format: uint
+             * @description Number of items in the request.
+             * @example 1
+             */
+            requested: number;
+            /**
+             * Format: uint
+             * @description Number of items that succeeded.
+             * @example 1
+             */
+            succeeded: number;
+        };
+        /** @description What the last posts had at an age. */
+        Benchmark: {
+            /**
+             * Format: uint16
+             * @description Days after the day on which a video was posted.
+             * @example 7
+             */
+            age_days: number;
+            /** @description Likes, comments and shares. */
+            engagement: {
+                /**
+                 * Format: int64
+                 * @description Mean.
+                 */
+                mean: number | null;
+                /**
+                 * Format: int64
+                 * @description 10th percentile; null if there are too few posts.
+                 */
+                p10: number | null;
+                /**
+                 * Format: int64
+                 * @description Median.
+                 */
+                p50: number | null;
+                /**
+                 * Format: int64
+                 * @description 90th percentile.
+                 */
+                p90: number | null;
+            };
+            /** @description Engagement per view, rounded to six decimals, of posts with views. */
+            engagement_rate: {
+                /**
+                 * Format: double
+                 * @description Mean.
+                 */
+                mean: number | null;
+                /**
+                 * Format: double
+                 * @description 10th percentile; null if there are too few posts.
+                 */
+                p10: number | null;
+                /**
+                 * Format: double
+                 * @description Median.
+                 */
+                p50: number | null;
+                /**
+                 * Format: double
+                 * @description 90th percentile.
+                 */
+                p90: number | null;
+            };
+            /**
+             * Format: uint
+             * @description Number of posts whose views are known; the values are null below 10.
+             * @example 100
+             */
+            sample: number;
+            /** @description Views. */
+            views: {
+                /**
+                 * Format: int64
+                 * @description Mean.
+                 */
+                mean: number | null;
+                /**
+                 * Format: int64
+                 * @description 10th percentile; null if there are too few posts.
+                 */
+                p10: number | null;
+                /**
+                 * Format: int64
+                 * @description Median.
+                 */
+                p50: number | null;
+                /**
+                 * Format: int64
+                 * @description 90th percentile.
+                 */
+                p90: number | null;
+            };
+        };
+        /** @description The posts that are compared. */
+        BenchmarksMeta: {
+            /**
+             * @description Ages in days.
+             * @example [
+             *       7
+             *     ]
+             */
+            ages: number[];
+            /**
+             * @description Media type of the posts; null for all.
+             * @example VIDEO
+             */
+            media_type: string | null;
+        };
+        /** @description The parameters in effect, and how many videos cannot be compared. */
+        BreakoutsMeta: {
+            /**
+             * Format: uuid
+             * @description Account; null for all.
+             */
+            account_id: string | null;
+            /**
+             * Format: uint16
+             * @description Age in days.
+             * @example 7
+             */
+            age_days: number;
+            /**
+             * Format: uuid
+             * @description Creator; null for all.
+             */
+            creator_id: string | null;
+            /**
+             * Format: int64
+             * @description Number of videos.
+             * @example 10
+             */
+            limit: number;
+            /**
+             * Format: double
+             * @description Lowest multiple.
+             * @example 3
+             */
+            min_multiple: number;
+            /** @description Platform; null for all. */
+            platform: components["schemas"]["Platform"] | null;
+            /**
+             * @description Earliest `create_time`, a date or a time.
+             * @example 2026-01-14
+             */
+            posted_after: string;
+            /**
+             * Format: uint
+             * @description Number of matching videos with known views that have fewer than 10 earlier posts to compare with.
+             * @example 4
+             */
+            without_baseline: number;
+        };
+        /** @description A video that had many times the views of earlier posts at the same age. */
+        BreakoutVideo: {
+            /**
+             * Format: uuid
+             * @description Tracked account on which the video was discovered; null if none.
+             */
+            account_id: string | null;
+            /**
+             * @description Username of the account.
+             * @example salt.and.tide
+             */
+            account_username: string | null;
+            /**
+             * Format: int64
+             * @description Views at the age.
+             * @example 184000
+             */
+            actual: number;
+            /**
+             * Format: double
+             * @description Mean of the views that earlier posts had at the age, without a quarter of the posts at each end, to one decimal.
+             * @example 21480.5
+             */
+            baseline: number;
+            /**
+             * @description Cover image: a stable copy if there is one, otherwise the platform's URL.
+             * @example https://cdn.example/covers/C9xKp2mNqRs.jpg
+             */
+            cover_image_url: string | null;
+            /**
+             * Format: date-time
+             * @description Time at which it was posted; null until a source reports it.
+             */
+            create_time: string | null;
+            /**
+             * Format: uuid
+             * @description Creator of the account; null if it has none.
+             */
+            creator_id: string | null;
+            /**
+             * @description Name of the creator.
+             * @example Marta Soares
+             */
+            creator_name: string | null;
+            /**
+             * @description Caption.
+             * @example First swell of the season. Sound on 🌊
+             */
+            description: string | null;
+            /**
+             * Format: double
+             * @description Duration in seconds.
+             * @example 31.4
+             */
+            duration: number | null;
+            /**
+             * @description Id on the platform; null until a source reports it.
+             * @example 18034177459285610
+             */
+            external_id: string | null;
+            /**
+             * Format: uuid
+             * @description Video id.
+             */
+            id: string;
+            /** @description Whether `actual` is interpolated between days with a snapshot. */
+            interpolated: boolean;
+            /**
+             * @description Media type as reported by the platform.
+             * @example VIDEO
+             */
+            media_type: string | null;
+            /**
+             * Format: double
+             * @description `actual` divided by the baseline, to two decimals.
+             * @example 8.57
+             */
+            multiple: number;
+            /** @description Platform of the video. */
+            platform: components["schemas"]["Platform"];
+            /**
+             * Format: uint
+             * @description Number of earlier posts behind the baseline, 10 to 100.
+             * @example 100
+             */
+            sample: number;
+            /** @description Always `content`. */
+            type: components["schemas"]["VideoType"];
+            /**
+             * @description URL of the video on the platform.
+             * @example https://www.instagram.com/p/C9xKp2mNqRs/
+             */
+            url: string | null;
+            /**
+             * Format: int64
+             * @description Views, by the last scrape.
+             * @example 1284000
+             */
+            view_count: number;
         };
         /** @description An organization. */
         CallerOrganization: {
@@ -1696,6 +2289,20 @@ export type components = {
              * @example 1284000
              */
             view_count: number;
+        };
+        /** @description The ages, and the ids that were not found. */
+        ContentAgesMeta: {
+            /**
+             * @description Ages in days.
+             * @example [
+             *       1,
+             *       3,
+             *       7
+             *     ]
+             */
+            ages: number[];
+            /** @description Requested ids that do not exist, in request order. */
+            not_found: string[];
         };
         /** @description A way in which a video is tracked. */
         ContentKind: "discovered" | "tracked";
@@ -2667,6 +3274,35 @@ export type components = {
              */
             videos: number;
         };
+        /** @description A requested refresh. */
+        Refresh: {
+            /**
+             * Format: uuid
+             * @description Account or video id.
+             */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When a request can succeed, if the status is `fresh` or `source_paused`; otherwise null.
+             * @example null
+             */
+            refreshable_at: string | null;
+            /**
+             * @description What happens to it.
+             * @example queued
+             */
+            status: components["schemas"]["RefreshStatus"];
+        };
+        /** @description What was not found. */
+        RefreshMeta: {
+            /**
+             * @description Requested ids that are not accounts of the organization.
+             * @example []
+             */
+            not_found: string[];
+        };
+        /** @description What happens to a requested refresh. */
+        RefreshStatus: "queued" | "fresh" | "in_flight" | "paused" | "unavailable" | "unsupported" | "source_paused";
         /**
          * @description What a key permits; each scope implies the lower ones.
          * @enum {string}
@@ -3496,6 +4132,14 @@ export type components = {
              */
             view_count: number;
         };
+        /** @description The video. */
+        VideoAgesMeta: {
+            /**
+             * Format: uuid
+             * @description Video id.
+             */
+            id: string;
+        };
         /** @description One UTC day of a video. */
         VideoDay: {
             /**
@@ -3769,7 +4413,7 @@ export type components = {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description `Accept` excludes JSON. */
+        /** @description `Accept` excludes the content type of the response. */
         NotAcceptable: {
             headers: {
                 "X-Request-ID": components["headers"]["RequestId"];
@@ -3779,7 +4423,7 @@ export type components = {
                 /**
                  * @example {
                  *       "code": "NOT_ACCEPTABLE",
-                 *       "detail": "`Accept` excludes JSON.",
+                 *       "detail": "`Accept` excludes the content type of the response.",
                  *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
                  *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
                  *       "status": 406,
@@ -3959,6 +4603,8 @@ export type components = {
         Authenticate: string;
         /** @description `private, no-cache`: cache the response, but revalidate it before use. */
         CacheControl: string;
+        /** @description `attachment` with the name of the file. */
+        ContentDisposition: string;
         /** @description Version of the response, for `If-None-Match`. */
         ETag: string;
         /** @description Absolute URLs of the first page and, if there is one, of the next page (RFC 8288). */
@@ -4703,7 +5349,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A key of your choice for this create. A retry with the same key within 24 hours returns the first response and creates nothing. */
+                /** @description A key of your choice for this request. A retry with the same key within 24 hours returns the first response and changes nothing. */
                 "Idempotency-Key"?: string;
                 /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
                 "X-Request-ID"?: components["parameters"]["RequestId"];
@@ -5352,6 +5998,161 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    getAccountBenchmarks: {
+        parameters: {
+            query?: {
+                /** @description Ages in days. Default: 7. */
+                ages?: number[];
+                /** @description Media type of the posts, as the platform reports it; empty for all. */
+                media_type?: string;
+            };
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Account id. */
+                account_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "age_days": 7,
+                     *           "engagement": {
+                     *             "mean": 1200,
+                     *             "p10": 1200,
+                     *             "p50": 1200,
+                     *             "p90": 1200
+                     *           },
+                     *           "engagement_rate": {
+                     *             "mean": 0.25,
+                     *             "p10": 0.25,
+                     *             "p50": 0.25,
+                     *             "p90": 0.25
+                     *           },
+                     *           "sample": 100,
+                     *           "views": {
+                     *             "mean": 1200,
+                     *             "p10": 1200,
+                     *             "p50": 1200,
+                     *             "p90": 1200
+                     *           }
+                     *         }
+                     *       ],
+                     *       "meta": {
+                     *         "ages": [
+                     *           7
+                     *         ],
+                     *         "media_type": "VIDEO"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["Benchmark"][];
+                        /** @description What the result covers. */
+                        meta: components["schemas"]["BenchmarksMeta"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    refreshAccount: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Account id. */
+                account_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted. */
+            202: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "refreshable_at": null,
+                     *           "status": "queued"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["Refresh"][];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     listVideosOfAccount: {
         parameters: {
             query?: {
@@ -5502,6 +6303,299 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    createAccounts: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A key of your choice for this request. A retry with the same key within 24 hours returns the first response and changes nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "items": [
+                 *         {
+                 *           "platform": "tiktok",
+                 *           "username": "@low.tide"
+                 *         },
+                 *         {
+                 *           "platform": "instagram",
+                 *           "username": "high.tide"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Bodies of requests for one record. They apply in order. */
+                    items: ({
+                        /** @description Your own label; null removes it. */
+                        category?: string | null;
+                        /**
+                         * Format: uuid
+                         * @description Creator of the account; null unlinks it.
+                         */
+                        creator_id?: string | null;
+                        /** @description `false` pauses tracking, `true` resumes it. */
+                        is_active?: boolean;
+                        /** @description Maximum number of posts that the first scrape reads; null for the organization's default. */
+                        max_recent_posts_per_account?: number | null;
+                        /** @description Your own tags, replacing all existing ones. */
+                        metadata?: {
+                            [key: string]: string;
+                        };
+                        /**
+                         * @description Platform of the account.
+                         * @enum {string}
+                         */
+                        platform: "instagram" | "tiktok";
+                        /** @description Number of days that the first scrape goes back; null for the organization's default. */
+                        post_lookback_days?: number | null;
+                        /** @description Hours between scrapes. */
+                        scrape_interval_hours?: number;
+                        /** @description Username, with or without `@`, or profile URL. */
+                        username: string;
+                    } & ({
+                        /** @constant */
+                        platform?: "instagram";
+                        username?: unknown;
+                    } | {
+                        /** @constant */
+                        platform?: "tiktok";
+                        username?: unknown;
+                    }))[];
+                };
+            };
+        };
+        responses: {
+            /** @description Processed. Each item has a result of its own. */
+            200: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "code": null,
+                     *           "detail": null,
+                     *           "errors": [],
+                     *           "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "index": 0,
+                     *           "status": 201
+                     *         }
+                     *       ],
+                     *       "meta": {
+                     *         "failed": 0,
+                     *         "requested": 1,
+                     *         "succeeded": 1
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["BatchItemResult"][];
+                        /** @description What the result covers. */
+                        meta: components["schemas"]["BatchMeta"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            406: components["responses"]["NotAcceptable"];
+            /** @description Conflicts with an existing resource, or the first request with this key is in flight. */
+            409: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "CONFLICT",
+                     *       "detail": "Conflicts with an existing resource, or the first request with this key is in flight.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 409,
+                     *       "title": "Conflict",
+                     *       "type": "urn:tidemark:error:conflict"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    updateAccounts: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A key of your choice for this request. A retry with the same key within 24 hours returns the first response and changes nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "ids": [
+                 *         "0198f3c2-7a10-7cc0-9d5e-3f1b8a6e2d41"
+                 *       ],
+                 *       "set": {
+                 *         "is_active": false
+                 *       }
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Accounts to update. */
+                    ids: string[];
+                    /** @description Fields to change. */
+                    set: {
+                        /** @description Your own label; null removes it. */
+                        category?: string | null;
+                        /**
+                         * Format: uuid
+                         * @description Creator of the account; null unlinks it.
+                         */
+                        creator_id?: string | null;
+                        /** @description `false` pauses tracking, `true` resumes it. */
+                        is_active?: boolean;
+                        /** @description Maximum number of posts that the first scrape reads; null for the organization's default. */
+                        max_recent_posts_per_account?: number | null;
+                        /** @description Your own tags, replacing all existing ones. */
+                        metadata?: {
+                            [key: string]: string;
+                        };
+                        /** @description Number of days that the first scrape goes back; null for the organization's default. */
+                        post_lookback_days?: number | null;
+                        /** @description Hours between scrapes. */
+                        scrape_interval_hours?: number;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description Processed. Each item has a result of its own. */
+            200: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "code": null,
+                     *           "detail": null,
+                     *           "errors": [],
+                     *           "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "index": 0,
+                     *           "status": 201
+                     *         }
+                     *       ],
+                     *       "meta": {
+                     *         "failed": 0,
+                     *         "requested": 1,
+                     *         "succeeded": 1
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["BatchItemResult"][];
+                        /** @description What the result covers. */
+                        meta: components["schemas"]["BatchMeta"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            /** @description The organization has no such creator. */
+            404: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "NOT_FOUND",
+                     *       "detail": "The organization has no such creator.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 404,
+                     *       "title": "Not Found",
+                     *       "type": "urn:tidemark:error:not-found"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            406: components["responses"]["NotAcceptable"];
+            /** @description Conflicts with an existing resource, or the first request with this key is in flight. */
+            409: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "CONFLICT",
+                     *       "detail": "Conflicts with an existing resource, or the first request with this key is in flight.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 409,
+                     *       "title": "Conflict",
+                     *       "type": "urn:tidemark:error:conflict"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["ValidationError"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
@@ -5825,6 +6919,76 @@ export interface operations {
                              */
                             start_date: string;
                         };
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            406: components["responses"]["NotAcceptable"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    refreshAccounts: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "account_ids": [
+                 *         "0198f3c2-7a10-7cc0-9d5e-3f1b8a6e2d41"
+                 *       ]
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Accounts to refresh. */
+                    account_ids: string[];
+                };
+            };
+        };
+        responses: {
+            /** @description Accepted. */
+            202: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "refreshable_at": null,
+                     *           "status": "queued"
+                     *         }
+                     *       ],
+                     *       "meta": {
+                     *         "not_found": []
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["Refresh"][];
+                        /** @description What the result covers. */
+                        meta: components["schemas"]["RefreshMeta"];
                     };
                 };
             };
@@ -6718,6 +7882,305 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    getContentAges: {
+        parameters: {
+            query?: {
+                /** @description Ages in days. Default: 1, 3, 7, 14 and 30. */
+                ages?: number[];
+            };
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Video id. */
+                video_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "age_days": 7,
+                     *           "interpolated": true,
+                     *           "views": 18240
+                     *         }
+                     *       ],
+                     *       "meta": {
+                     *         "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["AgeViews"][];
+                        /** @description What the result covers. */
+                        meta: components["schemas"]["VideoAgesMeta"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listContentAges: {
+        parameters: {
+            query: {
+                /** @description Ages in days. Default: 1, 3, 7, 14 and 30. */
+                ages?: number[];
+                /** @description Ids of account-discovered or individually tracked videos. */
+                ids: string[];
+            };
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": {
+                     *         "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65": [
+                     *           {
+                     *             "age_days": 7,
+                     *             "interpolated": true,
+                     *             "views": 18240
+                     *           }
+                     *         ]
+                     *       },
+                     *       "meta": {
+                     *         "ages": [
+                     *           1,
+                     *           3,
+                     *           7
+                     *         ],
+                     *         "not_found": [
+                     *           "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: {
+                            [key: string]: components["schemas"]["AgeViews"][];
+                        };
+                        /** @description What the result covers. */
+                        meta: components["schemas"]["ContentAgesMeta"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listBreakouts: {
+        parameters: {
+            query?: {
+                /** @description Filter by account. */
+                account_id?: string;
+                /** @description Age at which videos are compared, in days after the day on which they were posted. */
+                age_days?: 1 | 3 | 7 | 14 | 30;
+                /** @description Filter by the creator of the account. */
+                creator_id?: string;
+                /** @description Number of videos. */
+                limit?: number;
+                /** @description Lowest `multiple`. */
+                min_multiple?: number;
+                /** @description Filter by platform. */
+                platform?: "instagram" | "tiktok";
+                /** @description Earliest `create_time`: a date, which includes its whole UTC day, or a time. Default: 90 days ago. */
+                posted_after?: string | unknown | unknown;
+            };
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "account_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "account_username": "salt.and.tide",
+                     *           "actual": 184000,
+                     *           "baseline": 21480.5,
+                     *           "cover_image_url": "https://cdn.example/covers/C9xKp2mNqRs.jpg",
+                     *           "create_time": "2026-03-14T09:26:53.589793Z",
+                     *           "creator_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "creator_name": "Marta Soares",
+                     *           "description": "First swell of the season. Sound on 🌊",
+                     *           "duration": 31.4,
+                     *           "external_id": "18034177459285610",
+                     *           "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "interpolated": true,
+                     *           "media_type": "VIDEO",
+                     *           "multiple": 8.57,
+                     *           "platform": "instagram",
+                     *           "sample": 100,
+                     *           "type": "video",
+                     *           "url": "https://www.instagram.com/p/C9xKp2mNqRs/",
+                     *           "view_count": 1284000
+                     *         }
+                     *       ],
+                     *       "meta": {
+                     *         "account_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *         "age_days": 7,
+                     *         "creator_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *         "limit": 10,
+                     *         "min_multiple": 3,
+                     *         "platform": "instagram",
+                     *         "posted_after": "2026-01-14",
+                     *         "without_baseline": 4
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["BreakoutVideo"][];
+                        /** @description What the result covers. */
+                        meta: components["schemas"]["BreakoutsMeta"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            /** @description The account or creator does not exist. */
+            404: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "NOT_FOUND",
+                     *       "detail": "The account or creator does not exist.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 404,
+                     *       "title": "Not Found",
+                     *       "type": "urn:tidemark:error:not-found"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     getContentSparklines: {
         parameters: {
             query: {
@@ -7167,7 +8630,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A key of your choice for this create. A retry with the same key within 24 hours returns the first response and creates nothing. */
+                /** @description A key of your choice for this request. A retry with the same key within 24 hours returns the first response and changes nothing. */
                 "Idempotency-Key"?: string;
                 /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
                 "X-Request-ID"?: components["parameters"]["RequestId"];
@@ -8455,6 +9918,271 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    exportAccounts: {
+        parameters: {
+            query?: {
+                /** @description Filter by category (exact match). */
+                category?: string;
+                /** @description Filter by creator: accounts of any of these. */
+                creator_id?: string[];
+                /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
+                end_date?: string;
+                /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
+                include_today?: boolean;
+                /** @description Filter by `is_active`. */
+                is_active?: boolean;
+                /** @description Whether the account has a creator. */
+                linked?: boolean;
+                /** @description Filter by your own tags: `metadata.KEY=value` for each tag that an account has to have, with exactly this value. */
+                metadata?: {
+                    [key: string]: string;
+                };
+                /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
+                period?: "7d" | "30d" | "90d" | "custom";
+                /** @description Filter by platform. */
+                platform?: "instagram" | "tiktok";
+                /** @description Filter by a substring of the username, ignoring case. */
+                q?: string;
+                /** @description Whether text that a spreadsheet would take for a formula stays as it is. By default, `'` is put before text that begins with `=`, `+`, `-`, `@`, a tab or a carriage return. */
+                raw?: boolean;
+                /** @description First day of a `custom` window (UTC, inclusive). */
+                start_date?: string;
+                /** @description Filter by `tracking.status`: accounts with any of these. */
+                status?: ("unsupported" | "unavailable" | "paused" | "paused_by_creator" | "failing" | "pending" | "active")[];
+            };
+            header?: {
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A CSV file with the columns `id`, `platform`, `username`, `name`, `creator_name`, `category`, `is_active`, `status`, `follower_count`, `total_post_count`, `view_count`, `like_count`, `comment_count`, `share_count`, `play_count`, `added_at`, `last_scrape_time`, `views`, `plays`, `likes`, `comments`, `shares`, `engagement`, `engagement_rate`, `followers`, `new_posts`. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    "Content-Disposition": components["headers"]["ContentDisposition"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example id,platform,username,name,creator_name,category,is_active,status,follower_count,total_post_count,view_count,like_count,comment_count,share_count,play_count,added_at,last_scrape_time,views,plays,likes,comments,shares,engagement,engagement_rate,followers,new_posts */
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    exportContent: {
+        parameters: {
+            query?: {
+                /** @description Filter by account. */
+                account_id?: string;
+                /** @description Filter by the category of the account (exact match). */
+                category?: string;
+                /** @description Filter by the creator of the account. */
+                creator_id?: string;
+                /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
+                end_date?: string;
+                /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
+                include_today?: boolean;
+                /** @description Filter by `is_active`. */
+                is_active?: boolean;
+                /** @description Filter by `is_unavailable`. */
+                is_unavailable?: boolean;
+                /** @description Filter by kind: `discovered` on an account, or `tracked` individually. A video of both kinds matches either. */
+                kind?: "discovered" | "tracked";
+                /** @description Filter by media types, as the platform reports them: a comma-separated list of which one matches exactly. Videos without a media type do not match. */
+                media_type?: string[];
+                /** @description Lowest `view_count`. */
+                min_views?: number;
+                /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
+                period?: "7d" | "30d" | "90d" | "custom";
+                /** @description Filter by platform. */
+                platform?: "instagram" | "tiktok";
+                /** @description Earliest `create_time`: a date, which includes its whole UTC day, or a time. Videos without a `create_time` do not match. */
+                posted_after?: string | unknown | unknown;
+                /** @description Latest `create_time`: a date, which includes its whole UTC day, or a time. Videos without a `create_time` do not match. */
+                posted_before?: string | unknown | unknown;
+                /** @description Filter by a substring of the caption, ignoring case. */
+                q?: string;
+                /** @description Whether text that a spreadsheet would take for a formula stays as it is. By default, `'` is put before text that begins with `=`, `+`, `-`, `@`, a tab or a carriage return. */
+                raw?: boolean;
+                /** @description First day of a `custom` window (UTC, inclusive). */
+                start_date?: string;
+            };
+            header?: {
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A CSV file with the columns `id`, `platform`, `external_id`, `url`, `description`, `media_type`, `create_time`, `account_username`, `creator_name`, `kinds`, `view_count`, `like_count`, `comment_count`, `share_count`, `saved_count`, `play_count`, `views`, `plays`, `likes`, `comments`, `shares`, `engagement`, `engagement_rate`. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    "Content-Disposition": components["headers"]["ContentDisposition"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example id,platform,external_id,url,description,media_type,create_time,account_username,creator_name,kinds,view_count,like_count,comment_count,share_count,saved_count,play_count,views,plays,likes,comments,shares,engagement,engagement_rate */
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    exportCreators: {
+        parameters: {
+            query?: {
+                /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
+                end_date?: string;
+                /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
+                include_today?: boolean;
+                /** @description Filter by `is_active`. */
+                is_active?: boolean;
+                /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
+                period?: "7d" | "30d" | "90d" | "custom";
+                /** @description Filter by a substring of the name, ignoring case. */
+                q?: string;
+                /** @description Whether text that a spreadsheet would take for a formula stays as it is. By default, `'` is put before text that begins with `=`, `+`, `-`, `@`, a tab or a carriage return. */
+                raw?: boolean;
+                /** @description First day of a `custom` window (UTC, inclusive). */
+                start_date?: string;
+            };
+            header?: {
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A CSV file with the columns `id`, `name`, `is_active`, `account_count`, `follower_count`, `views`, `plays`, `likes`, `comments`, `shares`, `engagement`, `engagement_rate`, `followers`, `new_posts`. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    "Content-Disposition": components["headers"]["ContentDisposition"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example id,name,is_active,account_count,follower_count,views,plays,likes,comments,shares,engagement,engagement_rate,followers,new_posts */
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    exportDailyGains: {
+        parameters: {
+            query?: {
+                /** @description Filter by account. */
+                account_id?: string;
+                /** @description Filter by category (exact match). */
+                category?: string;
+                /** @description Filter by creator: accounts of any of these. */
+                creator_id?: string[];
+                /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
+                end_date?: string;
+                /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
+                include_today?: boolean;
+                /** @description Filter by `is_active`. */
+                is_active?: boolean;
+                /** @description Whether the account has a creator. */
+                linked?: boolean;
+                /** @description Filter by your own tags: `metadata.KEY=value` for each tag that an account has to have, with exactly this value. */
+                metadata?: {
+                    [key: string]: string;
+                };
+                /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
+                period?: "7d" | "30d" | "90d" | "custom";
+                /** @description Filter by platform. */
+                platform?: "instagram" | "tiktok";
+                /** @description Filter by a substring of the username, ignoring case. */
+                q?: string;
+                /** @description Whether text that a spreadsheet would take for a formula stays as it is. By default, `'` is put before text that begins with `=`, `+`, `-`, `@`, a tab or a carriage return. */
+                raw?: boolean;
+                /** @description First day of a `custom` window (UTC, inclusive). */
+                start_date?: string;
+                /** @description Filter by `tracking.status`: accounts with any of these. */
+                status?: ("unsupported" | "unavailable" | "paused" | "paused_by_creator" | "failing" | "pending" | "active")[];
+            };
+            header?: {
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A CSV file with the columns `date`, `account_id`, `platform`, `username`, `creator_name`, `views`, `plays`, `likes`, `comments`, `shares`, `engagement`, `follower_count`. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    "Content-Disposition": components["headers"]["ContentDisposition"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example date,account_id,platform,username,creator_name,views,plays,likes,comments,shares,engagement,follower_count */
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     getHealth: {
         parameters: {
             query?: never;
@@ -9333,7 +11061,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A key of your choice for this create. A retry with the same key within 24 hours returns the first response and creates nothing. */
+                /** @description A key of your choice for this request. A retry with the same key within 24 hours returns the first response and changes nothing. */
                 "Idempotency-Key"?: string;
                 /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
                 "X-Request-ID"?: components["parameters"]["RequestId"];
@@ -9914,6 +11642,199 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    refreshVideo: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Video id. */
+                video_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted. */
+            202: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "refreshable_at": null,
+                     *           "status": "queued"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["Refresh"][];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    createVideos: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A key of your choice for this request. A retry with the same key within 24 hours returns the first response and changes nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "items": [
+                 *         {
+                 *           "identifier": "7301234567890123789",
+                 *           "platform": "tiktok"
+                 *         },
+                 *         {
+                 *           "identifier": "DExample456",
+                 *           "platform": "instagram"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Bodies of requests for one record. They apply in order. */
+                    items: ({
+                        /** @description Video URL, TikTok short link, Instagram shortcode, or id on the platform. */
+                        identifier: string;
+                        /**
+                         * @description `false` adds the video paused.
+                         * @default true
+                         */
+                        is_active?: boolean;
+                        /** @description Your own tags. */
+                        metadata?: {
+                            [key: string]: string;
+                        };
+                        /**
+                         * @description Platform of the video.
+                         * @enum {string}
+                         */
+                        platform: "instagram" | "tiktok";
+                        /**
+                         * @description Hours between scrapes.
+                         * @default 24
+                         */
+                        scrape_interval_hours?: number;
+                    } & ({
+                        identifier?: unknown;
+                        /** @constant */
+                        platform?: "instagram";
+                    } | {
+                        identifier?: unknown;
+                        /** @constant */
+                        platform?: "tiktok";
+                    }))[];
+                };
+            };
+        };
+        responses: {
+            /** @description Processed. Each item has a result of its own. */
+            200: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "code": null,
+                     *           "detail": null,
+                     *           "errors": [],
+                     *           "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "index": 0,
+                     *           "status": 201
+                     *         }
+                     *       ],
+                     *       "meta": {
+                     *         "failed": 0,
+                     *         "requested": 1,
+                     *         "succeeded": 1
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["BatchItemResult"][];
+                        /** @description What the result covers. */
+                        meta: components["schemas"]["BatchMeta"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            406: components["responses"]["NotAcceptable"];
+            /** @description Conflicts with an existing resource, or the first request with this key is in flight. */
+            409: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "CONFLICT",
+                     *       "detail": "Conflicts with an existing resource, or the first request with this key is in flight.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 409,
+                     *       "title": "Conflict",
+                     *       "type": "urn:tidemark:error:conflict"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["ValidationError"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];

@@ -28,9 +28,9 @@ interface Props {
   events?: ReadonlyMap<number, string>;
 }
 
-const HEIGHT = 260;
+export const HEIGHT = 260;
 const LABEL_GAP = 15;
-const MARGIN = { top: 12, bottom: 26, left: 50 };
+export const MARGIN = { top: 12, bottom: 26, left: 50 };
 
 /** Lines with a name beside them. Several previous ones go without: they have the colours of the current ones. */
 function labelled(series: readonly Series[]): Series[] {
@@ -80,7 +80,7 @@ export function LineChart({ title, dates, series, today, format = exact, base = 
           <Tooltip dates={dates} series={series} at={shown} isToday={shown === today} format={format} event={events?.get(shown)} left={x(shown)} isLeft={x(shown) > width / 2} />
         )}
       </Cursor>
-      <ChartTable title={title} dates={dates} series={series} format={format} />
+      <ChartTable title={title} heading="Day (UTC)" positions={dates} name={day} series={series} format={format} />
     </figure>
   );
 }
@@ -93,7 +93,7 @@ interface LineProps {
   hasArea: boolean;
 }
 
-function Line({ series: { values, colour, isPrevious }, today, x, y, hasArea }: LineProps) {
+export function Line({ series: { values, colour, isPrevious }, today, x, y, hasArea }: LineProps) {
   const { complete, running, lone } = strokes(values, isPrevious ? -1 : today, x, y);
   const fill = area<number | null>((_, position) => x(position), y(0), (value) => y(value ?? 0)).defined((value) => value !== null);
   return (
@@ -107,7 +107,7 @@ function Line({ series: { values, colour, isPrevious }, today, x, y, hasArea }: 
 }
 
 /** The names of the series beside their last known values. */
-function Labels({ series, x, width, y }: { series: readonly Series[]; x: number; width: number; y: Scale }) {
+export function Labels({ series, x, width, y }: { series: readonly Series[]; x: number; width: number; y: Scale }) {
   const known = labelled(series);
   const wanted = known.map(({ values }) => y(values.findLast((value) => value !== null) ?? 0));
   const placed = placeLabels(wanted, LABEL_GAP, MARGIN.top, HEIGHT - MARGIN.bottom);

@@ -3,38 +3,41 @@
 import { useState } from "preact/hooks";
 
 import { CsvButton, type Column } from "../components/table.tsx";
-import { day } from "../format.ts";
 import type { Series } from "./series.ts";
 
 interface Props {
   title: string;
-  dates: readonly string[];
+  /** What a position is, as the first column's name. */
+  heading: string;
+  positions: readonly string[];
+  /** A position as text. */
+  name: (position: string) => string;
   series: readonly Series[];
   format: (value: number | null) => string;
 }
 
 /** Its rows exist only while it is open: they may be hundreds. */
-export function ChartTable({ title, dates, series, format }: Props) {
+export function ChartTable(props: Props) {
   const [isOpen, setOpen] = useState(false);
   return (
     <details class="chart-table" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>Table</summary>
-      {isOpen && <Rows title={title} dates={dates} series={series} format={format} />}
+      {isOpen && <Rows {...props} />}
     </details>
   );
 }
 
-function Rows({ title, dates, series, format }: Props) {
-  const positions = dates.map((_, position) => position);
+function Rows({ title, heading, positions, name: nameOf, series, format }: Props) {
+  const rows = positions.map((_, row) => row);
   const columns: Column<number>[] = [
-    { name: "Day (UTC)", csv: (position) => dates[position], render: (position) => day(dates[position] ?? "") },
+    { name: heading, csv: (row) => positions[row], render: (row) => nameOf(positions[row] ?? "") },
     ...series.map(({ name, values }): Column<number> => ({
-      name, csv: (position) => values[position], render: (position) => format(values[position] ?? null),
+      name, csv: (row) => values[row], render: (row) => format(values[row] ?? null),
     })),
   ];
   return (
     <>
-      <CsvButton title={title} columns={columns} rows={positions} />
+      <CsvButton title={title} columns={columns} rows={rows} />
       <div class="table-frame" tabIndex={0} role="region" aria-label={`${title}: table`}>
         <table>
           <caption>{title}</caption>
@@ -42,9 +45,9 @@ function Rows({ title, dates, series, format }: Props) {
             <tr>{columns.map(({ name }, number) => <th key={name} scope="col" class={number > 0 ? "number" : ""}>{name}</th>)}</tr>
           </thead>
           <tbody>
-            {positions.map((position) => (
-              <tr key={position}>
-                {columns.map(({ name, render }, number) => number === 0 ? <th key={name} scope="row">{render?.(position)}</th> : <td key={name} class="number">{render?.(position)}</td>)}
+            {rows.map((row) => (
+              <tr key={row}>
+                {columns.map(({ name, render }, number) => number === 0 ? <th key={name} scope="row">{render?.(row)}</th> : <td key={name} class="number">{render?.(row)}</td>)}
               </tr>
             ))}
           </tbody>

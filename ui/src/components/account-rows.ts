@@ -72,6 +72,12 @@ function sharedFilters(view: View) {
   };
 }
 
+/** Filters of the list, which has more than the ranking. */
+export function listFilters(view: View) {
+  const [creator_id, q, linked] = [view.filters.get("creator_id"), view.filters.get("q"), view.filters.get("linked")];
+  return { ...sharedFilters(view), ...(creator_id ? { creator_id: [creator_id] } : {}), ...(q ? { q } : {}), ...(linked ? { linked: linked === "true" } : {}) };
+}
+
 async function fetchSeries(view: View, account_ids: string[], signal: AbortSignal) {
   const query = { ...windowParameters(view.range), account_ids, metric: seriesFigure(accountSort(view).gain) };
   return seriesOrNone(unwrap(api.GET("/accounts/timeseries", { params: { query }, signal })));
@@ -98,12 +104,7 @@ async function fetchRanked(view: View, sort: AccountSort, metric: Figure, cursor
 
 async function fetchListed(view: View, sort: AccountSort, cursor: string | null, signal: AbortSignal): Promise<AccountPage> {
   const { order_by, order_direction } = sort;
-  const creator_id = view.filters.get("creator_id");
-  const [q, linked] = [view.filters.get("q"), view.filters.get("linked")];
-  const query = {
-    ...sharedFilters(view), order_by, order_direction, limit: PAGE_SIZE,
-    ...(creator_id ? { creator_id: [creator_id] } : {}), ...(q ? { q } : {}), ...(linked ? { linked: linked === "true" } : {}), ...(cursor ? { cursor } : {}),
-  };
+  const query = { ...listFilters(view), order_by, order_direction, limit: PAGE_SIZE, ...(cursor ? { cursor } : {}) };
   const { data, pagination } = await unwrap(api.GET("/accounts", { params: { query }, signal }));
   if (data.length === 0) return { rows: [], next: null, sort, meta: null, problem: null };
   const account_ids = data.map(({ id }) => id);

@@ -1,14 +1,16 @@
 // Adding many accounts: a username or profile link per line, with the result of each. What was not added stays in the field.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
-import { ApiProblem, api, unwrap } from "../api/client.ts";
-import { requestEach } from "../api/concurrent.ts";
+import { useAction } from "../api/action.ts";
+import { MAX_BATCH, itemMessage } from "../api/batch.ts";
+import { api, unwrap } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { PLATFORMS, linkTo, type Platform } from "../state/view.ts";
 import { parseLines, type AccountLine } from "./account-lines.ts";
 import { PLATFORM_NAMES } from "./controls.tsx";
 import { useFocus } from "./focus.ts";
+import { ProblemNotice } from "./parts.tsx";
 import { reasonOf } from "./tracking-reason.ts";
 
 /** How often accounts that wait for their first read are requested, and how many at most. */
@@ -23,39 +25,39 @@ interface Result {
   id: string | null;
 }
 
-async function add({ platform, text }: AccountLine, signal: AbortSignal): Promise<Result["id"]> {
-  return (await unwrap(api.POST("/accounts", { body: { platform, username: text }, signal }))).data.id;
-}
-
-function resultOf(line: AccountLine, outcome: string | null | ApiProblem): Result {
-  if (!(outcome instanceof ApiProblem)) return { line, outcome: "added", message: "Added", id: outcome };
-  if (outcome.status === 409) return { line, outcome: "exists", message: "Already tracked", id: null };
-  const message = outcome.fields.map(({ message }) => message).join("; ") || outcome.message;
-  return { line, outcome: "failed", message, id: null };
+function resultOf(line: AccountLine, item: components["schemas"]["BatchItemResult"]): Result {
+  if (item.status < 300) return { line, outcome: "added", message: "Added", id: item.id ?? null };
+  if (item.status === 409) return { line, outcome: "exists", message: "Already tracked", id: null };
+  return { line, outcome: "failed", message: itemMessage(item), id: null };
 }
 
 function count(results: readonly Result[], outcome: Result["outcome"]): number {
   return results.filter((result) => result.outcome === outcome).length;
 }
 
-/** Sends the lines one by one; what was added or tracked before stays listed. */
+/** Sends the lines, as many at a time as a batch may have; what was added or tracked before stays listed. */
 function useAdding(onAdded: () => void) {
   const [results, setResults] = useState<readonly Result[]>([]);
-  const controller = useRef<AbortController | null>(null);
-  useEffect(() => () => controller.current?.abort(), []);
-  const start = async (lines: readonly AccountLine[]): Promise<readonly Result[]> => {
-    const { signal } = (controller.current = new AbortController());
+  const add = useAction(async (signal, lines: readonly AccountLine[], onDone: (run: readonly Result[]) => void) => {
     const before = results.filter(({ outcome }) => outcome === "added" || outcome === "exists");
     const run = lines.map((line): Result => ({ line, outcome: "waiting", message: "Waiting", id: null }));
     setResults([...run, ...before]);
-    await requestEach(lines, signal, (line) => add(line, signal), (index, outcome) => {
-      run[index] = resultOf(lines[index]!, outcome);
-      setResults([...run, ...before]);
-    });
-    if (!signal.aborted && count(run, "added") > 0) onAdded();
-    return run;
-  };
-  return { results, start };
+    try {
+      for (let start = 0; start < lines.length; start += MAX_BATCH) {
+        const items = lines.slice(start, start + MAX_BATCH).map(({ platform, text }) => ({ platform, username: text }));
+        const { data } = await unwrap(api.POST("/accounts/batch", { body: { items }, signal }));
+        data.forEach((item, index) => (run[start + index] = resultOf(lines[start + index]!, item)));
+        setResults([...run, ...before]);
+      }
+    } finally {
+      if (!signal.aborted) {
+        setResults([...run.filter(({ outcome }) => outcome !== "waiting"), ...before]);
+        if (count(run, "added") > 0) onAdded();
+        onDone(run);
+      }
+    }
+  });
+  return { results, add };
 }
 
 type Account = components["schemas"]["Account"];
@@ -92,16 +94,18 @@ export function AddAccounts({ onAdded, onClose }: { onAdded: () => void; onClose
   const [text, setText] = useState("");
   const [platform, setPlatform] = useState<Platform>("instagram");
   const input = useFocus<HTMLTextAreaElement>();
-  const { results, start } = useAdding(onAdded);
+  const { results, add } = useAdding(onAdded);
   const arrivals = useArrivals(results, onAdded);
-  const isRunning = count(results, "waiting") > 0;
+  const { isRunning } = add;
   const lines = parseLines(text, platform);
   const unknown = lines.filter(({ isPlatformKnown }) => !isPlatformKnown).length;
-  const submit = async (event: Event) => {
+  const submit = (event: Event) => {
     event.preventDefault();
     if (lines.length === 0 || isRunning) return;
-    const failed = (await start(lines)).filter(({ outcome }) => outcome === "failed" || outcome === "waiting");
-    setText(failed.map(({ line }) => line.source).join("\n"));
+    void add.run(lines, (run) => {
+      const left = run.filter(({ outcome }) => outcome === "failed" || outcome === "waiting");
+      setText(left.map(({ line }) => line.source).join("\n"));
+    });
   };
   return (
     <form class="card add-accounts" onSubmit={submit} aria-labelledby="add-title">
@@ -119,6 +123,7 @@ export function AddAccounts({ onAdded, onClose }: { onAdded: () => void; onClose
               <label key={name}><input type="radio" name="platform-of-names" checked={platform === name} disabled={isRunning} onChange={() => setPlatform(name)} /> {PLATFORM_NAMES[name]}</label>
             ))}
           </fieldset>
+          {add.problem && <ProblemNotice problem={add.problem} retry={add.retry} />}
           <div><button type="submit" class="primary" disabled={isRunning || lines.length === 0}>{isRunning ? "Adding…" : lines.length > 1 ? `Track ${lines.length} accounts` : "Track"}</button></div>
         </div>
         <Results results={results} arrivals={arrivals} />

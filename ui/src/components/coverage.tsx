@@ -38,7 +38,7 @@ export function Coverage() {
             <span><i class="full" />all</span><span><i class="part" style={{ "--share": 0.6 }} />some</span><span><i class="none" />none</span><span><i class="unknown" />nothing expected</span>
           </p>
           <ChartTable
-            title="Observed per day" dates={data.map(({ date }) => date)} format={exact}
+            title="Observed per day" heading="Day (UTC)" positions={data.map(({ date }) => date)} name={day} format={exact}
             series={[{ name: "Observed", values: data.map(({ observed }) => observed), colour: 1 }, { name: "Expected", values: data.map(({ expected }) => expected), colour: 2 }]}
           />
         </>

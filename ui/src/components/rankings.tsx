@@ -3,7 +3,7 @@
 import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import type { paths } from "../api/schema.d.ts";
-import { day } from "../format.ts";
+import { day, exact } from "../format.ts";
 import { linkTo, view, type Platform } from "../state/view.ts";
 import { PLATFORM_NAMES } from "./controls.tsx";
 import { FIGURE_NAMES, shortFormat, type Figure } from "./figures.ts";
@@ -26,21 +26,29 @@ interface Props<Path extends keyof paths> {
 
 interface RankingCardProps<Row> {
   title: string;
+  /** What it is sorted by. */
+  note: string;
+  /** Of an empty ranking. */
+  empty?: string;
   /** Identifies the request. */
-  query: { limit?: number; metric?: Figure };
+  query: { limit?: number };
   load: (signal: AbortSignal) => Promise<{ data: Row[] }>;
   columns: readonly Column<Row>[];
 }
 
-function RankingCard<Row extends { id: string }>({ title, query, load, columns }: RankingCardProps<Row>) {
+function RankingCard<Row extends { id: string }>({ title, note, empty = "Nothing gained in this period.", query, load, columns }: RankingCardProps<Row>) {
   const resource = useResource(load, [JSON.stringify(query)]);
   const height = HEAD_HEIGHT + Math.min(query.limit ?? MAX_EXPECTED_ROWS, MAX_EXPECTED_ROWS) * ROW_HEIGHT - PADDING;
   return (
-    <Card title={title} note={`by ${FIGURE_NAMES[query.metric ?? "views"].toLowerCase()}`} resource={resource} height={height}
+    <Card title={title} note={note} resource={resource} height={height}
       actions={<CsvButton title={title} columns={columns} rows={resource.data?.data ?? []} />}>
-      {({ data }) => data.length === 0 ? <Empty>Nothing gained in this period.</Empty> : <Table title={title} columns={columns} rows={data} rowKey={(row) => row.id} />}
+      {({ data }) => data.length === 0 ? <Empty>{empty}</Empty> : <Table title={title} columns={columns} rows={data} rowKey={(row) => row.id} />}
     </Card>
   );
+}
+
+function byMetric(metric: Figure = "views"): string {
+  return `by ${FIGURE_NAMES[metric].toLowerCase()}`;
 }
 
 /** A number of the metric, and how it changed unless the page compares nothing. */
@@ -65,11 +73,13 @@ function comparedColumns<Row extends Compared>(metric: Figure): Column<Row>[] {
   }];
 }
 
-type Response<Path extends "/content/top" | "/accounts/top" | "/creators/top"> =
+type Response<Path extends "/content/top" | "/content/breakouts" | "/accounts/top" | "/creators/top"> =
   paths[Path]["get"]["responses"][200]["content"]["application/json"]["data"][number];
 type ContentMetric = NonNullable<Query<"/content/top">["metric"]>;
 
-const CONTENT: Column<Response<"/content/top">> = {
+type Post = Pick<Response<"/content/top">, "id" | "description" | "account_id" | "account_username" | "cover_image_url" | "create_time">;
+
+const CONTENT: Column<Post> = {
   name: "Post",
   csv: (row) => row.description,
   render: (row) => (
@@ -96,15 +106,35 @@ const CREATOR: Column<Response<"/creators/top">> = {
 export function RankedContent({ title, query }: Props<"/content/top">) {
   const load = (signal: AbortSignal) => unwrap(api.GET("/content/top", { params: { query }, signal }));
   const columns = [CONTENT, ...metricColumns<ContentMetric, Response<"/content/top">>(query.metric ?? "views")];
-  return <RankingCard title={title} query={query} load={load} columns={columns} />;
+  return <RankingCard title={title} note={byMetric(query.metric)} query={query} load={load} columns={columns} />;
+}
+
+const BREAKOUT: readonly Column<Response<"/content/breakouts">>[] = [
+  CONTENT,
+  { name: "Views at that age", isNumber: true, csv: (row) => row.actual, render: (row) => <Count value={row.actual} /> },
+  { name: "Usual", csv: (row) => row.baseline },
+  { name: "Posts compared", csv: (row) => row.sample },
+  {
+    name: "× usual", isNumber: true, csv: (row) => row.multiple,
+    render: (row) => <b title={`The account’s ${row.sample} posts before it had ${exact(row.baseline)} on average`}>{exact(row.multiple)} ×</b>,
+  },
+];
+
+/** Posts that did far better than the earlier posts of their accounts at the same age. */
+export function Breakouts({ title, query }: Props<"/content/breakouts">) {
+  const load = (signal: AbortSignal) => unwrap(api.GET("/content/breakouts", { params: { query }, signal }));
+  return (
+    <RankingCard title={title} note={`views ${query.age_days ?? 7} days after they were posted, beside earlier posts of the account`} query={query} load={load} columns={BREAKOUT}
+      empty="No recent post did far better than usual." />
+  );
 }
 
 export function RankedAccounts({ title, query }: Props<"/accounts/top">) {
   const load = (signal: AbortSignal) => unwrap(api.GET("/accounts/top", { params: { query }, signal }));
-  return <RankingCard title={title} query={query} load={load} columns={[PLATFORM, ACCOUNT, ...comparedColumns<Response<"/accounts/top">>(query.metric ?? "views")]} />;
+  return <RankingCard title={title} note={byMetric(query.metric)} query={query} load={load} columns={[PLATFORM, ACCOUNT, ...comparedColumns<Response<"/accounts/top">>(query.metric ?? "views")]} />;
 }
 
 export function RankedCreators({ title, query }: Props<"/creators/top">) {
   const load = (signal: AbortSignal) => unwrap(api.GET("/creators/top", { params: { query }, signal }));
-  return <RankingCard title={title} query={query} load={load} columns={[CREATOR, ...comparedColumns<Response<"/creators/top">>(query.metric ?? "views")]} />;
+  return <RankingCard title={title} note={byMetric(query.metric)} query={query} load={load} columns={[CREATOR, ...comparedColumns<Response<"/creators/top">>(query.metric ?? "views")]} />;
 }

@@ -1,8 +1,8 @@
 // What can be done with selected accounts: pause, resume, link to a creator.
 
 import { useAction } from "../api/action.ts";
-import { ApiProblem, api, unwrap } from "../api/client.ts";
-import { requestEach } from "../api/concurrent.ts";
+import { MAX_BATCH, itemMessage } from "../api/batch.ts";
+import { api, unwrap } from "../api/client.ts";
 import { NewCreatorPicker, resolveCreator } from "./record-pickers.tsx";
 
 interface Props {
@@ -14,11 +14,14 @@ interface Props {
 
 type Change = { is_active: boolean } | { creator_id: string | null };
 
-/** Changes each account; resolves to the problems of those that did not change. */
-async function changeAll(ids: readonly string[], body: Change, signal: AbortSignal): Promise<ApiProblem[]> {
-  const problems: ApiProblem[] = [];
-  const send = (account_id: string) => unwrap(api.PATCH("/accounts/{account_id}", { params: { path: { account_id } }, body, signal }));
-  await requestEach(ids, signal, send, (_, outcome) => outcome instanceof ApiProblem && problems.push(outcome));
+/** Changes all accounts; resolves to why some did not change. */
+async function changeAll(ids: readonly string[], set: Change, signal: AbortSignal): Promise<string[]> {
+  const problems: string[] = [];
+  for (let start = 0; start < ids.length; start += MAX_BATCH) {
+    const body = { ids: ids.slice(start, start + MAX_BATCH), set };
+    const { data } = await unwrap(api.PATCH("/accounts/batch", { body, signal }));
+    problems.push(...data.flatMap((item) => (item.status < 300 ? [] : [itemMessage(item)])));
+  }
   return problems;
 }
 
@@ -26,7 +29,7 @@ export function SelectionBar({ ids, onChanged, onClear }: Props) {
   const change = useAction(async (signal, done: string, findBody: (signal: AbortSignal) => Promise<Change>) => {
     const problems = await changeAll(ids, await findBody(signal), signal);
     const changed = ids.length - problems.length;
-    onChanged([`${changed} ${done}`, ...new Set(problems.map(({ message }) => message))].join(". "));
+    onChanged([`${changed} ${done}`, ...new Set(problems)].join(". "));
   });
   const count = `${ids.length} selected`;
   return (

@@ -3,7 +3,7 @@
 import { Component, type ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
-import { formatCsv, saveCsv, type CsvColumn } from "../csv.ts";
+import { formatCsv, saveFile, type CsvColumn } from "../csv.ts";
 import { navigate, view } from "../state/view.ts";
 
 export interface Column<Row> extends CsvColumn<Row> {
@@ -98,7 +98,7 @@ function sortBy(sort: string): void {
 /** Saves the rows of a table as a file. */
 export function CsvButton<Row>({ title, columns, rows }: Pick<Props<Row>, "title" | "columns" | "rows">) {
   return (
-    <button type="button" class="plain small" title="Save as CSV" aria-label="Save as CSV" onClick={() => saveCsv(title, formatCsv(columns, rows))} disabled={rows.length === 0}>
+    <button type="button" class="plain small" title="Save as CSV" aria-label="Save as CSV" onClick={() => saveFile(title, new Blob([formatCsv(columns, rows)], { type: "text/csv" }))} disabled={rows.length === 0}>
       CSV
     </button>
   );

@@ -10,6 +10,7 @@ import { linkTo, navigate } from "../state/view.ts";
 import { ConfirmDialog } from "./confirm.tsx";
 import { Facts } from "./facts.tsx";
 import { ProblemNotice, Status, statusMeaning } from "./parts.tsx";
+import { RefreshButton } from "./refresh.tsx";
 
 type Content = components["schemas"]["Content"];
 
@@ -17,6 +18,8 @@ interface Props {
   video: Content;
   canWrite: boolean;
   onChanged: () => void;
+  /** The video has new numbers. */
+  onRead: () => void;
 }
 
 function howTracked({ kinds, account_username, scrape_interval_hours }: Content): string {
@@ -26,7 +29,7 @@ function howTracked({ kinds, account_username, scrape_interval_hours }: Content)
   return kinds.includes("tracked") ? `${found}, and ${alone}` : found;
 }
 
-export function VideoTracking({ video, canWrite, onChanged }: Props) {
+export function VideoTracking({ video, canWrite, onChanged, onRead }: Props) {
   const { tracking } = video;
   return (
     <>
@@ -39,12 +42,12 @@ export function VideoTracking({ video, canWrite, onChanged }: Props) {
         ["Next attempt", time(tracking.next_attempt_at)],
         ["First read", time(video.first_scrape_time)],
       ]} />
-      {canWrite && <Actions video={video} onChanged={onChanged} />}
+      {canWrite && <Actions video={video} onChanged={onChanged} onRead={onRead} />}
     </>
   );
 }
 
-function Actions({ video, onChanged }: Omit<Props, "canWrite">) {
+function Actions({ video, onChanged, onRead }: Omit<Props, "canWrite">) {
   const [isAsking, setAsking] = useState(false);
   const path = { video_id: video.id };
   const isDiscovered = video.kinds.includes("discovered");
@@ -62,6 +65,7 @@ function Actions({ video, onChanged }: Omit<Props, "canWrite">) {
     if (isDiscovered) onChanged();
     else navigate({ path: "/content", filters: new Map() });
   });
+  const refresh = async (signal: AbortSignal) => (await unwrap(api.POST("/videos/{video_id}/refresh", { params: { path }, signal }))).data[0] ?? null;
   const actions = [track, pause, untrack];
   const isRunning = actions.some((action) => action.isRunning);
   const failed = actions.find(({ problem }) => problem);
@@ -69,6 +73,7 @@ function Actions({ video, onChanged }: Omit<Props, "canWrite">) {
     <div class="video-actions">
       {failed?.problem && !isAsking && <ProblemNotice problem={failed.problem} retry={failed.retry} />}
       <div class="controls">
+        {video.is_tracked && <RefreshButton record={video} request={refresh} reload={onChanged} onRead={onRead} />}
         {!video.is_tracked && <button type="button" disabled={isRunning || !identifier} onClick={() => void track.run()}>Track individually</button>}
         {video.is_tracked && <button type="button" disabled={isRunning} onClick={() => void pause.run()}>{video.is_active ? "Pause tracking" : "Resume tracking"}</button>}
         {video.is_tracked && <button type="button" disabled={isRunning} onClick={() => (isDiscovered ? void untrack.run() : setAsking(true))}>Stop tracking</button>}

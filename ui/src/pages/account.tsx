@@ -3,6 +3,7 @@
 import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import { AccountSettings, PauseButton, type Account } from "../components/account-settings.tsx";
+import { Benchmarks } from "../components/benchmarks.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { Facts } from "../components/facts.tsx";
 import { figureOf } from "../components/figure-tiles.tsx";
@@ -11,6 +12,7 @@ import { Card, Count, Picture, Status, WindowNote } from "../components/parts.ts
 import { RankedContent } from "../components/rankings.tsx";
 import { DailyGains, FollowersHistory, RecordFigures, useRecordGains } from "../components/record-gains.tsx";
 import { RecordProblem } from "../components/record-problem.tsx";
+import { RefreshButton } from "../components/refresh.tsx";
 import { reasonOf } from "../components/tracking-reason.ts";
 import { When } from "../components/when.tsx";
 import { day } from "../format.ts";
@@ -43,10 +45,13 @@ export function AccountPage({ id, identity }: PageProps) {
       <DailyGains days={gains.days} />
       <FollowersHistory days={gains.days} />
       <div class="columns">
-        <RankedContent title="Its posts that gained most" query={{ ...windowParameters(range), account_id: id, metric: METRICS.find((metric) => metric === figureOf(view.value)) ?? "views", limit: 10 }} />
+        <div class="stack">
+          <RankedContent title="Its posts that gained most" query={{ ...windowParameters(range), account_id: id, metric: METRICS.find((metric) => metric === figureOf(view.value)) ?? "views", limit: 10 }} />
+          <Benchmarks account_id={id} />
+        </div>
         <div class="stack">
           <Card title="Tracking" resource={account} height={180}>
-            {({ data }) => <Tracking account={data} canWrite={canWrite} onChanged={account.reload} />}
+            {({ data }) => <Tracking account={data} canWrite={canWrite} onChanged={account.reload} onRead={() => (gains.totals.reload(), gains.days.reload())} />}
           </Card>
           {canWrite && (
             <Card title="Settings" resource={account} height={320}>
@@ -94,8 +99,10 @@ function NotUpdating({ account, canWrite, onChanged }: TrackingProps) {
   );
 }
 
-function Tracking({ account, canWrite, onChanged }: TrackingProps) {
+function Tracking({ account, canWrite, onChanged, onRead }: TrackingProps & { onRead: () => void }) {
   const { tracking } = account;
+  const path = { account_id: account.id };
+  const refresh = async (signal: AbortSignal) => (await unwrap(api.POST("/accounts/{account_id}/refresh", { params: { path }, signal }))).data[0] ?? null;
   return (
     <>
       <Facts facts={[
@@ -108,7 +115,12 @@ function Tracking({ account, canWrite, onChanged }: TrackingProps) {
         ["Tracked since", day(account.added_at.slice(0, 10))],
         ["Read every", `${account.scrape_interval_hours} h`],
       ]} />
-      {canWrite && tracking.status !== "paused" && <p class="after"><PauseButton account={account} onChanged={onChanged} /></p>}
+      {canWrite && tracking.status !== "paused" && (
+        <div class="controls after">
+          <PauseButton account={account} onChanged={onChanged} />
+          <RefreshButton record={account} request={refresh} reload={onChanged} onRead={onRead} />
+        </div>
+      )}
     </>
   );
 }

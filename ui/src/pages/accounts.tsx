@@ -6,10 +6,11 @@ import type { Identity } from "../api/client.ts";
 import { asCurl } from "../api/requests.ts";
 import { Sparkline } from "../charts/line.tsx";
 import { AccountFilters, isFiltered } from "../components/account-filters.tsx";
-import { accountSort, canRank, compareAccounts, fetchAccounts, type AccountPage, type AccountRow } from "../components/account-rows.ts";
+import { accountSort, canRank, compareAccounts, fetchAccounts, listFilters, type AccountPage, type AccountRow } from "../components/account-rows.ts";
 import { AddAccounts } from "../components/add-accounts.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { CopyButton } from "../components/copy.tsx";
+import { ExportButton } from "../components/export.tsx";
 import type { Figure } from "../components/figures.ts";
 import type { PageProps } from "../components/frame.tsx";
 import { sortText } from "../components/gain-rows.ts";
@@ -19,7 +20,7 @@ import { SelectionBar } from "../components/selection.tsx";
 import { CsvButton, Table, type Column } from "../components/table.tsx";
 import { reasonOf } from "../components/tracking-reason.ts";
 import { gain, rate } from "../format.ts";
-import { linkTo, setFilters, view } from "../state/view.ts";
+import { linkTo, setFilters, view, windowParameters } from "../state/view.ts";
 
 /** How often the table loads again while accounts wait for their first read. */
 const PENDING_RELOAD_MS = 5_000;
@@ -162,6 +163,7 @@ function AccountsCard({ pages, canWrite }: CardProps) {
             <p class="small quiet" role="status">{outcome}</p>
             <div class="controls">
               <CsvButton title="Accounts" columns={[...shown.slice(0, 1), ...DETAILS, ...shown.slice(1)]} rows={rows} />
+              <ExportButton name="accounts" query={{ ...windowParameters(view.value.range), ...listFilters(view.value) }} />
               <CopyButton label="curl" title="Copy as curl" text={() => asCurl(pages.requests)} disabled={pages.requests.length === 0} />
             </div>
           </header>

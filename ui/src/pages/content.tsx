@@ -3,17 +3,18 @@
 import { useState } from "preact/hooks";
 
 import { Sparkline } from "../charts/line.tsx";
-import { CaptionFilter, ContentFilters } from "../components/content-filters.tsx";
+import { CaptionFilter, ContentFilters, contentFilters } from "../components/content-filters.tsx";
 import { ContentGrid, GridSkeleton } from "../components/content-grid.tsx";
 import { PAGE_SIZE, fetchContent, fetchContentDetails, sortOf, type ContentDetail, type ContentRow, type WindowMeta } from "../components/content-rows.ts";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { useDetails } from "../components/details.ts";
+import { ExportButton } from "../components/export.tsx";
 import { FIGURE_NAMES } from "../components/figures.ts";
 import { usePages, type Page } from "../components/pages.ts";
 import { Card, Count, Empty, Entity, ProblemNotice, WindowNote } from "../components/parts.tsx";
 import { CsvButton, Table, type Column } from "../components/table.tsx";
 import { day, gain } from "../format.ts";
-import { METRICS, linkTo, setFilters, view, type Metric } from "../state/view.ts";
+import { METRICS, linkTo, setFilters, view, windowParameters, type Metric } from "../state/view.ts";
 
 const SORT_NAMES: Readonly<Record<string, string>> = {
   ...Object.fromEntries(METRICS.map((metric) => [`-${metric}`, `${FIGURE_NAMES[metric]} gained`])),
@@ -94,7 +95,12 @@ export function ContentPage() {
       <Card
         title="Posts" note={`sorted by: ${SORT_NAMES[sort.text]?.toLowerCase()}`} resource={{ ...pages, data: rows }} requests={details.requests}
         height={rows === null && !isGrid ? PAGE_SIZE * ROW_HEIGHT : 0} {...(isGrid ? { placeholder: <GridSkeleton count={PAGE_SIZE} /> } : {})}
-        actions={<CsvButton title="Content" columns={shown} rows={rows ?? []} />}
+        actions={(
+          <>
+            <CsvButton title="Content" columns={shown} rows={rows ?? []} />
+            <ExportButton name="content" query={{ ...windowParameters(current.range), ...contentFilters(current) }} />
+          </>
+        )}
       >
         {(rows) => (
           <>

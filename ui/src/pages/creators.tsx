@@ -10,6 +10,7 @@ import { Comparison, MAX_COMPARED, comparedIds, toggleCompared } from "../compon
 import { Controls } from "../components/controls.tsx";
 import { CopyButton } from "../components/copy.tsx";
 import { MAX_RANKED, creatorSort, fetchCreators, type CreatorPage, type CreatorRow } from "../components/creator-rows.ts";
+import { ExportButton } from "../components/export.tsx";
 import type { Figure } from "../components/figures.ts";
 import { useFocus } from "../components/focus.ts";
 import type { PageProps } from "../components/frame.tsx";
@@ -19,7 +20,7 @@ import { usePages, type PagedRows } from "../components/pages.ts";
 import { Change, Count, Empty, Entity, ProblemNotice, Status, WindowNote } from "../components/parts.tsx";
 import { CsvButton, Table, type Column } from "../components/table.tsx";
 import { gain, rate } from "../format.ts";
-import { linkTo, navigate, view } from "../state/view.ts";
+import { linkTo, navigate, view, windowParameters } from "../state/view.ts";
 
 type Gain = "views" | "engagement" | "followers";
 
@@ -99,6 +100,7 @@ function CreatorsCard({ pages }: { pages: PagedRows<CreatorPage> }) {
   const { sort: loaded = creatorSort(view.value), problem: gainsProblem = null } = pages.page ?? {};
   const isRanked = loaded.gain !== null;
   const shown = columns(loaded.gain);
+  const q = view.value.filters.get("q");
   const rows = pages.rows ?? [];
   return (
     <section class="card dense" aria-label="Creators" aria-busy={pages.isLoading}>
@@ -106,6 +108,7 @@ function CreatorsCard({ pages }: { pages: PagedRows<CreatorPage> }) {
         <h2>{isRanked ? "By what they gained" : "All creators"}</h2>
         <div class="controls">
           <CsvButton title="Creators" columns={shown} rows={rows} />
+          <ExportButton name="creators" query={{ ...windowParameters(view.value.range), ...(q ? { q } : {}) }} />
           <CopyButton label="curl" title="Copy as curl" text={() => asCurl(pages.requests)} disabled={pages.requests.length === 0} />
         </div>
       </header>

@@ -7,7 +7,7 @@ import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { FigureSelect, Figures, figureOf, seriesOf, todayOf, type Timeseries } from "../components/figure-tiles.tsx";
 import { chartOf, type Figure } from "../components/figures.ts";
 import type { PageProps } from "../components/frame.tsx";
-import { RankedAccounts, RankedContent, RankedCreators } from "../components/rankings.tsx";
+import { Breakouts, RankedAccounts, RankedContent, RankedCreators } from "../components/rankings.tsx";
 import { Card, Count, WindowNote } from "../components/parts.tsx";
 import { days, exact } from "../format.ts";
 import { METRICS, PLATFORMS, linkTo, setFilters, view, windowParameters, type View } from "../state/view.ts";
@@ -59,8 +59,9 @@ export function OverviewPage({ identity }: PageProps) {
             {(data) => <Figures overview={data} timeseries={series.data} figure={figure} />}
           </Card>
           <ChartCard resource={series} figure={figure} />
-          <div class="columns rankings">
+          <div class="columns wide">
             <RankedContent title="Top content" query={{ ...window, metric, limit: 7 }} />
+            <Breakouts title="Breakouts" query={{ ...(current.platform ? { platform: current.platform } : {}), limit: 7 }} />
             <RankedAccounts title="Top accounts" query={{ ...window, metric: figure, limit: 7 }} />
             <RankedCreators title="Top creators" query={{ ...window, metric: figure, limit: 7 }} />
           </div>

@@ -3,6 +3,7 @@
 import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import type { components } from "../api/schema.d.ts";
+import { AgeCurve } from "../components/age-curve.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { Facts } from "../components/facts.tsx";
 import type { PageProps } from "../components/frame.tsx";
@@ -61,12 +62,13 @@ export function VideoPage({ id, identity }: PageProps) {
         {(video) => <Counters video={video} counters={counters.data} gains={history.data?.meta.totals ?? null} />}
       </Card>
       <HistoryCard resource={history} {...(posted ? { events: new Map([[posted, "Posted"]]) } : {})} />
+      {record && <AgeCurve key={id} video={record} />}
       <div class="columns">
         <Card title="Post" resource={video} height={220}>
           {(video) => <Post video={video} />}
         </Card>
         <Card title="Tracking" resource={video} height={220}>
-          {(record) => <VideoTracking video={record} canWrite={identity?.scopes.includes("write") ?? false} onChanged={video.reload} />}
+          {(record) => <VideoTracking video={record} canWrite={identity?.scopes.includes("write") ?? false} onChanged={video.reload} onRead={() => (counters.reload(), history.reload())} />}
         </Card>
       </div>
     </>

@@ -1,0 +1,40 @@
+// What the posts of an account usually have at an age.
+
+import { api, unwrap } from "../api/client.ts";
+import { useResource } from "../api/resource.ts";
+import type { components } from "../api/schema.d.ts";
+import { compact, rate } from "../format.ts";
+import { Card, Count } from "./parts.tsx";
+import { CsvButton, Table, type Column } from "./table.tsx";
+
+type Benchmark = components["schemas"]["Benchmark"];
+
+const AGES = [1, 3, 7, 14, 30];
+const HEIGHT = 220;
+
+const COLUMNS: readonly Column<Benchmark>[] = [
+  { name: "Age in days", csv: ({ age_days }) => age_days, render: ({ age_days }) => age_days },
+  { name: "Views", isNumber: true, csv: ({ views }) => views.p50, render: ({ views }) => <Count value={views.p50} /> },
+  { name: "Lowest tenth", csv: ({ views }) => views.p10 },
+  { name: "Highest tenth", csv: ({ views }) => views.p90 },
+  {
+    name: "Four of five", isNumber: true,
+    render: ({ views: { p10, p90 } }) => (p10 === null ? "–" : <span class="nowrap"><Count value={p10} /> – <Count value={p90} /></span>),
+  },
+  { name: "Engagement", isNumber: true, csv: ({ engagement }) => engagement.p50, render: ({ engagement }) => <Count value={engagement.p50} format={compact} /> },
+  { name: "Rate", isNumber: true, csv: ({ engagement_rate }) => engagement_rate.p50, render: ({ engagement_rate }) => rate(engagement_rate.p50) },
+  { name: "Posts", isNumber: true, csv: ({ sample }) => sample, render: ({ sample }) => <Count value={sample} /> },
+];
+
+export function Benchmarks({ account_id }: { account_id: string }) {
+  const title = "What its posts usually reach";
+  const resource = useResource(
+    (signal) => unwrap(api.GET("/accounts/{account_id}/benchmarks", { params: { path: { account_id }, query: { ages: AGES } }, signal })),
+    [account_id],
+  );
+  return (
+    <Card title={title} note="medians of its last posts at each age" resource={resource} height={HEIGHT} actions={<CsvButton title={title} columns={COLUMNS} rows={resource.data?.data ?? []} />}>
+      {({ data }) => <Table title={title} columns={COLUMNS} rows={data} rowKey={({ age_days }) => String(age_days)} />}
+    </Card>
+  );
+}

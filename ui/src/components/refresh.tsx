@@ -1,0 +1,72 @@
+// Reading an account or a post now instead of when it is due.
+
+import { useEffect, useState } from "preact/hooks";
+
+import { useAction } from "../api/action.ts";
+import type { components } from "../api/schema.d.ts";
+import { time } from "../format.ts";
+import { ProblemNotice } from "./parts.tsx";
+
+type Refresh = components["schemas"]["Refresh"];
+
+/** How often a record is requested again until it was read. */
+const POLL_MS = 1_500;
+
+interface Props {
+  record: { last_scrape_time: string | null; tracking: { last_attempt_at: string | null } };
+  request: (signal: AbortSignal) => Promise<Refresh | null>;
+  /** Loads the record again. */
+  reload: () => void;
+  /** The record has new numbers. */
+  onRead: () => void;
+}
+
+interface Asked extends Refresh {
+  /** The latest attempt when it was asked for. */
+  attemptBefore: string | null;
+}
+
+function answer({ status, refreshable_at }: Refresh): string {
+  const until = refreshable_at ? ` until ${time(refreshable_at)}` : "";
+  switch (status) {
+    case "queued":
+      return "Queued. New numbers follow within seconds.";
+    case "in_flight":
+      return "It is being read.";
+    case "fresh":
+      return `It was read a short time ago${refreshable_at ? `, and can be read again from ${time(refreshable_at)}` : ""}.`;
+    case "paused":
+      return "Its tracking is paused.";
+    case "unavailable":
+      return "The platform no longer shows it.";
+    case "unsupported":
+      return "No configured source can read it.";
+    case "source_paused":
+      return `The platform’s limit is used up${until}.`;
+  }
+}
+
+export function RefreshButton({ record, request, reload, onRead }: Props) {
+  const [asked, setAsked] = useState<Asked | null>(null);
+  const refresh = useAction(async (signal) => {
+    const found = await request(signal);
+    setAsked(found && { ...found, attemptBefore: record.tracking.last_attempt_at });
+  });
+  const isUnderway = asked?.status === "queued" || asked?.status === "in_flight";
+  const isAwaited = isUnderway && record.tracking.last_attempt_at === asked.attemptBefore;
+  useEffect(() => {
+    if (!isAwaited) return;
+    const timer = setInterval(reload, POLL_MS);
+    return () => {
+      clearInterval(timer);
+      onRead();
+    };
+  }, [isAwaited]);
+  return (
+    <>
+      <button type="button" disabled={refresh.isRunning || isAwaited} onClick={() => void refresh.run()}>Refresh now</button>
+      <span class="small quiet" role="status">{asked && (isUnderway && !isAwaited ? "Read." : answer(asked))}</span>
+      {refresh.problem && <ProblemNotice problem={refresh.problem} retry={refresh.retry} />}
+    </>
+  );
+}
