@@ -15,6 +15,7 @@ import itertools
 import json
 import pathlib
 import random
+import re
 import sys
 import tempfile
 import uuid
@@ -33,6 +34,7 @@ FOLDERS = [ROOT / "src/store/analytics", ROOT / "src/store/clickhouse/history_wr
 # Statements by path in their folder: "video_totals", "daily/platform".
 SQL = {path.relative_to(folder).with_suffix("").as_posix(): path.read_text()
        for folder in FOLDERS for path in folder.rglob("*.sql")}
+READS = {path.relative_to(FOLDERS[0]).with_suffix("").as_posix() for path in FOLDERS[0].rglob("*.sql")}
 VIEWS = "tidemark_public"
 # Queries of docs/data.md by number.
 DOCUMENTED = {query.split(".")[0]: "-- " + query.split("```")[0]
@@ -200,6 +202,7 @@ class History:
                 engine.run("recompute", **params)
                 since = date(1970, 1, 1) if all_days else min(self.changed.values())
                 engine.run("recompute_videos", since=str(since), **params)
+                engine.run("recompute_ages", since=str(since), **params)
         self.changed = {}
 
     def change(self, subject, since=date(1970, 1, 1)):
@@ -414,14 +417,15 @@ def check(h, engine):
     keys = "[" + ",".join(f"({s},{v})" for s, v in videos) + "]"
     if videos:
         since = rng.choice([date(1970, 1, 1), first - timedelta(days=rng.randint(1, 5))])
-        for name, counters in [("video_totals", ["view", "play", "like", "comment", "share"]), ("video_deltas", ["view"])]:
-            rows = engine.rows(name, org=org, videos=keys, since=str(since), end=str(last))
+        for name, counters, column in [("video_totals", ["view", "play", "like", "comment", "share"], {}),
+                                       ("video_counter", ["view"], dict(counter="view_count"))]:
+            rows = engine.rows(name, org=org, videos=keys, since=str(since), end=str(last), **column)
             want = {(v, str(on)): (at, [counts[c] for c in counters]) for (_, v), history in h.snapshots.items()
                     for on, (at, counts) in history.items() if since <= on <= last}
             expect_equal(name, latest(rows), want)
             starts = [first, min(day(rng.randint(0, DAYS)), last), first]
             rows = engine.rows(f"{name}_summary", org=org, videos=keys, starts="[" + ",".join(f"'{s}'" for s in starts) + "]",
-                               since="1970-01-01", end=str(last))
+                               since="1970-01-01", end=str(last), **column)
             for (_, v), history in h.snapshots.items():
                 own = [row for row in rows if row["video_id"] == v]
                 expect_equal("latest observation", max((row["observed_at"] for row in own), default=None),
@@ -447,6 +451,20 @@ def check(h, engine):
 
     check_scopes(h, engine, chosen, first, last)
     check_documented(h, engine, first, last)
+    run_others(h, engine, chosen, first, last)
+
+
+def run_others(h, engine, chosen, first, last):
+    """Runs the other queries, whose results the tests of the service compare with a model."""
+    videos = [video for _, video in h.snapshots]
+    values = dict(ALL_IDS, org=h.org, start=str(first), end=str(last), since=str(first), platform="tiktok", removed=chosen,
+                  subjects=chosen, series=[0] * len(chosen), gain="view_gain", views="views_7", age=7, limit=10,
+                  least=-(2**63), most=2**63 - 1, starts=f"['{first}']")
+    pairs = "[" + ",".join(f"({subject},{video})" for subject, video in h.snapshots) + "]"
+    for name in sorted(engine.unused & READS):
+        parameters = set(re.findall(r"{(\w+):", SQL[name])) - {"videos"}
+        own = dict(videos=pairs if "Tuple" in SQL[name] else videos) if "{videos:" in SQL[name] else {}
+        engine.rows(name, **own, **{parameter: values[parameter] for parameter in parameters})
 
 
 GAINS = dict(views="view", plays="play", likes="like", comments="comment", shares="share", followers="follower")
@@ -465,6 +483,13 @@ def check_scopes(h, engine, chosen, first, last):
     check_levels(h, engine.rows("levels/subjects", **some), chosen, first, last)
 
     for platform in ["", rng.choice(["instagram", "tiktok"])]:
+        name, of_scope = organization_statement("compared", platform)
+        before = first - (last - first) - timedelta(days=1)
+        rows = engine.rows(name, **params, previous_start=str(before), **of_scope)
+        scope = [s for s in subjects if platform in ("", h.platform(s))]
+        for is_current, (start, end) in enumerate([(before, first - timedelta(days=1)), (first, last)]):
+            check_subjects(h, [row for row in rows if row["is_current"] == is_current], list(GAINS), scope, start, end)
+
         for removed in [None, rng.sample(subjects, rng.choice([0, 1]) if subjects else 0)]:
             scope = [s for s in subjects if s not in (removed or []) and platform in ("", h.platform(s))]
             part = {}
@@ -476,7 +501,6 @@ def check_scopes(h, engine, chosen, first, last):
                 name, of_scope = organization_statement(folder, platform, removed)
                 return engine.rows(name, **params, **(of_scope | part))
 
-            check_subjects(h, rows("engagement"), ["views", "likes", "comments", "shares"], scope, first, last)
             check_days(h, rows("daily"), list(GAINS)[:5], scope, first, last)
             check_levels(h, rows("levels"), scope, first, last)
 
@@ -544,10 +568,11 @@ def check_records(h, engine):
                                     version=1)])
     keys = dict(subjects=[(h.org, s) for s in h.subjects()], accounts=[(h.org, s) for s in h.accounts],
                 videos=[(h.org, v) for v in h.videos], creators=[(h.org, h.org)])
-    for name, parameter in [("clear_rollup", "subjects"), ("clear_videos", "subjects"), ("remove_accounts", "accounts"), ("remove_videos", "videos"),
+    for name, parameter in [("clear_rollup", "subjects"), ("clear_videos", "subjects"), ("clear_ages", "subjects"),
+                            ("remove_accounts", "accounts"), ("remove_videos", "videos"),
                             ("remove_creators", "creators")]:
         engine.run(name, version=version, **{parameter: tuples(*keys[parameter])})
-    for table in ["account_daily", "video_daily", "accounts", "videos", "creators"]:
+    for table in ["account_daily", "video_daily", "video_ages", "accounts", "videos", "creators"]:
         (row,) = engine.select(f"SELECT count() AS rows FROM {table} FINAL WHERE org_id = {{org:UUID}}", org=h.org)
         expect_equal(f"rows of {table}", row["rows"], 0)
 
