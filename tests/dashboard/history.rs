@@ -90,6 +90,11 @@ const POSTS: [Post; 6] = [
     },
 ];
 
+/// Posts of one account with known views at each age, one a day. The last has many times the views of the others.
+const POSTS_WITH_AGES: i64 = 12;
+const FIRST_POSTED_DAYS_AGO: i64 = 20;
+const BREAKOUT_MULTIPLE: i64 = 10;
+
 /// Loads the history and waits until every endpoint shows it. Nothing of it is due, so the numbers stay as they are.
 pub async fn load(organization: &Organization) {
     let folder = tempfile::tempdir().unwrap();
@@ -117,14 +122,14 @@ fn write_hard_records(path: &Path, now: DateTime<Utc>) {
     let mut rows = csv::Writer::from_writer(File::create(path).unwrap());
     rows.write_record(COLUMNS).unwrap();
     for ago in (0..20).rev() {
-        let observed = format_time(now - TimeDelta::days(ago) - TimeDelta::minutes(1));
+        let observed = now - TimeDelta::days(ago) - TimeDelta::minutes(1);
         let days = 20 - ago;
         let followers = (10_412_004 - days * 977).to_string();
         rows.write_record([
             "tiktok",
             LONG_USERNAME,
             "",
-            &observed,
+            &format_time(observed),
             "",
             "",
             "",
@@ -137,24 +142,36 @@ fn write_hard_records(path: &Path, now: DateTime<Utc>) {
         .unwrap();
         for post in &POSTS {
             let count = |(first, daily): (i64, i64)| (first + days * daily).to_string();
-            rows.write_record([
-                "tiktok",
-                post.username,
-                post.id,
-                &observed,
-                &format_time(now - TimeDelta::days(25)),
-                post.caption,
-                &count(post.views),
-                &post.likes.map(count).unwrap_or_default(),
-                "",
-                "",
-                "",
-                "",
-            ])
-            .unwrap();
+            let posted = now - TimeDelta::days(25);
+            let [views, likes] =
+                [Some(count(post.views)), post.likes.map(count)].map(Option::unwrap_or_default);
+            write_post(&mut rows, [post.username, post.id, post.caption], observed, posted, [&views, &likes]);
+        }
+        for number in 0..POSTS_WITH_AGES {
+            let posted_ago = FIRST_POSTED_DAYS_AGO - number;
+            if ago > posted_ago {
+                continue;
+            }
+            let multiple = if number == POSTS_WITH_AGES - 1 { BREAKOUT_MULTIPLE } else { 1 };
+            let views = (multiple * (1_000 + 800 * (posted_ago - ago))).to_string();
+            let id = (7_300_000_000_000_000_100 + number).to_string();
+            let posted = now - TimeDelta::days(posted_ago) - TimeDelta::minutes(2);
+            write_post(&mut rows, [LONG_USERNAME, &id, "one a day"], observed, posted, [&views, ""]);
         }
     }
     rows.flush().unwrap();
+}
+
+fn write_post(
+    rows: &mut csv::Writer<File>,
+    [username, id, caption]: [&str; 3],
+    observed: DateTime<Utc>,
+    posted: DateTime<Utc>,
+    [views, likes]: [&str; 2],
+) {
+    let (observed, posted) = (format_time(observed), format_time(posted));
+    rows.write_record(["tiktok", username, id, &observed, &posted, caption, views, likes, "", "", "", ""])
+        .unwrap();
 }
 
 fn format_time(time: DateTime<Utc>) -> String {
