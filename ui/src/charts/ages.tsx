@@ -27,6 +27,17 @@ interface Props {
 }
 
 const RIGHT_MARGIN = 84;
+const MIN_TICK_GAP = 22;
+
+/** Positions whose ticks do not touch the one before. */
+function tickPositions(count: number, x: (position: number) => number): number[] {
+  const shown: number[] = [];
+  for (let position = 0; position < count; position++) {
+    const last = shown.at(-1);
+    if (last === undefined || x(position) - x(last) >= MIN_TICK_GAP) shown.push(position);
+  }
+  return shown;
+}
 
 /** Posts gain most in their first days: ages are placed by their logarithm. */
 export function AgeChart({ title, ages, values, usual }: Props) {
@@ -53,7 +64,7 @@ export function AgeChart({ title, ages, values, usual }: Props) {
                 <text x={MARGIN.left - 8} dy="0.32em" text-anchor="end">{text}</text>
               </g>
             ))}
-            {ages.map((age, position) => <text key={age} x={x(position)} y={HEIGHT - 6} text-anchor="middle">{age}</text>)}
+            {tickPositions(ages.length, x).map((position) => <text key={position} x={x(position)} y={HEIGHT - 6} text-anchor="middle">{ages[position]}</text>)}
           </g>
           <path class="band" d={band(usual) ?? ""} />
           <Line series={median} today={-1} x={x} y={y} hasArea={false} />

@@ -3,7 +3,7 @@
 import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import type { components } from "../api/schema.d.ts";
-import { compact, rate } from "../format.ts";
+import { rate } from "../format.ts";
 import { Card, Count } from "./parts.tsx";
 import { CsvButton, Table, type Column } from "./table.tsx";
 
@@ -21,7 +21,7 @@ const COLUMNS: readonly Column<Benchmark>[] = [
     name: "Four of five", isNumber: true,
     render: ({ views: { p10, p90 } }) => (p10 === null ? "–" : <span class="nowrap"><Count value={p10} /> – <Count value={p90} /></span>),
   },
-  { name: "Engagement", isNumber: true, csv: ({ engagement }) => engagement.p50, render: ({ engagement }) => <Count value={engagement.p50} format={compact} /> },
+  { name: "Engagement", csv: ({ engagement }) => engagement.p50 },
   { name: "Rate", isNumber: true, csv: ({ engagement_rate }) => engagement_rate.p50, render: ({ engagement_rate }) => rate(engagement_rate.p50) },
   { name: "Posts", isNumber: true, csv: ({ sample }) => sample, render: ({ sample }) => <Count value={sample} /> },
 ];
@@ -33,7 +33,7 @@ export function Benchmarks({ account_id }: { account_id: string }) {
     [account_id],
   );
   return (
-    <Card title={title} note="medians of its last posts at each age" resource={resource} height={HEIGHT} actions={<CsvButton title={title} columns={COLUMNS} rows={resource.data?.data ?? []} />}>
+    <Card title={title} note="medians of its last posts" resource={resource} height={HEIGHT} actions={<CsvButton title={title} columns={COLUMNS} rows={resource.data?.data ?? []} />}>
       {({ data }) => <Table title={title} columns={COLUMNS} rows={data} rowKey={({ age_days }) => String(age_days)} />}
     </Card>
   );

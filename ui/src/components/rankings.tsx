@@ -111,7 +111,7 @@ export function RankedContent({ title, query }: Props<"/content/top">) {
 
 const BREAKOUT: readonly Column<Response<"/content/breakouts">>[] = [
   CONTENT,
-  { name: "Views at that age", isNumber: true, csv: (row) => row.actual, render: (row) => <Count value={row.actual} /> },
+  { name: "Views", isNumber: true, csv: (row) => row.actual, render: (row) => <Count value={row.actual} /> },
   { name: "Usual", csv: (row) => row.baseline },
   { name: "Posts compared", csv: (row) => row.sample },
   {
@@ -124,7 +124,7 @@ const BREAKOUT: readonly Column<Response<"/content/breakouts">>[] = [
 export function Breakouts({ title, query }: Props<"/content/breakouts">) {
   const load = (signal: AbortSignal) => unwrap(api.GET("/content/breakouts", { params: { query }, signal }));
   return (
-    <RankingCard title={title} note={`views ${query.age_days ?? 7} days after they were posted, beside earlier posts of the account`} query={query} load={load} columns={BREAKOUT}
+    <RankingCard title={title} note={`views after ${query.age_days ?? 7} days`} query={query} load={load} columns={BREAKOUT}
       empty="No recent post did far better than usual." />
   );
 }
