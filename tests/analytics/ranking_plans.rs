@@ -20,19 +20,26 @@ const POPULATION: Population = Population { accounts: 1_500, videos: 15_000, on_
 /// So that the organization is a part of the tables.
 const OTHERS: [Population; 2] = [Population { videos: 5_000, ..POPULATION }; 2];
 
-/// The nodes of a plan that read tables: table, node type and index.
-async fn reads(pg: &PgPool, sql: &str, arguments: PgArguments) -> Vec<[String; 3]> {
+/// The nodes of a plan: table or nothing, node type, and index or nothing.
+async fn nodes(pg: &PgPool, sql: &str, arguments: PgArguments) -> Vec<[String; 3]> {
     let sql = format!("explain (format json) {sql}");
     let explained: Value =
         sqlx::query_scalar_with(AssertSqlSafe(sql), arguments).fetch_one(pg).await.unwrap();
-    let (mut nodes, mut reads) = (vec![&explained[0]["Plan"]], Vec::new());
-    while let Some(node) = nodes.pop() {
-        nodes.extend(node["Plans"].as_array().into_iter().flatten());
-        let field = |name: &str| node[name].as_str().unwrap_or_default().to_owned();
-        if node["Relation Name"].is_string() {
-            reads.push([field("Relation Name"), field("Node Type"), field("Index Name")]);
-        }
+    let (mut remaining, mut nodes) = (vec![&explained[0]["Plan"]], Vec::new());
+    while let Some(node) = remaining.pop() {
+        remaining.extend(node["Plans"].as_array().into_iter().flatten());
+        nodes.push(
+            ["Relation Name", "Node Type", "Index Name"]
+                .map(|name| node[name].as_str().unwrap_or_default().to_owned()),
+        );
     }
+    nodes
+}
+
+/// The nodes of a plan that read tables.
+async fn reads(pg: &PgPool, sql: &str, arguments: PgArguments) -> Vec<[String; 3]> {
+    let mut reads = nodes(pg, sql, arguments).await;
+    reads.retain(|[table, ..]| !table.is_empty());
     reads
 }
 
@@ -159,4 +166,24 @@ async fn statements_of_ages_read_index_ranges() {
     arguments.add(organization).unwrap();
     arguments.add(ids).unwrap();
     assert_indexed(&reads(pg, ages::FIND, arguments).await, &["videos"]);
+}
+
+#[tokio::test]
+async fn last_posts_of_a_large_account_are_not_sorted() {
+    let database = PopulatedDatabase::create(Population { on_first_account: 4, ..POPULATION }, &[]).await;
+    let PopulatedDatabase { pg, organization, account } = &database;
+    let observe = "update videos set tracked_since = (create_time at time zone 'UTC')::date";
+    sqlx::query(observe).execute(pg).await.unwrap();
+    database.vacuum().await;
+    for media_type in [None, Some("video")] {
+        let complete_through = Utc::now().date_naive();
+        let (organization, account) = (*organization, *account);
+        let query = BenchmarkQuery { organization, account, media_type, ages: &[7], complete_through };
+        let mut posts = benchmarks::posts_query(&query, (Utc::now(), Uuid::nil()), 128);
+        let sql = posts.sql().as_str().to_owned();
+        let arguments = posts.build().take_arguments().unwrap().unwrap();
+        let nodes = nodes(pg, &sql, arguments).await;
+        assert!(nodes.iter().any(|[.., index]| index == "videos_of_account"), "{nodes:?}");
+        assert!(nodes.iter().all(|[_, node, _]| !node.contains("Sort")), "{nodes:?}");
+    }
 }

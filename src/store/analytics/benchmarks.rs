@@ -55,9 +55,11 @@ pub async fn fetch(
 ) -> Result<Vec<Benchmark>, Error> {
     accounts::require(pg, query.organization, query.account).await?;
     let mut samples = vec![Sample::default(); query.ages.len()];
-    let (mut after, mut limit) = (query.first_position(), FIRST_POSTS);
+    let (mut before, mut limit) = (query.first_position(), FIRST_POSTS);
     loop {
-        let rows: Vec<PostRow> = posts_query(query, after, limit).build_query_as().fetch_all(pg).await?;
+        // Planned with its values: another plan for a large account reads all of its posts.
+        let mut select = posts_query(query, before, limit);
+        let rows: Vec<PostRow> = select.build_query_as().persistent(false).fetch_all(pg).await?;
         let posts: Vec<_> = rows.iter().map(|row| row.post).collect();
         let sql = include_str!("video_totals.sql");
         let snapshots = PostSnapshots::fetch(history, query.organization, &posts, sql, |query| query).await?;
@@ -69,7 +71,7 @@ pub async fn fetch(
         let is_complete = samples.iter().all(Sample::is_complete);
         match rows.last() {
             Some(last) if !is_complete && rows.len() as i64 == limit => {
-                after = (last.create_time, last.post.id);
+                before = (last.create_time, last.post.id);
             }
             _ => break,
         }
@@ -105,11 +107,13 @@ pub fn posts_query(
          from videos where account_id = ",
     );
     posts.push_bind(query.account);
+    posts.push(" and exists (select from accounts where id = ").push_bind(query.account);
+    posts.push(" and organization_id = ").push_bind(query.organization).push(")");
     push_equal(&mut posts, "media_type", query.media_type);
     posts.push(" and (create_time, id) < (").push_bind(create_time).push(", ").push_bind(id);
     posts.push(format_args!(
         ") and tracked_since <= (create_time at time zone 'UTC')::date + {MAX_FIRST_OBSERVATION_DAYS}
-         order by create_time desc, id desc limit {limit}"
+         order by create_time desc nulls last, id desc limit {limit}"
     ));
     posts
 }
