@@ -2,12 +2,13 @@
 
 use chrono::{DateTime, Days, NaiveDate, Utc};
 use serde_json::{Value, json};
+use tidemark::app::Settings;
 use uuid::Uuid;
 
 use super::age_model::{AgedVideo, breakouts_agree};
 use super::aged_posts::{Aged, Post};
 use super::agree::join_ids;
-use crate::harness::Stack;
+use crate::harness::{ProxiedApi, Stack};
 
 /// A day before today.
 fn ago(today: NaiveDate, days: u64) -> NaiveDate {
@@ -226,6 +227,57 @@ async fn benchmarks_need_ten_posts() {
         let response = aged.organization.get(&format!("{path}{query}")).await.ok(200);
         assert_eq!(response.at("/data"), &expected, "{query}");
     }
+}
+
+/// 50 posts of an account on each of some days before today, with views until the age of 60 days.
+fn many_posts(today: NaiveDate, account: usize, days: impl Iterator<Item = u64>) -> Vec<Post> {
+    let observed = |(number, days_ago): (usize, u64)| {
+        let day = ago(today, days_ago);
+        let ages = (0..=days_ago.min(60)).step_by(10);
+        let views: Vec<_> = ages.map(|age| (day + Days::new(age), 70)).collect();
+        let posted = day.and_hms_opt(9, 0, 0).unwrap().and_utc();
+        let platform = ["instagram", "tiktok"][account];
+        Post { account: Some(account), platform, ..post(1_000 * account + number, posted, &views) }
+    };
+    days.flat_map(|days_ago| [days_ago; 50]).enumerate().map(observed).collect()
+}
+
+#[tokio::test]
+async fn benchmarks_read_only_posts_that_may_have_a_value() {
+    let today = fetch_today().await;
+    let mut posts = many_posts(today, 0, (10..24).chain([70]));
+    // Views of pictures are never known.
+    for picture in &mut posts[..700] {
+        picture.media_type = Some("IMAGE");
+        picture.observations.iter_mut().for_each(|(_, counts)| *counts = [None, Some(3), None, None]);
+    }
+    posts.extend(many_posts(today, 1, (10..24).chain([70])));
+    let aged = Aged::load(posts).await;
+    let process = ProxiedApi::start(Settings { response_cache_bytes: 0, ..Settings::default() }).await;
+    let client = process.client_for(&aged.organization);
+    // The samples, and the number of queries.
+    let fetch = async |account: usize, ages: &str| {
+        let before = process.clickhouse.request_count();
+        let path = format!("/accounts/{}/benchmarks?ages={ages}", aged.accounts[account]);
+        let response = client.get(&path).await.ok(200);
+        let samples: Vec<_> = response.list("/data").iter().map(|entry| entry["sample"].clone()).collect();
+        (samples, process.clickhouse.request_count() - before)
+    };
+    assert_eq!(fetch(0, "10").await, (vec![json!(50)], 1));
+    // The 700 posts of the last weeks have not reached the second age.
+    assert_eq!(fetch(1, "10,50").await, (vec![json!(100), json!(50)], 2));
+    // Of these, 50 reached the age within retention.
+    sqlx::query("update organizations set history_since = $2, history_since_set_at = now() where id = $1")
+        .bind(aged.organization.id)
+        .bind(ago(today, 1))
+        .execute(aged.organization.pg())
+        .await
+        .unwrap();
+    let process = ProxiedApi::start(Settings { response_cache_bytes: 0, ..Settings::default() }).await;
+    let client = process.client_for(&aged.organization);
+    let path = format!("/accounts/{}/benchmarks?ages=9", aged.accounts[1]);
+    let response = client.get(&path).await.ok(200);
+    assert_eq!((response.at("/data/0/sample"), process.clickhouse.request_count()), (&json!(50), 1));
 }
 
 #[tokio::test]

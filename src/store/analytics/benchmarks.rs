@@ -13,7 +13,7 @@ use crate::store::Error;
 use crate::store::postgres::keyset::push_equal;
 use crate::store::records::accounts;
 
-/// Posts that the first query reads, and each further one. Nearly all of those that were observed soon have known values.
+/// Posts that the first query reads, and each further one. Nearly all of them have known values.
 const FIRST_POSTS: i64 = 128;
 const MORE_POSTS: i64 = 512;
 /// Positions of the counters in the rows of video_totals.sql.
@@ -54,9 +54,13 @@ pub async fn fetch(
     query: &BenchmarkQuery<'_>,
 ) -> Result<Vec<Benchmark>, Error> {
     accounts::require(pg, query.organization, query.account).await?;
-    let mut samples = vec![Sample::default(); query.ages.len()];
-    let (mut before, mut limit) = (query.first_position(), FIRST_POSTS);
+    let mut samples: Vec<_> = query.ages.iter().map(|age| Sample::new(*age)).collect();
+    let (mut before, mut limit) = (query.position_of_age(0), FIRST_POSTS);
     loop {
+        let mut incomplete: Vec<_> = samples.iter_mut().filter(|sample| !sample.is_complete()).collect();
+        let ages = || incomplete.iter().map(|sample| sample.age);
+        let (Some(youngest), Some(oldest)) = (ages().min(), ages().max()) else { break };
+        before = before.min(query.position_of_age(youngest));
         // Planned with its values: another plan for a large account reads all of its posts.
         let mut select = posts_query(query, before, limit);
         let rows: Vec<PostRow> = select.build_query_as().persistent(false).fetch_all(pg).await?;
@@ -64,27 +68,22 @@ pub async fn fetch(
         let sql = include_str!("video_totals.sql");
         let snapshots = PostSnapshots::fetch(history, query.organization, &posts, sql, |query| query).await?;
         for curve in posts.iter().filter_map(|post| snapshots.curve(post)) {
-            for (age, sample) in query.ages.iter().zip(&mut samples) {
-                sample.add(curve, history, *age, query.complete_through);
-            }
+            incomplete.iter_mut().for_each(|sample| sample.add(curve, history, query.complete_through));
         }
-        let is_complete = samples.iter().all(Sample::is_complete);
-        match rows.last() {
-            Some(last) if !is_complete && rows.len() as i64 == limit => {
-                before = (last.create_time, last.post.id);
-            }
-            _ => break,
-        }
-        limit = MORE_POSTS;
+        let has_more = |last: &&PostRow| {
+            let last_day = last.create_time.date_naive() + Days::new(oldest.into());
+            rows.len() as i64 == limit && history.retains(last_day)
+        };
+        let Some(last) = rows.last().filter(has_more) else { break };
+        (before, limit) = ((last.create_time, last.post.id), MORE_POSTS);
     }
-    Ok(query.ages.iter().zip(samples).map(|(age, sample)| sample.into_benchmark(*age)).collect())
+    Ok(samples.into_iter().map(Sample::into_benchmark).collect())
 }
 
 impl BenchmarkQuery<'_> {
-    /// A position before all posts that have reached an age.
-    fn first_position(&self) -> (DateTime<Utc>, Uuid) {
-        let youngest = self.ages.iter().copied().min().unwrap_or_default();
-        let day = self.complete_through + Days::new(1) - Days::new(youngest.into());
+    /// The posts that have reached an age are those before this position.
+    fn position_of_age(&self, age: u16) -> (DateTime<Utc>, Uuid) {
+        let day = self.complete_through + Days::new(1) - Days::new(age.into());
         (day.and_time(NaiveTime::MIN).and_utc(), Uuid::nil())
     }
 }
@@ -96,7 +95,8 @@ struct PostRow {
     create_time: DateTime<Utc>,
 }
 
-/// Builds the query of the posts before a position, the last one first, that were observed soon after they were posted.
+/// Builds the query of the posts before a position, the last one first, that were observed soon after they were posted and
+/// whose views are known: of a picture on Instagram they never are.
 pub fn posts_query(
     query: &BenchmarkQuery<'_>,
     (create_time, id): (DateTime<Utc>, Uuid),
@@ -113,42 +113,46 @@ pub fn posts_query(
     posts.push(" and (create_time, id) < (").push_bind(create_time).push(", ").push_bind(id);
     posts.push(format_args!(
         ") and tracked_since <= (create_time at time zone 'UTC')::date + {MAX_FIRST_OBSERVATION_DAYS}
+             and known_at -> 'view_count' is distinct from 'null'
          order by create_time desc nulls last, id desc limit {limit}"
     ));
     posts
 }
 
 /// The values of the last posts at an age.
-#[derive(Clone, Default)]
 struct Sample {
+    age: u16,
     views: Vec<i64>,
     engagement: Vec<i64>,
     rates: Vec<f64>,
 }
 
 impl Sample {
+    const fn new(age: u16) -> Self {
+        Sample { age, views: Vec::new(), engagement: Vec::new(), rates: Vec::new() }
+    }
+
     const fn is_complete(&self) -> bool {
         self.views.len() == MAX_COMPARED_POSTS
     }
 
     /// Adds an earlier post if its views are known. One of whose likes, comments and shares some are known, but not at this
     /// age, has no engagement.
-    fn add(&mut self, curve: Curve<'_>, history: &HistoryReader, age: u16, complete_through: NaiveDate) {
-        let level = |counter| curve.level(counter, history, age, complete_through).map(|level| level.value);
+    fn add(&mut self, curve: Curve<'_>, history: &HistoryReader, complete_through: NaiveDate) {
+        let level =
+            |counter| curve.level(counter, history, self.age, complete_through).map(|level| level.value);
         let Some(views) = level(VIEWS).filter(|_| !self.is_complete()) else { return };
-        self.views.push(views);
         let known = ENGAGEMENT.into_iter().filter(|counter| curve.knows(*counter));
-        let Some(engagement) = known.map(level).sum::<Option<i64>>() else { return };
-        self.engagement.push(engagement);
-        if views > 0 {
-            self.rates.push(engagement as f64 / views as f64);
-        }
+        let engagement = known.map(level).sum::<Option<i64>>();
+        self.views.push(views);
+        self.engagement.extend(engagement);
+        self.rates.extend(engagement.filter(|_| views > 0).map(|engagement| engagement as f64 / views as f64));
     }
 
-    fn into_benchmark(self, age_days: u16) -> Benchmark {
-        let sample = self.views.len();
-        let Sample { views, engagement, rates } =
-            if sample < MIN_COMPARED_POSTS { Sample::default() } else { self };
+    fn into_benchmark(self) -> Benchmark {
+        let (age_days, sample) = (self.age, self.views.len());
+        let Sample { views, engagement, rates, .. } =
+            if sample < MIN_COMPARED_POSTS { Sample::new(age_days) } else { self };
         Benchmark {
             age_days,
             sample,
