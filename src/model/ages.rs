@@ -110,55 +110,38 @@ pub struct Distribution<T> {
     mean: Option<T>,
 }
 
-/// The index of the value at a percentile among sorted ones, and by how many hundredths it is nearer to the next one.
-const fn percentile_position(count: usize, percent: usize) -> (usize, usize) {
-    let position = (count - 1) * percent;
-    (position / 100, position % 100)
-}
-
 impl Distribution<i64> {
     /// Computes the distribution of counts, rounded to integers.
-    pub fn from_counts(mut counts: Vec<i64>) -> Self {
-        if counts.is_empty() {
-            return Distribution::default();
-        }
-        counts.sort_unstable();
-        let value = |index: usize| counts.get(index).copied().map_or(0, i128::from);
-        let percentile = |percent| {
-            let (index, hundredths) = percentile_position(counts.len(), percent);
-            let part = hundredths as i128;
-            Some(rounded_quotient(value(index) * (100 - part) + value(index + 1) * part, 100))
+    pub fn from_counts(counts: Vec<i64>) -> Self {
+        Self::from_multiples(counts.into_iter().map(i128::from).collect(), 1)
+    }
+
+    /// Computes the distribution of values from their multiples, rounded to integers.
+    fn from_multiples(mut multiples: Vec<i128>, factor: i128) -> Self {
+        let Some(last) = multiples.len().checked_sub(1) else { return Distribution::default() };
+        multiples.sort_unstable();
+        let percentile = |percent: usize| {
+            let (index, part) = (last * percent / 100, (last * percent % 100) as i128);
+            let weighted = multiples[index] * (100 - part) + multiples[last.min(index + 1)] * part;
+            Some(rounded_quotient(weighted, 100 * factor))
         };
-        let sum = counts.iter().map(|count| i128::from(*count)).sum();
-        Distribution {
-            p10: percentile(10),
-            p50: percentile(50),
-            p90: percentile(90),
-            mean: Some(rounded_quotient(sum, counts.len() as i128)),
-        }
+        let mean = rounded_quotient(multiples.iter().sum(), multiples.len() as i128 * factor);
+        Distribution { p10: percentile(10), p50: percentile(50), p90: percentile(90), mean: Some(mean) }
     }
 }
 
 impl Distribution<f64> {
-    /// Computes the distribution of rates, rounded to six decimals.
-    pub fn from_rates(mut rates: Vec<f64>) -> Self {
-        if rates.is_empty() {
-            return Distribution::default();
-        }
-        rates.sort_unstable_by(f64::total_cmp);
-        let round = |rate: f64| Some((rate * 1e6).round() / 1e6);
-        let value = |index: usize| rates.get(index).copied().unwrap_or_default();
-        let percentile = |percent| {
-            let (index, hundredths) = percentile_position(rates.len(), percent);
-            let (low, high) = (value(index), value(index + usize::from(hundredths > 0)));
-            round(low + (high - low) * hundredths as f64 / 100.0)
+    /// Computes the distribution of rates from their numerators and positive denominators, rounded to six decimals: in
+    /// integers, because a float may be on the wrong side of a half.
+    pub fn from_rates(rates: &[(i64, i64)]) -> Self {
+        const PER_MILLIONTH: i128 = 1_000_000_000_000;
+        let multiple = |(numerator, denominator): &(i64, i64)| {
+            i128::from(*numerator) * 1_000_000 * PER_MILLIONTH / i128::from(*denominator)
         };
-        Distribution {
-            p10: percentile(10),
-            p50: percentile(50),
-            p90: percentile(90),
-            mean: round(rates.iter().sum::<f64>() / rates.len() as f64),
-        }
+        let millionths = Distribution::from_multiples(rates.iter().map(multiple).collect(), PER_MILLIONTH);
+        let decimal = |millionths: Option<i64>| millionths.map(|millionths| millionths as f64 / 1e6);
+        let Distribution { p10, p50, p90, mean } = millionths;
+        Distribution { p10: decimal(p10), p50: decimal(p50), p90: decimal(p90), mean: decimal(mean) }
     }
 }
 
@@ -222,10 +205,14 @@ mod tests {
         let expected = Distribution { p10: Some(19), p50: Some(55), p90: Some(91), mean: Some(55) };
         assert_eq!(counts, expected);
         assert_eq!(Distribution::from_counts(vec![]), Distribution::default());
-        let rates = Distribution::from_rates((1..=11).map(|n| f64::from(n) / 30.0).collect());
+        let rates = Distribution::from_rates(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11].map(|n| (n, 30)));
         let expected =
             Distribution { p10: Some(0.066667), p50: Some(0.2), p90: Some(0.333333), mean: Some(0.2) };
         assert_eq!(rates, expected);
-        assert_eq!(Distribution::from_rates(vec![]), Distribution::default());
+        // 0.0001245; 124.49999999999999 millionths as a float.
+        let rate = Some(0.000125);
+        let expected = Distribution { p10: rate, p50: rate, p90: rate, mean: rate };
+        assert_eq!(Distribution::from_rates(&[(249, 2_000_000); 3]), expected);
+        assert_eq!(Distribution::from_rates(&[]), Distribution::default());
     }
 }

@@ -10,6 +10,9 @@ use super::agree::join_ids;
 use super::model::{History, Ids};
 use crate::harness::Organization;
 
+/// What distributions are computed with in place of 1, so that a rate is an integer.
+const ONE: i128 = 10_i128.pow(24);
+
 /// Views, likes, comments and shares.
 pub type DayCounts = [Option<i64>; 4];
 
@@ -163,43 +166,45 @@ impl AgeModel {
             if let (Some(likes), Some(comments), Some(shares)) = (part(1), part(2), part(3)) {
                 engagement.push(likes + comments + shares);
                 if *seen > 0 {
-                    rates.push((likes + comments + shares) as f64 / *seen as f64);
+                    rates.push(i128::from(likes + comments + shares) * ONE / i128::from(*seen));
                 }
             }
         }
-        let is_enough = posts.len() >= 10;
+        if posts.len() < 10 {
+            (views, engagement, rates) = Default::default();
+        }
         let counts = |values: Vec<i64>| {
-            distribution(values.into_iter().map(|value| value as f64).collect(), is_enough, 1.0)
+            let values = values.into_iter().map(|value| i128::from(value) * ONE).collect();
+            distribution(values, |exact, divisor| json!(rounded(exact, divisor)))
         };
+        let rate =
+            |exact: i128, divisor: i128| json!(rounded(exact, divisor / 1_000_000) as f64 / 1_000_000.0);
         json!({
             "age_days": age, "sample": posts.len(), "views": counts(views), "engagement": counts(engagement),
-            "engagement_rate": distribution(rates, is_enough, 1e6),
+            "engagement_rate": distribution(rates, rate),
         })
     }
 }
 
-/// Percentiles as `percentile_cont`, and the mean, with a precision; integers if it is 1.
-fn distribution(mut values: Vec<f64>, is_enough: bool, precision: f64) -> Value {
-    if !is_enough || values.is_empty() {
+fn rounded(positive: i128, divisor: i128) -> i64 {
+    ((2 * positive + divisor) / (2 * divisor)) as i64
+}
+
+/// Percentiles as `percentile_cont`, and the mean, shown by their numerator and denominator.
+fn distribution(mut values: Vec<i128>, show: impl Fn(i128, i128) -> Value) -> Value {
+    if values.is_empty() {
         return json!({"p10": null, "p50": null, "p90": null, "mean": null});
     }
-    values.sort_by(f64::total_cmp);
-    let round = |value: f64| match precision {
-        1.0 => json!(value.round() as i64),
-        _ => json!((value * precision).round() / precision),
-    };
+    values.sort_unstable();
     let percentile = |percent: usize| {
         let rank = percent * (values.len() - 1);
-        let (low, part) = (values[rank / 100], (rank % 100) as f64);
+        let (low, part) = (values[rank / 100], (rank % 100) as i128);
         let high = values[(rank / 100 + 1).min(values.len() - 1)];
-        match precision {
-            1.0 => round((low * (100.0 - part) + high * part) / 100.0),
-            _ => round(low + (high - low) * part / 100.0),
-        }
+        show(low * 100 + (high - low) * part, 100 * ONE)
     };
     json!({
         "p10": percentile(10), "p50": percentile(50), "p90": percentile(90),
-        "mean": round(values.iter().sum::<f64>() / values.len() as f64),
+        "mean": show(values.iter().sum(), values.len() as i128 * ONE),
     })
 }
 

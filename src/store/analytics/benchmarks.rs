@@ -124,7 +124,8 @@ struct Sample {
     age: u16,
     views: Vec<i64>,
     engagement: Vec<i64>,
-    rates: Vec<f64>,
+    /// Engagement and views.
+    rates: Vec<(i64, i64)>,
 }
 
 impl Sample {
@@ -146,7 +147,7 @@ impl Sample {
         let engagement = known.map(level).sum::<Option<i64>>();
         self.views.push(views);
         self.engagement.extend(engagement);
-        self.rates.extend(engagement.filter(|_| views > 0).map(|engagement| engagement as f64 / views as f64));
+        self.rates.extend(engagement.filter(|_| views > 0).map(|engagement| (engagement, views)));
     }
 
     fn into_benchmark(self) -> Benchmark {
@@ -158,7 +159,7 @@ impl Sample {
             sample,
             views: Distribution::from_counts(views),
             engagement: Distribution::from_counts(engagement),
-            engagement_rate: Distribution::from_rates(rates),
+            engagement_rate: Distribution::from_rates(&rates),
         }
     }
 }
