@@ -1,13 +1,15 @@
 //! The rollups of videos are filled with what a version without one delivered, before an upgrade and after a downgrade.
 
 use chrono::{TimeDelta, Utc};
+use tidemark::model::observed::VideoLatest;
 use tidemark::rollup::verify;
+use tidemark::store::Write;
 use tidemark::store::clickhouse::history_writer;
-use tidemark::store::observations::AccountRef;
+use tidemark::store::observations::{AccountRef, VideoOrigin, save_videos};
 use uuid::Uuid;
 
 use crate::harness::{IsolatedStores, wait_until};
-use crate::setup::{Tenant, delete_account, scrape_posted};
+use crate::setup::{Tenant, delete_account, observed_post, scrape_posted};
 
 async fn execute(stores: &IsolatedStores, statement: &str) {
     stores.databases.clickhouse.query_raw(statement).execute().await.unwrap();
@@ -32,6 +34,19 @@ async fn scrape_days(stores: &IsolatedStores, tenant: Uuid, accounts: &[AccountR
     }
 }
 
+/// Commits an individually tracked video without an observation.
+async fn describe_video(stores: &IsolatedStores, tenant: Uuid) {
+    let now = Utc::now();
+    let mut video =
+        observed_post(VideoOrigin::Individual { is_active: false }, "7000000001".to_owned(), 0, now);
+    video.latest = VideoLatest::default();
+    video.latest.media_type.record(Some("VIDEO".to_owned()), now);
+    video.observations.clear();
+    let mut write = Write::begin(stores.pg(), tenant).await.unwrap();
+    save_videos(&mut write, now, vec![video]).await.unwrap();
+    write.commit().await.unwrap();
+}
+
 /// The relay of a version without a rollup does not record it.
 async fn forget_rollup(stores: &IsolatedStores, rollup: &str) {
     let forget =
@@ -51,6 +66,7 @@ async fn rollup_is_filled_after_an_upgrade(rollup: &str) {
     let tenant = stores.create_tenant(40).await;
     let relay = stores.start_relay();
     scrape_days(&stores, tenant.id, &tenant.accounts, [3, 1]).await;
+    describe_video(&stores, tenant.id).await;
     stores.wait_applied(tenant.id).await;
     assert!(history_writer::are_video_rollups_complete(&stores.databases.clickhouse).await.unwrap());
     relay.stop().await;

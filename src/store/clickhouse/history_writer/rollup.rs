@@ -61,7 +61,7 @@ pub async fn recompute_videos(
     Ok(())
 }
 
-/// Returns all subjects that have snapshots of videos, or rows in a rollup of videos.
+/// Returns all subjects that have videos, snapshots of videos, or rows in a rollup of videos.
 pub async fn list_video_subjects(client: &Client) -> Result<Vec<Subject>, Error> {
     #[derive(Row, Deserialize)]
     struct Key {
@@ -71,6 +71,8 @@ pub async fn list_video_subjects(client: &Client) -> Result<Vec<Subject>, Error>
     }
     let sql = "SELECT DISTINCT org_id, subject_id FROM
                (
+                   SELECT DISTINCT org_id, subject_id FROM videos
+                   UNION ALL
                    SELECT DISTINCT org_id, subject_id FROM video_snapshots
                    UNION ALL
                    SELECT DISTINCT org_id, subject_id FROM video_daily
