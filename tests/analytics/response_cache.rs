@@ -30,6 +30,8 @@ struct Records {
     account: Uuid,
     creator: Uuid,
     videos: [(Uuid, i64); 2],
+    /// A post with views at the age of a week.
+    aged: Uuid,
 }
 
 impl CacheTest {
@@ -51,7 +53,8 @@ impl CacheTest {
         self.today - Days::new(days)
     }
 
-    /// A creator with a TikTok account, an unlinked Instagram account, and a post on each.
+    /// A creator with a TikTok account, an unlinked Instagram account, and a post on each; and posts of the first account
+    /// that are compared at the age of a week.
     async fn load(&self) -> Records {
         let rows = [20, 15, 8, 1].map(|days| {
             [("tiktok", "ann"), ("instagram", "bob")]
@@ -73,8 +76,23 @@ impl CacheTest {
         self.organization.put(&format!("/creators/{creator}/accounts/{account}")).await.ok(201);
         let post = "videos where platform";
         let videos = [id(post, "tiktok").await, id(post, "instagram").await];
+        let aged: Vec<_> =
+            (0..12).flat_map(|n| [(0, 1), (7, 100 + n)].map(|at| self.aged_row(n, at))).collect();
+        self.import(&aged).await;
         self.organization.wait_applied().await;
-        Records { account, creator, videos }
+        let breakouts = self.organization.get("/content/breakouts?min_multiple=1").await.ok(200);
+        assert_eq!(breakouts.list("/data").len(), 2, "{breakouts}");
+        let aged = breakouts.text("/data/0/id").parse().unwrap();
+        Records { account, creator, videos, aged }
+    }
+
+    /// An import row of a post with views at an age; more views are observed later on their day.
+    fn aged_row(&self, number: u64, (age, views): (u64, u64)) -> Value {
+        let posted = self.ago(30 - number);
+        let at = (posted + Days::new(age)).and_hms_milli_opt(0, 0, 0, views as u32).unwrap().and_utc();
+        let post = u64::from(self.organization.id.as_fields().0) * 1_000 + number;
+        json!({"platform": "tiktok", "username": self.name("ann"), "external_id": post.to_string(),
+               "create_time": posted, "observed_at": at, "view_count": views})
     }
 
     fn name(&self, name: &str) -> String {
@@ -101,9 +119,15 @@ impl CacheTest {
 
     /// Every GET of history, over windows with and without today.
     fn paths(&self, records: &Records) -> Vec<String> {
-        let Records { account, creator, videos: [(one, tiktok), (other, instagram)] } = records;
+        let Records { account, creator, videos: [(one, tiktok), (other, instagram)], aged } = records;
         let past = format!("start_date={}&end_date={}", self.ago(17), self.ago(5));
-        let mut paths = vec![format!("/videos/deltas?video_ids={one},{other}")];
+        let mut paths = vec![
+            format!("/videos/deltas?video_ids={one},{other}"),
+            format!("/content/{one}/ages"),
+            format!("/content/ages?ids={one},{aged}"),
+            "/content/breakouts?min_multiple=1".to_owned(),
+            format!("/accounts/{account}/benchmarks?ages=1,7"),
+        ];
         for window in ["period=30d", past.as_str()] {
             paths.extend([
                 format!("/overview?{window}"),
@@ -210,6 +234,10 @@ async fn changes_show_in_every_process_and_the_rest_stays_cached() {
     assert_ne!(changes("followers are observed today").await, 0);
     test.import(&[test.row("tiktok", "ann", 9, 3_000)]).await;
     assert_ne!(changes("a day between others is imported").await, 0);
+    test.import(&[test.aged_row(2, (7, 900))]).await;
+    assert_ne!(changes("an earlier post has other views at an age").await, 0);
+    test.import(&[test.aged_row(0, (3, 30))]).await;
+    assert_ne!(changes("a day before an age is imported").await, 0);
     test.import(&[test.row("instagram", "bob", 70, 0)]).await;
     assert_ne!(changes("an import moves the tracking start").await, 0);
     let sandbox_account = organization.stack.sandbox_account("instagram").clone();
@@ -447,6 +475,9 @@ async fn midnight_invalidates_relative_windows_only() {
             assert_eq!(response.text("/meta/end_date"), end.to_string(), "{path} at {moment}");
             assert_eq!(response.text("/meta/complete_through"), (today - Days::new(1)).to_string(), "{path}");
         }
+        let breakouts = client.get("/content/breakouts").await.ok(200);
+        let posted_after = moment.date_naive() - Days::new(90);
+        assert_eq!(breakouts.text("/meta/posted_after"), posted_after.to_string());
         client.get(&past).await.ok(200);
         queries.push(process.clickhouse.request_count() - before);
     }
