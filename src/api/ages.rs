@@ -140,7 +140,7 @@ pub(super) struct BenchmarksMeta {
     media_type: Option<String>,
 }
 
-/// Get a video's views by age
+/// Get video views by age
 ///
 /// Views at the end of the UTC day that many days after the day on which the video was posted. Unknown if the video was first
 /// observed more than two days after that day, if the day is not over, or without a snapshot on or before it and one on or
@@ -161,7 +161,7 @@ pub(super) async fn get_video(
     request.cached(Records::Profiles, response).await
 }
 
-/// Get views of videos by age
+/// List video views by age
 ///
 /// Like `/content/{video_id}/ages`, of up to 100 account-discovered or individually tracked videos.
 #[endpoint(operation_id = "listContentAges")]

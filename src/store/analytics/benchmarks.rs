@@ -41,7 +41,7 @@ pub struct Benchmark {
     sample: usize,
     /// Views.
     views: Distribution<i64>,
-    /// Likes, comments and shares.
+    /// Likes, comments and shares, without posts of which one is known at other ages only.
     engagement: Distribution<i64>,
     /// Engagement per view, rounded to six decimals, of posts with views.
     engagement_rate: Distribution<f64>,
