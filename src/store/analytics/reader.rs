@@ -20,7 +20,7 @@ const SETTINGS: [(&str, &str); 5] = [
     ("max_memory_usage", "1000000000"),
     // More cannot be read in the time.
     ("max_rows_to_read", "1000000000"),
-    // A row per account.
+    // A row per account, or per post for breakouts.
     ("max_result_rows", "2000000"),
     ("result_overflow_mode", "throw"),
     // Results are small: formatting them in several threads costs more than it saves.
