@@ -251,8 +251,8 @@ impl Scheduler<'_> {
         Ok(leased)
     }
 
-    /// Returns the kinds of refreshes that may be leased: those that a source reads which is neither paused nor probed, and
-    /// has requests left for them.
+    /// Returns the kinds of refreshes that may be leased: those that a source reads which works or may be probed, and has
+    /// requests left for them.
     fn refreshable_kinds(
         &self,
         paused: &PausedSources<'_>,
@@ -261,9 +261,10 @@ impl Scheduler<'_> {
     ) -> Option<Option<TargetKind>> {
         let platform = paused.platform;
         let is_refreshable = |kind: TargetKind| {
-            let has_left = |source: &&str| budget.has_left(&self.tracker.sources, platform, source);
+            let may_read = |source: &str| paused.works(source) || self.may_probe(paused, source);
+            let has_left = |source: &str| budget.has_left(&self.tracker.sources, platform, source);
             let mut sources = self.sources_for(platform, kind).into_iter();
-            sources.any(|source| paused.works(source) && has_left(&source))
+            sources.any(|source| may_read(source) && has_left(source))
         };
         match kind {
             _ if !budget.is_queued(platform) => None,

@@ -144,6 +144,24 @@ async fn refresh_overrides_the_delay_of_a_failing_account() {
 }
 
 #[tokio::test]
+async fn refresh_resumes_a_source_whose_pause_is_over() {
+    let tracker = TestTracker::start_with(&["--tiktok-sources=tiktok-research"]).await;
+    tracker.sandbox.world.stop_clock().unwrap();
+    let client = Client::start(&tracker).await;
+    // Nothing is due that could resume it.
+    let account = add_idle_accounts(&tracker, client.organization, 1).await[0];
+    assert_eq!(statuses(&client.post_nothing(&path(account)).await), ["queued"]);
+    tracker.sandbox.world.fail_next(Platform::Tiktok, Fault::RateLimit, 1);
+    tracker.run(1);
+    let pauses = async || source_pauses::fetch_all(tracker.pg()).await.unwrap();
+    wait_until("the source is paused", async || (pauses().await.len() == 1).then_some(())).await;
+    assert_eq!(statuses(&client.post_nothing(&path(account)).await), ["source_paused"]);
+    tracker.sandbox.world.advance(25.0).unwrap();
+    tracker.wait_attempted(account).await;
+    wait_until("the source is resumed", async || pauses().await.is_empty().then_some(())).await;
+}
+
+#[tokio::test]
 async fn every_status_is_reported() {
     let tracker = TestTracker::start_with(&["--instagram-sources=instagram-graph"]).await;
     let (client, other) = (Client::start(&tracker).await, Client::start(&tracker).await);
