@@ -131,7 +131,5 @@ record! {
         pub is_tracked: bool,
         #[sqlx(flatten)]
         pub counters: LatestCounters,
-        /// When it was added, which the rows are sorted by.
-        pub added_at: DateTime<Utc>,
     }
 }

@@ -1,5 +1,7 @@
 //! Query plans of content: every sort is one index range, and other filters read a part of it.
 
+use std::collections::BTreeSet;
+
 use chrono::Utc;
 use sqlx::{AssertSqlSafe, Execute, PgPool, Postgres, QueryBuilder};
 use tidemark::model::content::ContentKind;
@@ -8,7 +10,7 @@ use tidemark::model::platform::Platform;
 use tidemark::model::readable::ReadablePlatforms;
 use tidemark::store::postgres::keyset::{KeysetPosition, PageRequest, SortDirection, SortKey};
 use tidemark::store::records::content::{
-    self, Candidate, CategoryScope, ContentFilter, ContentRows, ContentSort,
+    self, Candidate, CategoryScope, ContentFilter, ContentReader, ContentRows, ContentSort,
 };
 use tidemark::store::records::videos::VideoSort;
 use tidemark::store::tracking::targets::REFRESH_ENABLED;
@@ -143,11 +145,34 @@ async fn check_rows(database: &PopulatedDatabase) {
         for after in [None, Some(KeysetPosition { key: SortKey::Time(Utc::now()), id: Uuid::nil() })] {
             let (sort, direction) = (&rows, SortDirection::Asc);
             let page = PageRequest { sort, direction, after, offset: 0, limit: LIMIT, include_total: false };
-            let mut query = content::rows_query(*organization, &ContentFilter::default(), &page);
+            let mut query = content::scan_query(*organization, &page);
             let plan = Plan::run(pg, format!("{rows:?} after {:?}", page.after), &mut query).await;
             plan.assert_read_by_index("videos", scope);
             plan.assert_examined("videos", 100 * (LIMIT + 1));
         }
+    }
+    check_batches(database).await;
+}
+
+/// Checks that a batch looks at a bounded number of videos, also where none match.
+async fn check_batches(PopulatedDatabase { pg, organization, .. }: &PopulatedDatabase) {
+    let videos = async |condition: &str| -> i64 {
+        let sql = format!("select count(*) from videos where organization_id = $1 and {condition}");
+        sqlx::query_scalar(AssertSqlSafe(sql)).bind(organization).fetch_one(pg).await.unwrap()
+    };
+    let individual = videos("is_tracked").await;
+    assert!(individual > 10 * LIMIT && videos("is_tracked and account_id is null").await < individual);
+    for (min_views, expected) in [(None, videos("true").await), (Some(i64::MAX), 0)] {
+        let filter = ContentFilter { min_views, ..ContentFilter::default() };
+        let mut reader = ContentReader::open(pg, *organization, filter).await.unwrap();
+        let (mut found, mut batches) = (BTreeSet::new(), 0);
+        while let Some(rows) = reader.next(pg, LIMIT).await.unwrap() {
+            assert!(rows.len() as i64 <= LIMIT);
+            found.extend(rows.iter().map(|row| row.id));
+            batches += 1;
+        }
+        assert_eq!(found.len() as i64, expected, "{min_views:?}");
+        assert!(batches >= videos("account_id is not null").await / LIMIT + individual / LIMIT, "{batches}");
     }
 }
 
@@ -173,6 +198,7 @@ async fn new_records_are_read_by_their_ids() {
     let (pg, organization) = (&database.pg, database.insert_unknown(FEW_THOUSAND).await);
     let all = ContentFilter::default();
     let videos = content::list_matching(pg, organization, &all, 4_000).await.unwrap();
+    let ids: Vec<_> = videos.iter().map(|video| video.id).take(2_000).collect();
     let candidates: Vec<_> = videos.into_iter().map(|video| Candidate::new(video, 1)).collect();
     for filter in [
         all,
@@ -182,6 +208,9 @@ async fn new_records_are_read_by_their_ids() {
         let mut query = content::candidates_query(organization, &filter, &candidates, None, LIMIT);
         let plan = explain(pg, &mut query).await;
         assert!(plan.contains("videos_internal_id_key"), "{filter:?}: {plan}");
+        let mut query = content::matching_query(organization, &filter, &ContentRows::WithoutAccount, &ids);
+        let plan = explain(pg, &mut query).await;
+        assert!(plan.contains("videos_pkey"), "{filter:?}: {plan}");
     }
     let accounts: Vec<Uuid> =
         sqlx::query_scalar("select id from accounts where organization_id = $1 limit 1000")

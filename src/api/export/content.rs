@@ -123,7 +123,6 @@ fn add_video(rows: &mut CsvRows, video: &ContentRow, gains: &Gains) -> Result<()
 
 #[cfg(test)]
 mod tests {
-    use chrono::DateTime;
     use uuid::Uuid;
 
     use super::*;
@@ -156,7 +155,6 @@ mod tests {
                 fb_play_count: None,
                 fb_like_count: None,
             },
-            added_at: DateTime::UNIX_EPOCH,
         }
     }
 

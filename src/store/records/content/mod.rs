@@ -20,7 +20,7 @@ use crate::store::postgres::keyset::{
 use crate::store::records::serialize_list;
 use crate::store::records::videos::{self, VideoSort, account_filter, caption_filter};
 
-pub use reader::{ContentReader, ContentRows, rows_query};
+pub use reader::{ContentReader, ContentRows, matching_query, scan_query};
 
 /// The filter of videos of either kind. It is serialized as a request spells it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

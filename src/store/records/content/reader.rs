@@ -1,9 +1,12 @@
 //! Reads all videos that match a filter, in batches of a few accounts: their history is then one range of each day in
 //! ClickHouse's tables, which are sorted by subject. No transaction spans the batches.
+//!
+//! A batch is a range of rows that are looked at, whether they match or not. Its time is bounded, however few match.
 
 use std::sync::LazyLock;
 
-use sqlx::{PgPool, Postgres, QueryBuilder};
+use chrono::{DateTime, Utc};
+use sqlx::{FromRow, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::ContentFilter;
@@ -11,7 +14,7 @@ use crate::model::content::ContentRow;
 use crate::store::Error;
 use crate::store::postgres::keyset::{
     KeysetPosition, List, PageRequest, ParentFilter, ParentValue, Sort, SortColumn, SortDirection, SortKey,
-    TextFilter, push_equal,
+    push_equal,
 };
 use crate::store::records::videos::{self, caption_filter};
 
@@ -21,11 +24,12 @@ const MAX_ACCOUNTS: usize = 500;
 /// The columns of [`ContentRow`].
 static COLUMNS: LazyLock<String> = LazyLock::new(|| videos::columns(ContentRow::FIELDS));
 
-const JOINS: &str = "
-    from page
-    join videos v on v.id = page.id
+/// `offset 0` keeps the planner from other indexes, as for candidates of a ranking.
+const SELECT_BY_ID: &str = "::uuid[]) as scanned (id)
+    cross join lateral (select * from videos where id = scanned.id offset 0) v
     left join accounts a on a.id = v.account_id
-    left join creators c on c.id = a.creator_id";
+    left join creators c on c.id = a.creator_id
+    where v.organization_id = ";
 
 /// The position in the videos of an organization. Those on accounts come first.
 #[derive(Debug)]
@@ -46,8 +50,15 @@ pub enum ContentRows {
     WithoutAccount,
 }
 
+/// A video that is looked at.
+#[derive(Debug, Clone, FromRow)]
+pub struct ScannedVideo {
+    id: Uuid,
+    sort_key: DateTime<Utc>,
+}
+
 impl Sort for &ContentRows {
-    type Record = ContentRow;
+    type Record = ScannedVideo;
 
     fn column(self) -> SortColumn {
         SortColumn::required(match self {
@@ -57,8 +68,8 @@ impl Sort for &ContentRows {
         })
     }
 
-    fn position(self, row: &ContentRow) -> KeysetPosition {
-        KeysetPosition { key: SortKey::Time(row.added_at), id: row.id }
+    fn position(self, video: &ScannedVideo) -> KeysetPosition {
+        KeysetPosition { key: SortKey::Time(video.sort_key), id: video.id }
     }
 }
 
@@ -79,7 +90,7 @@ impl ContentReader {
         Ok(ContentReader { organization, filter, accounts, rows, after: None })
     }
 
-    /// Reads up to `limit` further videos, maybe none; None after the last.
+    /// Reads those of up to `limit` further videos that match, maybe none; None after the last.
     pub async fn next(&mut self, pg: &PgPool, limit: i64) -> Result<Option<Vec<ContentRow>>, Error> {
         if self.after.is_none() {
             self.rows = self.choose_rows(limit);
@@ -87,10 +98,12 @@ impl ContentReader {
         let Some(rows) = &self.rows else { return Ok(None) };
         let (sort, direction, after) = (rows, SortDirection::Asc, self.after.take());
         let page = PageRequest { sort, direction, after, offset: 0, limit, include_total: false };
-        let query = rows_query(self.organization, &self.filter, &page);
-        let found = build_list(self.organization, &self.filter, rows).fetch_page(pg, &page, query).await?;
-        self.after = found.next;
-        Ok(Some(found.items))
+        let query = scan_query(self.organization, &page);
+        let scanned = build_scan(self.organization, rows).fetch_page(pg, &page, query).await?;
+        self.after = scanned.next;
+        let ids: Vec<_> = scanned.items.iter().map(|video| video.id).collect();
+        let mut query = matching_query(self.organization, &self.filter, rows, &ids);
+        Ok(Some(query.build_query_as().persistent(!self.filter.has_ranges()).fetch_all(pg).await?))
     }
 
     /// Chooses the next rows: accounts with about `limit` videos in all, or one with more.
@@ -119,22 +132,14 @@ impl ContentReader {
     }
 }
 
-/// Builds the query that reads a page.
-pub fn rows_query(
-    organization: Uuid,
-    filter: &ContentFilter,
-    page: &PageRequest<&ContentRows>,
-) -> QueryBuilder<Postgres> {
-    build_list(organization, filter, page.sort).select_page(page, |query| {
-        query.push("select page.sort_key as added_at, ").push(COLUMNS.as_str()).push(JOINS);
+/// Builds the query that finds the videos of a batch.
+pub fn scan_query(organization: Uuid, page: &PageRequest<&ContentRows>) -> QueryBuilder<Postgres> {
+    build_scan(organization, page.sort).select_page(page, |query| {
+        query.push("select page.id, page.sort_key from page");
     })
 }
 
-fn build_list(
-    organization: Uuid,
-    filter: &ContentFilter,
-    rows: &ContentRows,
-) -> List<impl Fn(&mut QueryBuilder<Postgres>)> {
+fn build_scan(organization: Uuid, rows: &ContentRows) -> List<impl Fn(&mut QueryBuilder<Postgres>)> {
     let parents = match rows {
         ContentRows::WithoutAccount => None,
         ContentRows::OnAccounts(ids) => Some(ParentFilter {
@@ -146,22 +151,32 @@ fn build_list(
     };
     let is_without_account = parents.is_none();
     let conditions = move |query: &mut QueryBuilder<Postgres>| {
-        filter.push(query);
         if is_without_account {
-            query.push(" and v.is_tracked and v.account_id is null and v.organization_id = ");
-            query.push_bind(organization);
+            query.push("v.is_tracked and v.organization_id = ").push_bind(organization);
+        } else {
+            query.push("true");
         }
     };
-    // Every row of the range is read anyway.
+    List { table: "videos v", id: "v.id", conditions, parents, sorted: None, text: None, custom_plan: false }
+}
+
+/// Builds the query that reads those of some videos that match, in no particular order. Their accounts match already.
+pub fn matching_query(
+    organization: Uuid,
+    filter: &ContentFilter,
+    rows: &ContentRows,
+    ids: &[Uuid],
+) -> QueryBuilder<Postgres> {
+    let mut query = QueryBuilder::new("select ");
+    query.push(COLUMNS.as_str()).push(" from unnest(").push_bind(ids);
+    query.push(SELECT_BY_ID).push_bind(organization).push(" and ");
+    let conditions = |query: &mut QueryBuilder<Postgres>| filter.push(query);
     let text = filter.q.as_deref().map(|q| caption_filter(organization, q));
-    let text = text.map(|text| TextFilter { blocks: None, ..text });
-    List {
-        table: "videos v",
-        id: "v.id",
-        conditions,
-        parents,
-        sorted: None,
-        text,
-        custom_plan: filter.has_ranges(),
+    let (parents, sorted, custom_plan) = (None, None, false);
+    List { table: "videos v", id: "v.id", conditions, parents, sorted, text, custom_plan }
+        .push_conditions(&mut query);
+    if matches!(rows, ContentRows::WithoutAccount) {
+        query.push(" and v.account_id is null");
     }
+    query
 }
