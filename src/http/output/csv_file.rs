@@ -26,6 +26,11 @@ use crate::telemetry::trace;
 const MAX_SEND_TIME: Duration = Duration::from_secs(3600);
 /// How much is handed to the connection at a time.
 const PIECE_BYTES: usize = 64 << 10;
+/// The end of the rows so far, which is held back until further rows are found. Less than any header.
+const HELD_BACK_BYTES: usize = 64;
+/// After a search of this time, one of the bytes held back is sent: neither the server nor a proxy on the way may take the
+/// connection for idle.
+const MAX_SILENCE: Duration = Duration::from_secs(5);
 /// How a text begins that spreadsheets take for a formula.
 const FORMULA_STARTS: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 
@@ -46,8 +51,8 @@ pub struct CsvRows {
 }
 
 impl CsvRows {
-    pub fn new(raw: bool) -> Self {
-        CsvRows { writer: empty_writer(), raw }
+    fn new(raw: bool) -> Self {
+        CsvRows { writer: append_to(Vec::new()), raw }
     }
 
     /// Adds a row with a value for each column.
@@ -69,13 +74,13 @@ impl CsvRows {
     }
 
     fn take(&mut self) -> Result<Bytes, Problem> {
-        let written = std::mem::replace(&mut self.writer, empty_writer()).into_inner();
+        let written = std::mem::replace(&mut self.writer, append_to(Vec::new())).into_inner();
         written.map(Bytes::from).map_err(|error| Problem::internal(error.error()))
     }
 }
 
-fn empty_writer() -> csv::Writer<Vec<u8>> {
-    WriterBuilder::new().terminator(Terminator::CRLF).from_writer(Vec::new())
+fn append_to(text: Vec<u8>) -> csv::Writer<Vec<u8>> {
+    WriterBuilder::new().terminator(Terminator::CRLF).from_writer(text)
 }
 
 /// A file whose first rows are produced.
@@ -85,6 +90,7 @@ pub struct CsvFile<S> {
     has_more: bool,
     unsent: Bytes,
     started: Instant,
+    max_silence: Duration,
     _guard: ExportGuard,
 }
 
@@ -97,19 +103,19 @@ impl<S: CsvSource> CsvFile<S> {
         source: S,
     ) -> Result<Self, Problem> {
         let guard = exports.begin(organization).ok_or_else(Problem::too_many_exports)?;
-        let (rows, unsent, started) = (CsvRows::new(raw), Bytes::new(), Instant::now());
-        let mut file = CsvFile { source, rows, has_more: true, unsent, started, _guard: guard };
-        file.rows.add_header(S::COLUMNS)?;
-        file.produce().await?;
+        let (mut rows, started, max_silence) = (CsvRows::new(raw), Instant::now(), MAX_SILENCE);
+        rows.add_header(S::COLUMNS)?;
+        let unsent = rows.take()?;
+        let mut file = CsvFile { source, rows, has_more: true, unsent, started, max_silence, _guard: guard };
+        file.add_rows().await?;
         Ok(file)
     }
 
-    /// Produces rows until there are some to send.
-    async fn produce(&mut self) -> Result<(), Problem> {
-        while self.unsent.is_empty() && self.has_more {
-            self.has_more = self.source.add_rows(&mut self.rows).await?;
-            self.unsent = self.rows.take()?;
-        }
+    /// Adds the next rows to what is not sent.
+    async fn add_rows(&mut self) -> Result<(), Problem> {
+        self.rows.writer = append_to(self.unsent.to_vec());
+        self.has_more = self.source.add_rows(&mut self.rows).await?;
+        self.unsent = self.rows.take()?;
         Ok(())
     }
 
@@ -117,8 +123,15 @@ impl<S: CsvSource> CsvFile<S> {
         if self.started.elapsed() > MAX_SEND_TIME {
             return Err(Problem::internal("the client has not read the file within an hour"));
         }
-        self.produce().await?;
-        let piece = self.unsent.split_to(self.unsent.len().min(PIECE_BYTES));
+        let search = Instant::now();
+        while self.has_more && self.unsent.len() <= HELD_BACK_BYTES {
+            if search.elapsed() >= self.max_silence && !self.unsent.is_empty() {
+                return Ok(Some((self.unsent.split_to(1), self)));
+            }
+            self.add_rows().await?;
+        }
+        let held_back = if self.has_more { HELD_BACK_BYTES } else { 0 };
+        let piece = self.unsent.split_to((self.unsent.len() - held_back).min(PIECE_BYTES));
         Ok((!piece.is_empty()).then_some((piece, self)))
     }
 }
@@ -176,5 +189,61 @@ mod tests {
         assert_eq!(text(false, &formulas), "'=1,'+1,'-1,'@x,'\tx,\"'\rx\",x=1, =1\r\n");
         assert_eq!(text(true, &formulas), "=1,+1,-1,@x,\tx,\"\rx\",x=1, =1\r\n");
         assert_eq!(text(false, &[FieldValue::Integer(-5), FieldValue::Decimal(-0.25)]), "-5,-0.25\r\n");
+    }
+
+    /// Batches of rows with a number each.
+    struct Numbers(std::vec::IntoIter<std::ops::Range<i64>>);
+
+    impl CsvSource for Numbers {
+        const FILE_NAME: &'static str = "numbers.csv";
+        const COLUMNS: &'static [&'static str] =
+            &["a column whose name is longer than the bytes that are held back as all headers are"];
+
+        async fn add_rows(&mut self, rows: &mut CsvRows) -> Result<bool, Problem> {
+            for number in self.0.next().unwrap_or_default() {
+                rows.add(&[FieldValue::Integer(number)])?;
+            }
+            Ok(self.0.len() > 0)
+        }
+    }
+
+    /// The pieces of a file whose search for each batch takes longer than the silence or not.
+    async fn pieces(batches: &[std::ops::Range<i64>], is_slow: bool) -> Vec<String> {
+        let source = Numbers(batches.to_vec().into_iter());
+        let mut file = CsvFile::begin(&OpenExports::default(), Uuid::nil(), false, source).await.unwrap();
+        file.max_silence = if is_slow { Duration::ZERO } else { Duration::MAX };
+        let mut pieces = Vec::new();
+        let mut rest = Some(file);
+        while let Some(file) = rest {
+            let next = file.next_piece().await.unwrap();
+            rest = next.map(|(piece, file)| {
+                pieces.push(String::from_utf8(piece.to_vec()).unwrap());
+                file
+            });
+        }
+        pieces
+    }
+
+    #[tokio::test]
+    async fn file_is_the_same_however_it_is_cut() {
+        let batches = [0..0, 0..3, 0..0, 3..50_000, 0..0, 0..0, 50_000..50_001];
+        let header = format!("{}\r\n", Numbers::COLUMNS[0]);
+        let expected = (0..50_001).fold(header, |text, number| format!("{text}{number}\r\n"));
+        assert!(pieces(&batches, false).await.iter().all(|piece| piece.len() <= PIECE_BYTES));
+        for is_slow in [false, true] {
+            assert_eq!(pieces(&batches, is_slow).await.concat(), expected);
+        }
+        assert_eq!(pieces(&[], true).await, [format!("{}\r\n", Numbers::COLUMNS[0])]);
+    }
+
+    #[tokio::test]
+    async fn long_search_sends_single_bytes() {
+        let none = vec![0..0; 200];
+        let header = format!("{}\r\n", Numbers::COLUMNS[0]);
+        let sent = pieces(&none, true).await;
+        assert_eq!(sent.concat(), header);
+        assert_eq!(sent[0].len(), header.len() - HELD_BACK_BYTES);
+        assert!(sent.len() == 1 + HELD_BACK_BYTES && sent[1..].iter().all(|piece| piece.len() == 1));
+        assert_eq!(pieces(&none, false).await.len(), 2);
     }
 }
