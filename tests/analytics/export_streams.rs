@@ -6,7 +6,9 @@ use reqwest::RequestBuilder;
 use tidemark::app::Settings;
 
 use crate::harness::population::Population;
-use crate::harness::{IsolatedStores, Organization, ProxiedApi, send, wait_until};
+use crate::harness::{
+    CapturedLog, IsolatedStores, Organization, ProxiedApi, anonymous_memory, send, wait_until,
+};
 
 /// In which a client reads a whole file.
 const READ_TIMEOUT: Duration = Duration::from_secs(600);
@@ -49,24 +51,17 @@ impl Large {
     }
 }
 
-/// Memory of this process that no file backs, in KiB.
-fn anonymous_memory() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
-}
-
 /// Reads a whole export. Returns how far memory grew in KiB, and the time until the first bytes.
 async fn read_all(large: &Large) -> (u64, Duration) {
     // The first export fills caches and pools.
     large.begin().await.chunk().await.unwrap().unwrap();
     wait_until("it ends", async || (large.load() == (0, 0, 0)).then_some(())).await;
-    let (before, started) = (anonymous_memory(), Instant::now());
+    let (before, started) = (anonymous_memory(std::process::id()), Instant::now());
     let mut response = large.begin().await;
     let (mut peak, mut lines, mut first) = (before, 0, None);
     while let Some(chunk) = response.chunk().await.unwrap() {
         first.get_or_insert(started.elapsed());
-        peak = peak.max(anonymous_memory());
+        peak = peak.max(anonymous_memory(std::process::id()));
         lines += chunk.windows(2).filter(|end| end == b"\r\n").count();
     }
     // A line end may be cut by the end of a chunk.
@@ -104,11 +99,17 @@ async fn exports_are_streamed() {
         (response.status() == 200).then_some(())
     })
     .await;
-    drop(open);
+}
 
-    // ClickHouse rejects the queries of later batches.
+/// On one thread, so that the log is captured.
+#[tokio::test]
+async fn export_that_fails_breaks_off_and_is_logged() {
+    let large = Large::create(40_000).await;
+    let (log, _guard) = CapturedLog::start("tidemark=error");
     let mut response = large.begin().await;
+    let request_id = response.headers()["x-request-id"].to_str().unwrap().to_owned();
     let mut received = response.chunk().await.unwrap().unwrap().len();
+    // ClickHouse rejects the queries of later batches.
     large.api.clickhouse.replace("FROM video_daily", "FROM video_dailx");
     let error = loop {
         match response.chunk().await {
@@ -116,7 +117,12 @@ async fn exports_are_streamed() {
             Err(error) => break error,
         }
     };
-    assert!(received > 1_000 && error.is_body() || error.is_decode(), "{received} bytes, {error:?}");
+    assert!(received > 1_000 && (error.is_body() || error.is_decode()), "{received} bytes, {error:?}");
+    let lines = log.take();
+    let expected = ["ERROR", "export broke off", &request_id, "path=\"/export/content.csv\"", "video_dailx"];
+    let [line] = &lines[..] else { panic!("{lines:#?}") };
+    assert!(expected.iter().all(|text| line.contains(text)), "{line}");
+
     // What fails at once is a problem.
     send(large.request()).await.problem(500, "INTERNAL_ERROR");
 }

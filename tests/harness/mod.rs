@@ -48,7 +48,7 @@ pub use isolated_stack::{IsolatedStack, Up};
 pub use isolated_stores::IsolatedStores;
 pub use log::CapturedLog;
 pub use organization::{Organization, create_organization};
-pub use process::{Process, command, processes_in};
+pub use process::{Process, anonymous_memory, command, processes_in};
 pub use proxy::{ClickhouseProxy, TcpProxy};
 pub use response::{Response, http_client, send};
 pub use skipped::report_skipped;

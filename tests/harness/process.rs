@@ -144,3 +144,10 @@ pub fn processes_in(folder: &Path) -> Vec<(u32, String)> {
         })
         .collect()
 }
+
+/// Memory of a process that no file backs, in KiB.
+pub fn anonymous_memory(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
