@@ -138,15 +138,16 @@ impl Sources {
             let result = match renamed {
                 None
                 | Some(Err(
-                    SourceError::Transient(_) | SourceError::RateLimited { .. } | SourceError::Credentials(_),
+                    SourceError::Transient(_)
+                    | SourceError::RateLimited { .. }
+                    | SourceError::Credentials(_)
+                    | SourceError::RefreshShareUsed,
                 )) => Err(SourceError::Transient(format!(
                     "{} does not find the account, and {} is unavailable to check for a rename",
                     info.name,
                     by_id.info().name
                 ))),
-                Some(Err(error @ (SourceError::BudgetUnavailable(_) | SourceError::RefreshShareUsed))) => {
-                    Err(error)
-                }
+                Some(Err(error @ SourceError::BudgetUnavailable(_))) => Err(error),
                 Some(renamed) => renamed.or(by_name),
             };
             return FetchOutcome { result, ..outcome };

@@ -162,6 +162,35 @@ async fn refresh_resumes_a_source_whose_pause_is_over() {
 }
 
 #[tokio::test]
+async fn refresh_ends_although_a_rename_cannot_be_checked() {
+    let options = ["--instagram-sources=instagram-graph,http", "--http-source-daily-requests=5"];
+    let tracker = TestTracker::start_with(&options).await;
+    tracker.sandbox.world.stop_clock().unwrap();
+    let client = Client::start(&tracker).await;
+    let account = tracker.add_account(client.organization, Platform::Instagram, "missing").await;
+    tracker.execute("update accounts set platform_id = '1' where id = $1", account).await;
+    let now = tracker.databases.clock.now().await;
+    // The share of the only source that finds a renamed account.
+    sqlx::query(
+        "insert into source_requests (source, day, requests, refresh_requests) values ('http', $1, 1, 1)",
+    )
+    .bind(now.date_naive())
+    .execute(tracker.pg())
+    .await
+    .unwrap();
+    sqlx::query("update scrape_targets set next_attempt_at = $1 + interval '1 year'")
+        .bind(now)
+        .execute(tracker.pg())
+        .await
+        .unwrap();
+    assert_eq!(statuses(&client.post_nothing(&path(account)).await), ["queued"]);
+    tracker.run(1);
+    let target = tracker.wait_attempted(account).await;
+    assert_eq!(target.failures, 1);
+    assert!(target.last_error.unwrap().contains("check for a rename"));
+}
+
+#[tokio::test]
 async fn every_status_is_reported() {
     let tracker = TestTracker::start_with(&["--instagram-sources=instagram-graph"]).await;
     let (client, other) = (Client::start(&tracker).await, Client::start(&tracker).await);
