@@ -8,6 +8,7 @@ use std::time::Duration;
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 use ipnet::IpNet;
 use sqlx::PgPool;
+use tokio::sync::OwnedMutexGuard;
 use url::Url;
 use uuid::Uuid;
 
@@ -34,6 +35,7 @@ pub struct App {
     pub search: SearchIndex,
     pub responses: ResponseCache,
     pub exports: OpenExports,
+    pub batches: BatchQueue,
     pub readable: ReadablePlatforms,
     /// The sources that the program has; none in most tests.
     pub sources: Arc<[KnownSource]>,
@@ -108,6 +110,7 @@ impl App {
             search,
             responses,
             exports: OpenExports::default(),
+            batches: BatchQueue::default(),
             readable,
             sources: Arc::default(),
             settings: Arc::new(settings),
@@ -155,6 +158,26 @@ impl Drop for ExportGuard {
             *count -= 1;
         }
         open.retain(|_, count| *count > 0);
+    }
+}
+
+/// How long a batch waits for those before it; a request has five seconds in all.
+const MAX_BATCH_WAIT: Duration = Duration::from_secs(3);
+
+/// Batches that write, one of each organization at a time. They would wait for the same locks: here they wait without a
+/// connection, which other organizations need. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct BatchQueue(Arc<Mutex<HashMap<Uuid, Arc<tokio::sync::Mutex<()>>>>>);
+
+impl BatchQueue {
+    /// Waits for the organization's batches before this one; None if they take too long.
+    pub async fn wait(&self, organization: Uuid) -> Option<OwnedMutexGuard<()>> {
+        let turn = {
+            let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+            Arc::clone(turns.entry(organization).or_default())
+        };
+        tokio::time::timeout(MAX_BATCH_WAIT, turn.lock_owned()).await.ok()
     }
 }
 

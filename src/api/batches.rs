@@ -4,6 +4,7 @@ use salvo::Writer;
 use salvo::http::StatusCode;
 use salvo_oapi::endpoint;
 use serde_json::{Value, json};
+use tokio::sync::OwnedMutexGuard;
 use uuid::Uuid;
 
 use super::accounts::{self, read_change};
@@ -100,6 +101,7 @@ pub(super) async fn create_accounts(
     });
     let items: Vec<_> = items.collect();
     let now = app.clock.now().await;
+    let _turn = wait_turn(&app, &caller).await?;
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         if let Some(first) = idempotency.claim(&mut write).await? {
@@ -125,6 +127,7 @@ pub(super) async fn create_videos(
     let items = batch.items.into_iter().enumerate();
     let items: Vec<_> = items.map(|(index, item)| to_new_video(&app, index, item)).collect();
     let now = app.clock.now().await;
+    let _turn = wait_turn(&app, &caller).await?;
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         if let Some(first) = idempotency.claim(&mut write).await? {
@@ -146,6 +149,7 @@ pub(super) async fn update_accounts(
     args: Args<(Body<UpdateBatch>, IdempotencyKey)>,
 ) -> Result<BatchResponse> {
     let Args((Body(UpdateBatch { ids, change }), idempotency)) = args;
+    let _turn = wait_turn(&app, &caller).await?;
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         if let Some(first) = idempotency.claim(&mut write).await? {
@@ -159,6 +163,10 @@ pub(super) async fn update_accounts(
         commit(write, &idempotency, items.collect()).await
     })
     .await
+}
+
+async fn wait_turn(app: &App, caller: &Caller) -> Result<OwnedMutexGuard<()>> {
+    app.batches.wait(caller.organization).await.ok_or_else(Problem::too_many_batches)
 }
 
 fn to_new_video(app: &App, index: usize, item: Result<videos::CreateBody, Violations>) -> Result<NewVideo> {

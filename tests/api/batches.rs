@@ -223,6 +223,14 @@ async fn idempotency_key_holds_for_the_whole_response() {
     assert_eq!(account_names(&api).await, ["two"]);
 }
 
+/// Some if a statement waits for a lock.
+async fn find_lock_wait(stores: &IsolatedStores) -> Option<()> {
+    let waits = "select exists (select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock')";
+    let waits: bool = sqlx::query_scalar(waits).fetch_one(stores.pg()).await.unwrap();
+    waits.then_some(())
+}
+
 #[tokio::test]
 async fn killed_batch_leaves_nothing_and_its_retry_everything() {
     let mut stores = IsolatedStores::create_postgres().await;
@@ -238,13 +246,7 @@ async fn killed_batch_leaves_nothing_and_its_retry_everything() {
     let mut holder = stores.pg().begin().await.unwrap();
     sqlx::query("lock table scrape_targets").execute(&mut *holder).await.unwrap();
     let sent = tokio::spawn(request(&stores.connection.base_url).timeout(WAIT_TIMEOUT).send());
-    let is_waiting = "select exists (select from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock')";
-    wait_until("the batch is in the middle", async || {
-        let is_waiting: bool = sqlx::query_scalar(is_waiting).fetch_one(stores.pg()).await.unwrap();
-        is_waiting.then_some(())
-    })
-    .await;
+    wait_until("the batch is in the middle", async || find_lock_wait(&stores).await).await;
     process.kill();
     assert!(sent.await.unwrap().is_err());
     holder.rollback().await.unwrap();
@@ -262,6 +264,33 @@ async fn killed_batch_leaves_nothing_and_its_retry_everything() {
     let retry = send(request(&url)).await;
     assert_eq!((&retry.body, retry.header("idempotent-replayed")), (&response.body, "true"));
     assert_eq!(count().await, 100);
+}
+
+#[tokio::test]
+async fn waiting_batches_leave_connections_to_other_organizations() {
+    let mut stores = IsolatedStores::create_postgres().await;
+    let (_process, url) = stores.serve(&[("TIDEMARK_DATABASE_CONNECTIONS", "3".to_owned())]);
+    stores.connection.base_url = url;
+    let (busy, other) = (stores.organization().await, stores.organization().await);
+    let mut holder = stores.pg().begin().await.unwrap();
+    sqlx::query("select from organizations where id = $1 for update")
+        .bind(busy.id)
+        .execute(&mut *holder)
+        .await
+        .unwrap();
+    let batches = (0..6).map(|n| {
+        let busy = busy.clone();
+        tokio::spawn(async move { busy.post("/accounts/batch", accounts([format!("name.{n}")])).await })
+    });
+    let batches: Vec<_> = batches.collect();
+    wait_until("a batch is waiting", async || find_lock_wait(&stores).await).await;
+    for _ in 0..5 {
+        other.get("/accounts").await.ok(200);
+    }
+    holder.rollback().await.unwrap();
+    for batch in join_all(batches).await {
+        assert_eq!(statuses(&batch.unwrap()), [201]);
+    }
 }
 
 #[tokio::test]

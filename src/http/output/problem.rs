@@ -159,6 +159,11 @@ impl Problem {
         Self::new(&kind::SERVICE_UNAVAILABLE, detail).retry_after(EXPORT_RETRY_SECONDS)
     }
 
+    pub fn too_many_batches() -> Self {
+        let detail = "too many batches of this organization at once: send one after the other";
+        Self::new(&kind::SERVICE_UNAVAILABLE, detail)
+    }
+
     fn transaction_conflict(error: &store::Error) -> Self {
         let conflict = if error.is_lock_unavailable() { Conflict::LockTimeout } else { Conflict::Aborted };
         let detail = "conflict with a concurrent change: retry shortly";
