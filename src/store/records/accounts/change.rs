@@ -115,9 +115,9 @@ pub async fn rename(write: &mut Write, id: Uuid, username: &str, now: DateTime<U
     }
     let username =
         username.map_err(|error| Error::Invalid { field: "username", message: error.to_string() })?;
-    let name = (before.platform, username.as_str());
-    if let Some(tracked) = find_tracked(write, &[name]).await?.into_values().next() {
-        return Err(already_tracked(tracked, before.platform, &username));
+    let tracked = find_tracked(write, &[(before.platform, username.as_str())]).await?;
+    if let Some(id) = tracked.get(&(before.platform, username.as_str().to_owned())) {
+        return Err(already_tracked(*id, before.platform, &username));
     }
     sqlx::query(
         "update accounts set username = $3, holds_username = true, username_unchecked = true, updated_at = $4
