@@ -1,7 +1,7 @@
 # Commands for this repository. `make` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep test-clickhouse bench bench-paging bench-import bench-relay bench-search bench-tenants loadtest openapi ui ui-types ui-screenshots bench-ui lint audit fmt build deps libchdb clean-demo
+.PHONY: help demo test test-deep test-clickhouse bench bench-bulk bench-paging bench-import bench-relay bench-search bench-tenants loadtest openapi ui ui-types ui-screenshots bench-ui lint audit fmt build deps libchdb clean-demo
 
 CARGO ?= cargo
 # Port of the demo's API; all other ports are chosen freely.
@@ -30,6 +30,9 @@ test-clickhouse: ## Check schemas, views and statements on another ClickHouse: V
 
 bench: ## Compare the analytics with plain SQL (docs/performance.md); TIDEMARK_BENCH_DIR=DIR keeps the data
 	@scripts/with-stores scripts/bench analytics
+
+bench-bulk: ## Time batches of 500 records, refreshes, and exports of a million rows
+	@scripts/with-stores scripts/bench bulk
 
 bench-paging: ## Time the lists in an organization of 70,000 videos
 	@scripts/with-stores scripts/bench paging dev
