@@ -134,7 +134,8 @@ impl Distribution<f64> {
     /// Computes the distribution of rates from their numerators and positive denominators, rounded to six decimals: in
     /// integers, because a float may be on the wrong side of a half.
     pub fn from_rates(rates: &[(i64, i64)]) -> Self {
-        const PER_MILLIONTH: i128 = 1_000_000_000_000;
+        // A hundred times any rate of two i64 fits into an i128.
+        const PER_MILLIONTH: i128 = 10_000_000_000;
         let multiple = |(numerator, denominator): &(i64, i64)| {
             i128::from(*numerator) * 1_000_000 * PER_MILLIONTH / i128::from(*denominator)
         };
@@ -214,5 +215,6 @@ mod tests {
         let expected = Distribution { p10: rate, p50: rate, p90: rate, mean: rate };
         assert_eq!(Distribution::from_rates(&[(249, 2_000_000); 3]), expected);
         assert_eq!(Distribution::from_rates(&[]), Distribution::default());
+        Distribution::from_rates(&[(i64::MAX, 1), (i64::MIN, 1)]);
     }
 }
