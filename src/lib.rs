@@ -14,6 +14,7 @@ pub mod api;
 pub mod platforms;
 pub mod http;
 pub mod app;
+pub mod media;
 pub mod response_cache;
 pub mod store;
 pub mod config;

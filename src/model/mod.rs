@@ -18,6 +18,7 @@ pub mod network;
 pub mod observed;
 pub mod organization;
 pub mod period;
+pub mod picture;
 pub mod platform;
 pub mod readable;
 mod record;

@@ -1,4 +1,4 @@
-//! Reads accounts and posts of the platforms through configured sources, and resolves short links.
+//! Reads accounts and posts of the platforms through configured sources, resolves short links, and fetches pictures.
 //!
 //! Each platform has an ordered list of sources; the first that can do an operation does it.
 
@@ -9,6 +9,7 @@ pub mod http_client;
 pub mod http_source;
 pub mod instagram_graph;
 mod pausable_timeout;
+pub mod pictures;
 mod post_pages;
 mod request_budget;
 mod request_telemetry;

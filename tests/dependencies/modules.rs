@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::{files, read};
 
 /// The modules that each module uses, in dependency order.
-const USES: [(&str, &[&str]); 20] = [
+const USES: [(&str, &[&str]); 21] = [
     (
         "cli",
         &[
@@ -40,6 +40,7 @@ const USES: [(&str, &[&str]); 20] = [
     ("platforms", &["store", "telemetry", "tls", "model"]),
     ("http", &["app", "response_cache", "store", "shutdown", "telemetry", "model"]),
     ("app", &["response_cache", "store", "config", "shutdown", "tls", "model"]),
+    ("media", &["model"]),
     ("response_cache", &["store"]),
     ("store", &["config", "failpoint", "telemetry", "model"]),
     ("config", &["model"]),

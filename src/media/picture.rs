@@ -1,0 +1,300 @@
+//! Decodes a picture, scales it down and encodes it anew, in bounded memory. Nothing of the original remains, such as its
+//! metadata.
+
+use std::io::Cursor;
+
+use fast_image_resize::images::{Image, ImageRef};
+use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
+use hmac::{Hmac, KeyInit, Mac};
+use image::metadata::Orientation;
+use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits, RgbImage};
+use sha2::Sha256;
+use webp::{Encoder, WebPConfig};
+
+use super::jpeg;
+use crate::model::picture::{PictureKind, PictureName};
+
+const MAX_PIXELS: u64 = 12_000_000;
+/// Of a decoded picture: 12 megapixels of four bytes.
+const MAX_DECODED_BYTES: u64 = 4 * MAX_PIXELS;
+/// Of a progressive JPEG, whose decoder holds coefficients of twice the size of the decoded picture.
+const MAX_PROGRESSIVE_BYTES: u64 = MAX_DECODED_BYTES / 2;
+/// A progressive JPEG has about ten scans. Each costs time in proportion to the picture's size, however short it is.
+const MAX_SCANS: usize = 64;
+/// For what decoders allocate besides the decoded picture.
+const MAX_DECODER_BYTES: u64 = 64 << 20;
+const QUALITY: f32 = 75.0;
+/// The trade of time for size, from 0 to 6.
+const METHOD: i32 = 2;
+const BACKGROUND: u32 = 255;
+
+/// Why there is no copy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UnusablePicture {
+    #[error("the content is not JPEG, PNG, WebP or GIF")]
+    UnknownFormat,
+    #[error("the picture has too many pixels or scans")]
+    TooLarge,
+    #[error("the picture cannot be decoded: {0}")]
+    Undecodable(String),
+    #[error("the picture cannot be encoded: {0}")]
+    Unencodable(String),
+}
+
+/// Returns the copy of a picture as WebP.
+pub fn make_copy(bytes: &[u8], kind: PictureKind) -> Result<Vec<u8>, UnusablePicture> {
+    let (decoded, orientation) = decode(bytes)?;
+    let scaled = scale(flatten(decoded), kind.max_edge())?;
+    let mut oriented = DynamicImage::ImageRgb8(scaled);
+    oriented.apply_orientation(orientation);
+    encode(&oriented.into_rgb8())
+}
+
+/// Names a copy by its content, under the secret of the installation.
+pub fn name_copy(secret: &[u8; 32], copy: &[u8]) -> PictureName {
+    // HMAC pads a shorter key with zeros.
+    let mut key = [0; 64];
+    key[..secret.len()].copy_from_slice(secret);
+    let mut mac = <Hmac<Sha256> as KeyInit>::new(&key.into());
+    mac.update(copy);
+    PictureName::from_bytes(mac.finalize().into_bytes().into())
+}
+
+fn decode(bytes: &[u8]) -> Result<(DynamicImage, Orientation), UnusablePicture> {
+    let format = image::guess_format(bytes).map_err(|_| UnusablePicture::UnknownFormat)?;
+    let max_bytes = match format {
+        ImageFormat::Jpeg => check_scans(bytes)?,
+        ImageFormat::Png | ImageFormat::WebP | ImageFormat::Gif => MAX_DECODED_BYTES,
+        _ => return Err(UnusablePicture::UnknownFormat),
+    };
+    let undecodable = |error: image::ImageError| UnusablePicture::Undecodable(error.to_string());
+    let mut limits = Limits::no_limits();
+    limits.max_alloc = Some(MAX_DECODER_BYTES);
+    let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
+    reader.limits(limits);
+    let mut decoder = reader.into_decoder().map_err(undecodable)?;
+    let (width, height) = decoder.dimensions();
+    if u64::from(width) * u64::from(height) > MAX_PIXELS || decoder.total_bytes() > max_bytes {
+        return Err(UnusablePicture::TooLarge);
+    }
+    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+    Ok((DynamicImage::from_decoder(decoder).map_err(undecodable)?, orientation))
+}
+
+/// Returns how many bytes a JPEG may have when it is decoded.
+fn check_scans(bytes: &[u8]) -> Result<u64, UnusablePicture> {
+    let scans = jpeg::read_scans(bytes);
+    let scans = scans.ok_or_else(|| UnusablePicture::Undecodable("the JPEG is incomplete".to_owned()))?;
+    match scans {
+        _ if scans.count > MAX_SCANS => Err(UnusablePicture::TooLarge),
+        _ if scans.is_progressive => Ok(MAX_PROGRESSIVE_BYTES),
+        _ => Ok(MAX_DECODED_BYTES),
+    }
+}
+
+/// Puts a picture on a white background.
+fn flatten(decoded: DynamicImage) -> RgbImage {
+    if !decoded.color().has_alpha() {
+        return decoded.into_rgb8();
+    }
+    let (width, height) = (decoded.width(), decoded.height());
+    let mut bytes = decoded.into_rgba8().into_raw();
+    // In place, because the picture may be large.
+    let pixels = bytes.len() / 4;
+    for n in 0..pixels {
+        let alpha = u32::from(bytes[4 * n + 3]);
+        for channel in 0..3 {
+            let blended = u32::from(bytes[4 * n + channel]) * alpha + BACKGROUND * (255 - alpha);
+            bytes[3 * n + channel] = ((blended + 127) / 255) as u8;
+        }
+    }
+    bytes.truncate(3 * pixels);
+    RgbImage::from_raw(width, height, bytes).unwrap_or_default()
+}
+
+/// Scales a picture down until no edge is longer than `max_edge`.
+fn scale(picture: RgbImage, max_edge: u32) -> Result<RgbImage, UnusablePicture> {
+    let (width, height) = picture.dimensions();
+    let longer = width.max(height);
+    if longer <= max_edge {
+        return Ok(picture);
+    }
+    let edge = |edge: u32| {
+        ((u64::from(edge) * u64::from(max_edge) + u64::from(longer) / 2) / u64::from(longer)).max(1) as u32
+    };
+    let unencodable = |error: String| UnusablePicture::Unencodable(error);
+    let source = ImageRef::new(width, height, picture.as_raw(), PixelType::U8x3)
+        .map_err(|error| unencodable(error.to_string()))?;
+    let mut target = Image::new(edge(width), edge(height), PixelType::U8x3);
+    let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::CatmullRom));
+    Resizer::new().resize(&source, &mut target, &options).map_err(|error| unencodable(error.to_string()))?;
+    let (width, height) = (target.width(), target.height());
+    RgbImage::from_raw(width, height, target.into_vec())
+        .ok_or_else(|| unencodable("its size is wrong".to_owned()))
+}
+
+fn encode(picture: &RgbImage) -> Result<Vec<u8>, UnusablePicture> {
+    let unencodable = |error: &str| UnusablePicture::Unencodable(error.to_owned());
+    let mut config = WebPConfig::new().map_err(|()| unencodable("libwebp has another version"))?;
+    (config.quality, config.method) = (QUALITY, METHOD);
+    let encoder = Encoder::from_rgb(picture.as_raw(), picture.width(), picture.height());
+    let encoded = encoder.encode_advanced(&config).map_err(|error| unencodable(&format!("{error:?}")))?;
+    Ok(encoded.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use image::codecs::jpeg::JpegEncoder;
+    use image::{Rgb, Rgba, RgbaImage};
+
+    use super::*;
+
+    /// Red on the left, blue on the right.
+    fn picture(width: u32, height: u32) -> DynamicImage {
+        let pixel = |x, _| if 2 * x < width { Rgb([220, 20, 30]) } else { Rgb([10, 40, 200]) };
+        DynamicImage::ImageRgb8(RgbImage::from_fn(width, height, pixel))
+    }
+
+    fn encode_as(picture: &DynamicImage, format: ImageFormat) -> Vec<u8> {
+        let mut bytes = Cursor::new(Vec::new());
+        picture.write_to(&mut bytes, format).unwrap();
+        bytes.into_inner()
+    }
+
+    fn decode_copy(copy: &[u8]) -> RgbImage {
+        image::load_from_memory_with_format(copy, ImageFormat::WebP).unwrap().into_rgb8()
+    }
+
+    #[track_caller]
+    fn assert_similar(pixel: &Rgb<u8>, expected: [u8; 3]) {
+        let is_near = pixel.0.iter().zip(expected).all(|(found, expected)| found.abs_diff(expected) <= 12);
+        assert!(is_near, "{pixel:?} is not {expected:?}");
+    }
+
+    const FORMATS: [ImageFormat; 4] =
+        [ImageFormat::Jpeg, ImageFormat::Png, ImageFormat::WebP, ImageFormat::Gif];
+
+    #[test]
+    fn copy_shows_the_picture_in_its_size() {
+        let (large, small) = (picture(1080, 1350), picture(200, 100));
+        for format in FORMATS {
+            let copy = make_copy(&encode_as(&large, format), PictureKind::Cover).unwrap();
+            let copy = decode_copy(&copy);
+            assert_eq!(copy.dimensions(), (512, 640), "{format:?}");
+            assert_similar(copy.get_pixel(50, 320), [220, 20, 30]);
+            assert_similar(copy.get_pixel(460, 320), [10, 40, 200]);
+            let profile = make_copy(&encode_as(&large, format), PictureKind::Profile).unwrap();
+            assert_eq!(decode_copy(&profile).dimensions(), (256, 320));
+            let small = make_copy(&encode_as(&small, format), PictureKind::Profile).unwrap();
+            assert_eq!(decode_copy(&small).dimensions(), (200, 100));
+        }
+        let line = make_copy(&encode_as(&picture(4000, 1), ImageFormat::Png), PictureKind::Cover).unwrap();
+        assert_eq!(decode_copy(&line).dimensions(), (640, 1));
+    }
+
+    #[test]
+    fn transparent_picture_gets_a_white_background() {
+        let pixel = |x, _| Rgba([200, 0, 0, if x < 20 { 0 } else { 255 }]);
+        for format in [ImageFormat::Png, ImageFormat::WebP, ImageFormat::Gif] {
+            let transparent = DynamicImage::ImageRgba8(RgbaImage::from_fn(40, 40, pixel));
+            let copy = make_copy(&encode_as(&transparent, format), PictureKind::Cover).unwrap();
+            assert_similar(decode_copy(&copy).get_pixel(5, 20), [255, 255, 255]);
+            assert_similar(decode_copy(&copy).get_pixel(35, 20), [200, 0, 0]);
+        }
+    }
+
+    /// Inserts an EXIF segment with an orientation.
+    fn with_orientation(jpeg: &[u8], orientation: u8) -> Vec<u8> {
+        let exif =
+            [b"Exif\0\0MM\0\x2a\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0", &[orientation][..], &[0; 6]]
+                .concat();
+        let length = (exif.len() as u16 + 2).to_be_bytes();
+        [&jpeg[..2], &[0xff, 0xe1], &length, &exif, &jpeg[2..]].concat()
+    }
+
+    #[test]
+    fn copy_is_turned_and_has_no_metadata() {
+        let rotated = with_orientation(&encode_as(&picture(400, 200), ImageFormat::Jpeg), 6);
+        let copy = make_copy(&rotated, PictureKind::Profile).unwrap();
+        assert!(!copy.windows(4).any(|bytes| bytes == b"EXIF" || bytes == b"Exif"));
+        let copy = decode_copy(&copy);
+        assert_eq!(copy.dimensions(), (160, 320));
+        assert_similar(copy.get_pixel(80, 40), [220, 20, 30]);
+        assert_similar(copy.get_pixel(80, 280), [10, 40, 200]);
+    }
+
+    #[test]
+    fn truncated_picture_is_not_copied() {
+        // With detail, so that a part of the file is less than the picture.
+        let noise = |x: u32, y: u32| Rgb([(x * y) as u8, (x * 7 ^ y * 13) as u8, (x * x + y) as u8]);
+        let noise = DynamicImage::ImageRgb8(RgbImage::from_fn(300, 300, noise));
+        for format in FORMATS {
+            let whole = encode_as(&noise, format);
+            make_copy(&whole, PictureKind::Cover).unwrap();
+            for percent in [1, 10, 50, 90, 99] {
+                let part = &whole[..whole.len() * percent / 100];
+                let made = make_copy(part, PictureKind::Cover);
+                assert!(made.is_err(), "{percent} % of a {format:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_content_is_not_copied() {
+        let svg = r#"<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>"#;
+        for content in
+            ["", svg, "<!doctype html><title>Please wait</title>", "BM", "%PDF-1.7", "II*\0\x08\0\0\0"]
+        {
+            let made = make_copy(content.as_bytes(), PictureKind::Cover);
+            assert_eq!(made, Err(UnusablePicture::UnknownFormat), "{content}");
+        }
+    }
+
+    /// A PNG of this size, whose content is missing.
+    fn png_header(width: u32, height: u32, bits: u8, color: u8) -> Vec<u8> {
+        let mut header = b"IHDR".to_vec();
+        header.extend(width.to_be_bytes());
+        header.extend(height.to_be_bytes());
+        header.extend([bits, color, 0, 0, 0]);
+        let checksum = crc32fast::hash(&header).to_be_bytes();
+        let data = [&[0, 0, 0, 0][..], b"IDAT", &crc32fast::hash(b"IDAT").to_be_bytes()].concat();
+        [b"\x89PNG\r\n\x1a\n\0\0\0\x0d", &header[..], &checksum, &data].concat()
+    }
+
+    #[test]
+    fn size_is_checked_before_decoding() {
+        let make = |bytes: &[u8]| make_copy(bytes, PictureKind::Cover);
+        for (width, height, bits) in [(50_000, 50_000, 1), (4000, 3001, 8), (3000, 3000, 16)] {
+            let made = make(&png_header(width, height, bits, if bits == 1 { 0 } else { 6 }));
+            assert_eq!(made, Err(UnusablePicture::TooLarge), "{width} x {height}");
+        }
+        let allowed = make(&png_header(4000, 3000, 8, 6));
+        assert!(matches!(allowed, Err(UnusablePicture::Undecodable(_))), "{allowed:?}");
+    }
+
+    #[test]
+    fn progressive_jpeg_with_many_scans_is_not_decoded() {
+        let mut jpeg = encode_as(&picture(64, 64), ImageFormat::Jpeg);
+        let scan = jpeg.windows(2).position(|bytes| bytes == [0xff, 0xda]).unwrap();
+        let scans = jpeg[scan..jpeg.len() - 2].repeat(MAX_SCANS);
+        jpeg.splice(jpeg.len() - 2..jpeg.len() - 2, scans);
+        assert_eq!(make_copy(&jpeg, PictureKind::Cover), Err(UnusablePicture::TooLarge));
+    }
+
+    #[test]
+    fn name_depends_on_content_and_secret() {
+        let copy = make_copy(&encode_as(&picture(9, 9), ImageFormat::Png), PictureKind::Cover).unwrap();
+        let name = name_copy(&[1; 32], &copy);
+        assert_eq!(name, name_copy(&[1; 32], &copy));
+        assert_ne!(name, name_copy(&[2; 32], &copy));
+        assert_ne!(name, name_copy(&[1; 32], &copy[1..]));
+    }
+
+    #[test]
+    fn copies_of_one_picture_are_equal() {
+        let mut jpeg = Vec::new();
+        JpegEncoder::new_with_quality(&mut jpeg, 90).encode_image(&picture(700, 500)).unwrap();
+        let make = || make_copy(&jpeg, PictureKind::Cover).unwrap();
+        assert_eq!(make(), make());
+    }
+}
