@@ -8,6 +8,7 @@ use salvo::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::pictures::PictureFault;
 use super::response::JsonResponse;
 use super::world::{Fault, World, WorldError};
 use crate::model::counters::Counters;
@@ -49,6 +50,19 @@ enum ControlCommand {
         platform: Platform,
         username: String,
         kind: Option<Fault>,
+    },
+    /// Makes the cover of a post, or without a post the profile picture, bad or without a kind good again.
+    Picture {
+        platform: Platform,
+        username: String,
+        post: Option<Value>,
+        kind: Option<PictureFault>,
+    },
+    /// Replaces the cover of a post, or without a post the profile picture.
+    Repaint {
+        platform: Platform,
+        username: String,
+        post: Option<Value>,
     },
     Advance {
         hours: f64,
@@ -189,6 +203,12 @@ fn apply(world: &World, command: ControlCommand) -> Result<(), WorldError> {
             Ok(())
         }
         ControlCommand::Break { platform, username, kind } => world.set_broken(platform, &username, kind),
+        ControlCommand::Picture { platform, username, post, kind } => {
+            world.set_picture_fault(platform, &username, post_key(post).as_deref(), kind)
+        }
+        ControlCommand::Repaint { platform, username, post } => {
+            world.replace_picture(platform, &username, post_key(post).as_deref())
+        }
         ControlCommand::Advance { hours } => world.advance(hours),
         ControlCommand::Stop => world.stop_clock(),
         ControlCommand::Record => {

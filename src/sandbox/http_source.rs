@@ -7,6 +7,7 @@ use salvo::prelude::*;
 use serde_json::{Value, json};
 
 use super::ids;
+use super::pictures::server_url;
 use super::population::SimulatedPost;
 use super::response::{JsonResponse, PlatformError, bearer_token, respond};
 use super::saved_state::VisibleAccount;
@@ -88,8 +89,10 @@ pub fn account_response(world: &World, platform: Platform, req: &mut Request) ->
         (Some(_), Some((last, _))) => json!(last.number.to_string()),
         _ => Value::Null,
     };
-    let posts: Vec<Value> = page.iter().map(|(post, counters)| post_json(&visible, post, counters)).collect();
-    let profile = profile_json(&visible);
+    let server = server_url(req);
+    let posts: Vec<Value> =
+        page.iter().map(|(post, counters)| post_json(&visible, &server, post, counters)).collect();
+    let profile = profile_json(&visible, &server);
     let follower_count = count(&profile, "follower_count");
     let mut items = vec![ServedItem::new(&visible, ServedContent::Profile { follower_count })];
     items.extend(page.iter().zip(&posts).map(|((post, _), row)| served_post(&visible, post, row)));
@@ -116,7 +119,7 @@ pub fn post_response(world: &World, platform: Platform, req: &mut Request) -> Js
     });
     match found {
         Some((visible, (post, counters))) => {
-            let row = post_json(visible, &post, &counters);
+            let row = post_json(visible, &server_url(req), &post, &counters);
             let item = served_post(visible, &post, &row);
             JsonResponse::ok(json!({"post": row})).with_items(vec![item]).with_fault(visible.fault)
         }
@@ -124,13 +127,13 @@ pub fn post_response(world: &World, platform: Platform, req: &mut Request) -> Js
     }
 }
 
-fn profile_json(visible: &VisibleAccount<'_>) -> Value {
+fn profile_json(visible: &VisibleAccount<'_>, server: &str) -> Value {
     json!({
         "id": visible.account.id,
         "username": visible.username,
         "name": visible.account.name,
         "description": visible.account.bio,
-        "profile_pic_url": format!("https://images.example/{}.jpg", visible.account.id),
+        "profile_pic_url": visible.profile_picture_url(server),
         "link_in_bio": visible.account.link,
         "is_verified": visible.account.is_verified,
         "follower_count": visible.profile.follower_count,
@@ -144,7 +147,7 @@ fn served_post(visible: &VisibleAccount<'_>, post: &SimulatedPost, row: &Value) 
     ServedItem::new(visible, ServedContent::post(post, counters))
 }
 
-fn post_json(visible: &VisibleAccount<'_>, post: &SimulatedPost, counters: &Counters) -> Value {
+fn post_json(visible: &VisibleAccount<'_>, server: &str, post: &SimulatedPost, counters: &Counters) -> Value {
     let platform = visible.account.platform;
     let mut row = json!({
         "id": post.id,
@@ -153,7 +156,7 @@ fn post_json(visible: &VisibleAccount<'_>, post: &SimulatedPost, counters: &Coun
         "description": post.caption,
         "media_type": post.media_type,
         "duration": post.duration,
-        "cover_image_url": format!("https://images.example/{}.jpg", post.id),
+        "cover_image_url": visible.cover_url(server, post),
         "create_time": post.create_time.to_rfc3339_opts(SecondsFormat::Secs, true),
     });
     for (name, count) in Counters::NAMES.iter().zip(counters.to_array()) {

@@ -8,6 +8,7 @@ use salvo::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::graph_fields::{GraphField, parse_fields};
+use super::pictures::server_url;
 use super::population::{SimulatedPost, graph_counters};
 use super::response::{JsonResponse, PlatformError, bearer_token, respond};
 use super::saved_state::VisibleAccount;
@@ -30,7 +31,7 @@ impl GraphHandler {
             let user = req.param::<String>("user_id").unwrap_or_default();
             let token = bearer_token(req).or_else(|| req.query::<String>("access_token"));
             let fields = req.query::<String>("fields").unwrap_or_default();
-            discovery_response(&self.0, &user, token.as_deref(), &fields)
+            discovery_response(&self.0, &server_url(req), &user, token.as_deref(), &fields)
         };
         respond(&self.0, Platform::Instagram, res, success, failure).await;
     }
@@ -74,7 +75,13 @@ fn bad_field() -> JsonResponse {
     error_response(StatusCode::BAD_REQUEST, 100, 0, message)
 }
 
-fn discovery_response(world: &World, user: &str, token: Option<&str>, fields: &str) -> JsonResponse {
+fn discovery_response(
+    world: &World,
+    server: &str,
+    user: &str,
+    token: Option<&str>,
+    fields: &str,
+) -> JsonResponse {
     if token != Some(TOKEN) {
         let message = "The access token could not be decrypted";
         return error_response(StatusCode::BAD_REQUEST, 190, 0, message);
@@ -99,7 +106,7 @@ fn discovery_response(world: &World, user: &str, token: Option<&str>, fields: &s
     let mut discovered = Map::new();
     let mut items = Vec::new();
     for field in &discovery.fields {
-        match profile_field_json(&visible, field, &mut items) {
+        match profile_field_json(&visible, server, field, &mut items) {
             Ok(Some(value)) => drop(discovered.insert(field.name.clone(), value)),
             Ok(None) => {}
             Err(()) => return bad_field(),
@@ -120,6 +127,7 @@ fn discovery_response(world: &World, user: &str, token: Option<&str>, fields: &s
 /// `items`.
 fn profile_field_json(
     visible: &VisibleAccount<'_>,
+    server: &str,
     field: &GraphField,
     items: &mut Vec<ServedItem>,
 ) -> Result<Option<Value>, ()> {
@@ -131,19 +139,18 @@ fn profile_field_json(
         "name" => Some(json!(account.name)),
         "biography" => Some(json!(account.bio)).filter(|_| !account.bio.is_empty()),
         "website" => account.link.as_ref().map(|link| json!(link)),
-        "profile_picture_url" => {
-            Some(json!(format!("https://scontent.example/{}.jpg?oe=6121FCC2", account.id)))
-        }
+        "profile_picture_url" => Some(json!(visible.profile_picture_url(server))),
         "followers_count" => Some(json!(visible.profile.follower_count)),
         "follows_count" => Some(json!(visible.profile.following_count)),
         "media_count" => Some(json!(visible.profile.post_count)),
-        "media" => media_page_json(visible, field, items)?,
+        "media" => media_page_json(visible, server, field, items)?,
         _ => return Err(()),
     })
 }
 
 fn media_page_json(
     visible: &VisibleAccount<'_>,
+    server: &str,
     field: &GraphField,
     items: &mut Vec<ServedItem>,
 ) -> Result<Option<Value>, ()> {
@@ -161,7 +168,7 @@ fn media_page_json(
     let mut numbers = Vec::new();
     for (post, counters) in rest.by_ref().take(limit) {
         numbers.push(post.number);
-        let row = media_json(visible, &post, graph_counters(counters), &field.fields)?;
+        let row = media_json(visible, server, &post, graph_counters(counters), &field.fields)?;
         items.push(ServedItem::new(visible, ServedContent::post(&post, served_counters(&row))));
         data.push(row);
     }
@@ -182,6 +189,7 @@ fn media_page_json(
 
 fn media_json(
     visible: &VisibleAccount<'_>,
+    server: &str,
     post: &SimulatedPost,
     counters: Counters,
     fields: &[GraphField],
@@ -201,11 +209,8 @@ fn media_json(
                 _ => "IMAGE",
             })),
             "media_product_type" => Some(json!(if is_video { "REELS" } else { "FEED" })),
-            "media_url" => Some(json!(format!(
-                "https://scontent.example/{}.{}",
-                post.id,
-                if is_video { "mp4" } else { "jpg" }
-            ))),
+            "media_url" if is_video => Some(json!(format!("https://scontent.example/{}.mp4", post.id))),
+            "media_url" => Some(json!(visible.cover_url(server, post))),
             "permalink" => post.shortcode.as_ref().map(|code| {
                 json!(format!("https://www.instagram.com/{}/{code}/", if is_video { "reel" } else { "p" }))
             }),

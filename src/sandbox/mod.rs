@@ -14,6 +14,7 @@ pub mod languages;
 pub mod creator;
 pub mod http_source;
 pub mod phrases;
+pub mod pictures;
 pub mod population;
 pub mod response;
 mod saved_state;

@@ -10,9 +10,11 @@ use std::path::Path;
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
+use super::pictures::{PictureFault, picture_key, picture_url};
 use super::population::{ProfileCounts, SimulatedAccount, SimulatedPost};
 use super::world::Fault;
 use crate::model::counters::Counters;
+use crate::model::picture::PictureKind;
 
 /// The clock and all changes by control commands. Accounts are identified by their index in the population.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,7 +42,15 @@ pub(super) struct SavedState {
     /// Fixed counters by post id; null is unknown.
     #[serde(default)]
     pub(super) counters: BTreeMap<usize, FixedCounters>,
+    /// Bad pictures by key.
+    #[serde(default)]
+    pub(super) picture_faults: BTreeMap<String, PictureFault>,
+    /// How often pictures were replaced, by key.
+    #[serde(default)]
+    pub(super) picture_versions: PictureVersions,
 }
+
+type PictureVersions = BTreeMap<String, u32>;
 
 /// Values of counters by post id and name.
 type FixedCounters = BTreeMap<String, BTreeMap<String, Option<i64>>>;
@@ -55,6 +65,7 @@ pub struct VisibleAccount<'a> {
     pub fault: Option<Fault>,
     fixed_counters: FixedCounters,
     deleted_posts: BTreeSet<String>,
+    picture_versions: PictureVersions,
 }
 
 impl SavedState {
@@ -86,7 +97,16 @@ impl SavedState {
         profile.post_count -= deleted_posts.len() as i64;
         let username = self.username(account).to_owned();
         let fault = self.broken.get(&index).copied();
-        Some(VisibleAccount { account, username, profile, now, fault, fixed_counters, deleted_posts })
+        Some(VisibleAccount {
+            account,
+            username,
+            profile,
+            now,
+            fault,
+            fixed_counters,
+            deleted_posts,
+            picture_versions: self.picture_versions.clone(),
+        })
     }
 
     /// Reads the file; `None` if it does not exist.
@@ -123,6 +143,22 @@ impl VisibleAccount<'_> {
             let counters = self.counters(&post);
             (post, counters)
         })
+    }
+
+    /// Returns the URL of the profile picture at the sandbox.
+    pub fn profile_picture_url(&self, server: &str) -> String {
+        self.picture_url(server, PictureKind::Profile, &self.account.id)
+    }
+
+    /// Returns the URL of a post's cover at the sandbox.
+    pub fn cover_url(&self, server: &str, post: &SimulatedPost) -> String {
+        self.picture_url(server, PictureKind::Cover, &post.id)
+    }
+
+    fn picture_url(&self, server: &str, kind: PictureKind, id: &str) -> String {
+        let key = picture_key(self.account.platform, kind, id);
+        let version = self.picture_versions.get(&key).copied().unwrap_or_default();
+        picture_url(server, &key, version, self.now)
     }
 
     fn counters(&self, post: &SimulatedPost) -> Counters {

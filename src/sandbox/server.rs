@@ -1,4 +1,4 @@
-//! The sandbox's server: three wire formats, TikTok's short links, the control API and the clock on one port.
+//! The sandbox's server: three wire formats, TikTok's short links, pictures, the control API and the clock on one port.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 use super::control::{ClockHandler, ControlCommandHandler, ControlStateHandler, ServedHandler};
 use super::http_source::{CollectorHandler, account_response, post_response};
 use super::instagram_graph::GraphHandler;
+use super::pictures::{PictureHandler, PictureRequestsHandler};
 use super::response::JsonResponse;
 use super::short_links::ShortLinkHandler;
 use super::tiktok_research::{ResearchHandler, TokenHandler, user_data, video_page};
@@ -92,12 +93,14 @@ fn routes(world: &Arc<World>) -> Router {
                 )
                 .push(Router::with_path("posts").get(CollectorHandler(world(), post_response))),
         )
+        .push(Router::with_path("pictures/{platform}/{kind}/{file}").get(PictureHandler(world())))
         .push(Router::with_path("short/{host}/{**path}").get(ShortLinkHandler(world())))
         .push(
             Router::with_path("_control")
                 .get(ControlStateHandler(world()))
                 .post(ControlCommandHandler(world()))
-                .push(Router::with_path("served").get(ServedHandler(world()))),
+                .push(Router::with_path("served").get(ServedHandler(world())))
+                .push(Router::with_path("pictures").get(PictureRequestsHandler(world()))),
         )
         .push(Router::with_path("_clock").get(ClockHandler(world())))
 }

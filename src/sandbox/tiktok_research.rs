@@ -8,6 +8,7 @@ use salvo::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::ids;
+use super::pictures::server_url;
 use super::population::SimulatedPost;
 use super::response::{JsonResponse, PlatformError, bearer_token, respond};
 use super::saved_state::VisibleAccount;
@@ -63,8 +64,16 @@ pub struct ResearchData {
     fault: Option<Fault>,
 }
 
+/// A request of an operation.
+pub struct ResearchRequest {
+    /// The URL of the sandbox.
+    server: String,
+    fields: String,
+    body: Value,
+}
+
 /// Returns what was requested by the fields and the body, or why a parameter is invalid.
-pub type ResearchOperation = fn(&World, &str, &Value) -> Result<ResearchData, String>;
+pub type ResearchOperation = fn(&World, &ResearchRequest) -> Result<ResearchData, String>;
 
 /// Handles `POST /tiktok/v2/research/user/info/` and `…/video/query/`.
 pub struct ResearchHandler(pub Arc<World>, pub ResearchOperation);
@@ -85,7 +94,7 @@ impl ResearchHandler {
                     "The access token is invalid or expired",
                 );
             }
-            match (self.1)(world, &fields, &body) {
+            match (self.1)(world, &ResearchRequest { server: server_url(req), fields, body }) {
                 Ok(ResearchData { data, items, fault }) => JsonResponse::ok(
                     json!({"data": data, "error": {"code": "ok", "message": "", "log_id": "2026sandbox"}}),
                 )
@@ -128,7 +137,8 @@ fn invalid_params(message: &str) -> JsonResponse {
 }
 
 /// Returns an account by its username.
-pub fn user_data(world: &World, fields: &str, body: &Value) -> Result<ResearchData, String> {
+pub fn user_data(world: &World, request: &ResearchRequest) -> Result<ResearchData, String> {
+    let ResearchRequest { server, fields, body } = request;
     let username = body.get("username").and_then(Value::as_str).unwrap_or_default();
     let visible = world.find_by_username(Platform::Tiktok, username);
     let visible = visible.ok_or_else(|| format!("cannot find the user {username}"))?;
@@ -137,7 +147,7 @@ pub fn user_data(world: &World, fields: &str, body: &Value) -> Result<ResearchDa
     let all = json!({
         "display_name": account.name,
         "bio_description": account.bio,
-        "avatar_url": format!("https://p16.example/{}.jpeg", account.id),
+        "avatar_url": visible.profile_picture_url(server),
         "is_verified": account.is_verified,
         "follower_count": visible.profile.follower_count,
         "following_count": visible.profile.following_count,
@@ -208,7 +218,8 @@ impl<'a> VideoQuery<'a> {
 }
 
 /// Returns a page of the videos that match a query.
-pub fn video_page(world: &World, fields: &str, body: &Value) -> Result<ResearchData, String> {
+pub fn video_page(world: &World, request: &ResearchRequest) -> Result<ResearchData, String> {
+    let ResearchRequest { fields, body, .. } = request;
     let query = VideoQuery::parse(body)?;
     query.check_search(world)?;
     let mut rows = Vec::new();

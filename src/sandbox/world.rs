@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
+use super::pictures::{PictureFault, PictureRequests};
 use super::population::{Population, SimulatedAccount, SimulatedPost};
 use super::saved_state::{SavedState, VisibleAccount};
 use super::served::{RecordError, ServedItem, ServedRecord};
@@ -38,6 +39,7 @@ pub struct World {
     file: Option<PathBuf>,
     state: Mutex<State>,
     served: ServedRecord,
+    pub(super) picture_requests: PictureRequests,
 }
 
 struct State {
@@ -124,6 +126,7 @@ impl World {
                 token_serial: 0,
             }),
             served: ServedRecord::default(),
+            picture_requests: PictureRequests::default(),
         };
         world.save(&world.state().saved)?;
         Ok(world)
@@ -211,7 +214,12 @@ impl World {
     }
 
     /// Returns a post of an account by id or shortcode, deleted or not.
-    fn find_post(&self, index: usize, username: &str, key: &str) -> Result<SimulatedPost, WorldError> {
+    pub(super) fn find_post(
+        &self,
+        index: usize,
+        username: &str,
+        key: &str,
+    ) -> Result<SimulatedPost, WorldError> {
         let account = &self.population.accounts()[index];
         let matches = |post: &SimulatedPost| post.id == key || post.shortcode.as_deref() == Some(key);
         let post = account.posts_at(self.now()).find(matches);
@@ -288,6 +296,10 @@ impl World {
         self.state().requests.clone()
     }
 
+    pub(super) fn picture_fault(&self, key: &str) -> Option<PictureFault> {
+        self.state().saved.picture_faults.get(key).copied()
+    }
+
     /// Finds a visible account by username.
     pub fn find_by_username(&self, platform: Platform, username: &str) -> Option<VisibleAccount<'_>> {
         let state = self.state();
@@ -343,14 +355,14 @@ impl World {
         owners().find(|index| !saved.lost.contains(index)).or_else(|| owners().next())
     }
 
-    fn find_index(&self, platform: Platform, username: &str) -> Result<usize, WorldError> {
+    pub(super) fn find_index(&self, platform: Platform, username: &str) -> Result<usize, WorldError> {
         let name = username.trim_start_matches('@').to_lowercase();
         let owner = self.find_username_owner(&self.state().saved, platform, &name);
         owner.ok_or_else(|| WorldError::NoAccount(platform, username.to_owned()))
     }
 
     /// Applies a change and saves it; a change that fails or cannot be saved has no effect.
-    fn change(
+    pub(super) fn change(
         &self,
         change: impl FnOnce(&mut SavedState) -> Result<(), WorldError>,
     ) -> Result<(), WorldError> {

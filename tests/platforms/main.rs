@@ -8,6 +8,7 @@ mod example;
 mod faults;
 mod graph;
 mod http;
+mod pictures;
 mod recorded;
 mod research;
 mod sandboxed;
