@@ -22,7 +22,7 @@ FROM debian:bookworm-20260824-slim
 RUN useradd --system --uid 10001 --user-group --shell /usr/sbin/nologin \
         --home-dir /var/lib/tidemark --create-home tidemark \
     && install --directory --owner tidemark --group tidemark --mode 0700 \
-        /var/lib/tidemark/search /var/lib/tidemark/sandbox
+        /var/lib/tidemark/search /var/lib/tidemark/media /var/lib/tidemark/sandbox
 # The image has no CA certificates: the program trusts its built-in public ones. Mount /etc/ssl/certs/ca-certificates.crt to
 # replace them.
 COPY --from=build /src/target/release/tidemark /usr/local/bin/tidemark

@@ -79,6 +79,20 @@ pub struct StoreArgs {
 }
 
 #[derive(Debug, Clone, clap::Args)]
+pub struct MediaArgs {
+    /// Folder of copies of pictures, shared by API processes and trackers; without it responses have the platforms' URLs
+    #[arg(long, env = "TIDEMARK_MEDIA_DIR", value_name = "DIR")]
+    media_dir: Option<String>,
+}
+
+impl MediaArgs {
+    /// Returns the folder. Container tools pass an empty value for none.
+    pub fn folder(&self) -> Option<PathBuf> {
+        self.media_dir.as_deref().filter(|dir| !dir.is_empty()).map(PathBuf::from)
+    }
+}
+
+#[derive(Debug, Clone, clap::Args)]
 pub struct SearchArgs {
     /// Folder of the search index; each API process has its own
     #[arg(long, env = "TIDEMARK_SEARCH_INDEX", default_value = ".tidemark/search", value_name = "DIR")]

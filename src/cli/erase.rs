@@ -2,20 +2,22 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::error::CommandError;
 use super::output::OutputArgs;
 use crate::app::Databases;
-use crate::config::StoreArgs;
+use crate::config::{MediaArgs, StoreArgs};
+use crate::media::MediaFolder;
 use crate::store::records::organizations;
 use crate::worker::erasure::{self, ErasedRows};
-use crate::worker::relay;
+use crate::worker::{pictures, relay};
 
 /// Physically remove deleted and expired data now
 ///
-/// A running tracker does this twice a day. Daily totals of expired history are recomputed first and removed by the next
+/// A running tracker does this twice a day, and deletes pictures of deleted records four times. Daily totals of expired history are recomputed first and removed by the next
 /// run: run it twice. Search indexes contain deleted texts for up to half a day more, unless rebuilt (tidemark reindex).
 #[derive(Debug, clap::Args)]
 pub(super) struct EraseArgs {
@@ -23,9 +25,19 @@ pub(super) struct EraseArgs {
     #[arg(long, value_name = "ID")]
     org: Option<Uuid>,
     #[command(flatten)]
+    media: MediaArgs,
+    #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
     stores: StoreArgs,
+}
+
+#[derive(Serialize)]
+struct Erased {
+    #[serde(flatten)]
+    rows: ErasedRows,
+    /// Copies of pictures that nothing referred to.
+    pictures: u64,
 }
 
 /// How long to wait for another process that erases.
@@ -38,9 +50,12 @@ pub(super) async fn run(args: EraseArgs) -> Result<(), CommandError> {
         organizations::require(&databases.pg, organization).await?;
     }
     let database_url = args.stores.postgres.database_url.reveal();
-    let erased =
-        relay::run_during(&databases, database_url, erase(&databases, database_url, args.org)).await?;
-    args.output.print(&erased, &["outbox_rows", "history_rows"])
+    let rows = relay::run_during(&databases, database_url, erase(&databases, database_url, args.org)).await?;
+    let pictures = match args.media.folder() {
+        Some(folder) => pictures::erase_unreferenced(&databases.pg, MediaFolder::new(folder)).await?,
+        None => 0,
+    };
+    args.output.print(&Erased { rows, pictures }, &["outbox_rows", "history_rows", "pictures"])
 }
 
 async fn erase(

@@ -57,6 +57,7 @@ pub fn environment(url: &str) -> Vec<(&'static str, String)> {
         ("TIDEMARK_HTTP_SOURCE_URL", format!("{url}/http")),
         ("TIDEMARK_HTTP_SOURCE_TOKEN", http_source::TOKEN.to_owned()),
         ("TIDEMARK_TIKTOK_SHORT_LINK_URL", format!("{url}/short")),
+        ("TIDEMARK_MEDIA_ALLOWED_HOSTS", url.trim_start_matches("http://").to_owned()),
         ("TIDEMARK_CLOCK_URL", format!("{url}/_clock")),
     ]
 }

@@ -11,6 +11,7 @@ pub mod lifecycle;
 pub mod migrate;
 pub mod observations;
 pub mod outbox;
+pub mod pictures;
 pub mod postgres;
 pub mod records;
 pub mod search;

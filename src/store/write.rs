@@ -13,6 +13,7 @@ use super::Error;
 use super::outbox::event::{self, Event, RemovedVideo, SubjectVideo};
 use super::postgres::Transaction;
 use crate::failpoint;
+use crate::model::picture::PictureKind;
 use crate::model::snapshot::{AccountSnapshot, VideoSnapshot};
 
 /// A kind of record in the search index.
@@ -61,6 +62,8 @@ struct Changes {
     since: Option<NaiveDate>,
     earliest_snapshot: Option<NaiveDate>,
     search_changes: BTreeSet<(Entity, Uuid)>,
+    /// Whether accounts or videos show another picture.
+    pictures: BTreeSet<PictureKind>,
 }
 
 impl Write {
@@ -97,6 +100,11 @@ impl Write {
     pub fn record_video_change(&mut self, id: Uuid) {
         self.changes.videos.insert(id);
         self.changes.search_changes.insert((Entity::Video, id));
+    }
+
+    /// Records that an account or a video shows another picture, which only responses do.
+    pub fn record_picture_change(&mut self, kind: PictureKind) {
+        self.changes.pictures.insert(kind);
     }
 
     /// Records that a subject's rollups have to be recomputed since a day, without a new snapshot.
@@ -253,8 +261,14 @@ impl Changes {
     fn changed_versions(&self) -> (bool, bool) {
         let others = !self.other_events.is_empty();
         (
-            others || !self.accounts.is_empty() || !self.creators.is_empty(),
-            others || !self.videos.is_empty() || !self.subjects.is_empty(),
+            others
+                || !self.accounts.is_empty()
+                || !self.creators.is_empty()
+                || self.pictures.contains(&PictureKind::Profile),
+            others
+                || !self.videos.is_empty()
+                || !self.subjects.is_empty()
+                || self.pictures.contains(&PictureKind::Cover),
         )
     }
 

@@ -27,6 +27,8 @@ pub struct Instruments {
     pub scrape_duration: Histogram<f64>,
     pub delivery_duration: Histogram<f64>,
     pub delivered_rows: Counter<u64>,
+    pub pictures: Counter<u64>,
+    pub picture_delay: Histogram<f64>,
 }
 
 static INSTRUMENTS: OnceLock<Instruments> = OnceLock::new();
@@ -95,6 +97,8 @@ pub(super) fn create_instruments(provider: &SdkMeterProvider) {
         scrape_duration: histogram(names::SCRAPE_DURATION),
         delivery_duration: histogram(names::DELIVERY_DURATION),
         delivered_rows: counter(names::DELIVERED_ROWS),
+        pictures: counter(names::PICTURES),
+        picture_delay: histogram(names::PICTURE_DELAY),
         meter: meter.clone(),
     };
     if INSTRUMENTS.set(instruments).is_err() {

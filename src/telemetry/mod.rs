@@ -11,6 +11,7 @@ pub mod names;
 pub mod organization_size;
 mod otlp;
 mod panics;
+pub mod pictures;
 pub mod probes;
 mod prometheus;
 mod sqlx_layer;

@@ -128,6 +128,16 @@ metrics! {
         "Duration of the relay's deliveries to ClickHouse: `delivered`, `failed`, or `lost` when ClickHouse's data was replaced meanwhile.";
     DELIVERED_ROWS: "tidemark.relay.rows", Counter, "{row}", [], Tracker,
         "Outbox rows that the relay delivered to ClickHouse.";
+    PICTURES: "tidemark.pictures", Counter, "{picture}", [OUTCOME], Tracker,
+        "Pictures: `copied`, `shared` with another record, `gone`, `failed`, `other_host`, `too_large`, `undecodable`, `not_stored`, `dropped`, `evicted`, `lost`.";
+    PICTURE_DELAY: "tidemark.picture.delay", Histogram(TASK_SECONDS), "s", [], Tracker,
+        "Time from when a picture was due until responses show its copy.";
+    PICTURES_WAITING: "tidemark.pictures.waiting", Gauge, "{picture}", [], Tracker,
+        "Pictures to be fetched, counted up to 100,000.";
+    MEDIA_USAGE: "tidemark.media.usage", Gauge, "By", [], Tracker,
+        "Space that copies of pictures occupy.";
+    MEDIA_LIMIT: "tidemark.media.limit", Gauge, "By", [], Tracker,
+        "Space that copies of pictures may occupy (`TIDEMARK_MEDIA_MAX_BYTES`).";
 }
 
 #[cfg(test)]

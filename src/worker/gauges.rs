@@ -14,6 +14,7 @@ use crate::app::Databases;
 use crate::model::platform::Platform;
 use crate::platforms::Sources;
 use crate::store::analytics::HistoryReader;
+use crate::store::pictures::{self, UsageSummary};
 use crate::store::postgres::clock::{self, ClockSkew};
 use crate::store::records::organizations;
 use crate::store::search::{SearchIndex, changes};
@@ -74,6 +75,8 @@ struct TrackerState {
     pauses: Vec<SourcePause>,
     backlog: outbox::Backlog,
     clock_skew: ClockSkew,
+    /// None before a tracker used a media folder.
+    media: Option<UsageSummary>,
 }
 
 /// The daily limit of a source and the requests made today.
@@ -84,13 +87,19 @@ struct SourceUsage {
 }
 
 /// Exports the gauges of a tracker until it is stopped.
-pub(super) async fn run_for_tracker(databases: Databases, sources: Arc<Sources>, stop: CancellationToken) {
+pub(super) async fn run_for_tracker(
+    databases: Databases,
+    sources: Arc<Sources>,
+    media_limit: Option<u64>,
+    stop: CancellationToken,
+) {
     if metrics::instruments().is_none() {
         return;
     }
     let (state, targets) = (LastRead::new(READ_INTERVAL), LastRead::new(TARGETS_READ_INTERVAL));
     register_connections(&databases, None);
     register_tracker(&state, &targets, &sources);
+    register_media(&state, media_limit);
     let read = || async {
         state.set(timeout::short(read_tracker_state(&databases, &sources)).await?);
         if targets.is_due() {
@@ -138,6 +147,19 @@ fn register_tracker(
     register_single(&names::CLOCK_SKEW, state, |state| state.clock_skew.as_seconds());
 }
 
+/// Registers the gauges of the media folder, if there is one.
+fn register_media(state: &Arc<LastRead<TrackerState>>, limit: Option<u64>) {
+    let Some(limit) = limit else { return };
+    let register = |metric: &Metric, value: fn(&UsageSummary) -> i64| {
+        let state = state.clone();
+        let value = move |media: &UsageSummary| (value(media) as f64, Vec::new());
+        register_gauge(metric, move || state.gauge_values(|state| state.media.iter().map(value).collect()));
+    };
+    register(&names::PICTURES_WAITING, |media| media.waiting);
+    register(&names::MEDIA_USAGE, |media| media.used_bytes);
+    register_gauge(&names::MEDIA_LIMIT, move || vec![(limit as f64, Vec::new())]);
+}
+
 async fn read_tracker_state(databases: &Databases, sources: &Sources) -> Result<TrackerState, Error> {
     let (pg, now) = (&databases.pg, databases.clock.now().await);
     let mut usages = Vec::<SourceUsage>::new();
@@ -153,7 +175,8 @@ async fn read_tracker_state(databases: &Databases, sources: &Sources) -> Result<
     pauses.retain(|pause| pause.is_active(now));
     let (queues, backlog) = (queues::fetch_all(pg, now).await?, outbox::fetch_backlog(pg).await?);
     let clock_skew = clock::fetch_skew(pg, databases.clock.read_machine()).await?;
-    Ok(TrackerState { queues, usages, pauses, backlog, clock_skew })
+    let media = pictures::fetch_summary(pg).await?;
+    Ok(TrackerState { queues, usages, pauses, backlog, clock_skew, media })
 }
 
 /// Returns 1 or 0 for each platform, source and cause.

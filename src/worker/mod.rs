@@ -1,4 +1,4 @@
-//! The background loops: scheduler and scrapes, relay, housekeeping, erasure, retention, gauges, search indexer.
+//! The background loops: scheduler and scrapes, relay, pictures, housekeeping, erasure, retention, gauges, search indexer.
 //!
 //! `tidemark track` runs all but the search indexer, which runs in each API process.
 
@@ -12,6 +12,7 @@ pub mod housekeeping;
 pub mod indexer;
 pub mod organization_erasure;
 mod passes;
+pub mod pictures;
 mod refresh_budget;
 pub mod relay;
 pub mod retention;

@@ -3,10 +3,12 @@
 use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
 use uuid::Uuid;
 
+use super::pictures::SeenPicture;
 use super::scrape_report::{ScrapeReport, target_failure};
 use super::timeout;
 use super::tracker::{FailureKind, Tracker};
 use crate::model::observed::{AccountLatest, VideoLatest};
+use crate::model::picture::PictureKind;
 use crate::model::platform::Platform;
 use crate::model::tracking::FailureReason;
 use crate::platforms::source::{AccountKey, Depth, FetchedAccount, Post, PostKey, Profile};
@@ -175,6 +177,11 @@ fn observed_post(platform: Platform, origin: VideoOrigin, post: &Post, now: Date
     }
 }
 
+fn seen_covers(covers: Vec<(Uuid, String)>) -> Vec<SeenPicture> {
+    let seen = |(record_id, url)| SeenPicture { record_id, kind: PictureKind::Cover, url };
+    covers.into_iter().map(seen).collect()
+}
+
 /// The scrape of one target.
 struct TargetScrape<'a> {
     tracker: &'a Tracker,
@@ -198,15 +205,19 @@ impl TargetScrape<'_> {
             post_ids: &post_ids,
             not_before: account.not_before,
         };
+        let mut seen = Vec::new();
         let attempt = match scrapes::check_identity(&mut write, id, &account.username, observed).await? {
             IdentityCheck::Matches => {
                 let account_ref = AccountRef { id, subject_id: account.internal_id };
-                let profile = observed_profile(account_ref, profile, self.start.now);
-                save_accounts(&mut write, vec![profile]).await?;
+                let observed = observed_profile(account_ref, profile, self.start.now);
+                save_accounts(&mut write, vec![observed]).await?;
                 let posts = posts_within(&response.posts, depth(account)).map(|post| {
                     observed_post(platform, VideoOrigin::Account(account_ref), post, self.start.now)
                 });
-                save_videos(&mut write, self.start.now, posts.collect()).await?;
+                let saved = save_videos(&mut write, self.start.now, posts.collect()).await?;
+                seen = seen_covers(saved.covers);
+                let url = profile.fields.profile_pic_url.clone();
+                seen.extend(url.map(|url| SeenPicture { record_id: id, kind: PictureKind::Profile, url }));
                 self.successful_attempt(account.deep_reads)
             }
             IdentityCheck::OtherAccount(error) => {
@@ -216,7 +227,7 @@ impl TargetScrape<'_> {
             IdentityCheck::Renamed => return self.release(write).await,
             IdentityCheck::Deleted => return Ok(()),
         };
-        self.finish(write, self.target.id, attempt).await
+        self.finish(write, self.target.id, attempt, seen).await
     }
 
     async fn record_video(&self, key: &PostKey, post: &Post) -> Result<(), Error> {
@@ -232,10 +243,11 @@ impl TargetScrape<'_> {
         );
         // The shortcode identifies the stored row, also where the response has none.
         observed.shortcode = observed.shortcode.or_else(|| key.shortcode.clone());
-        let merged = save_videos(&mut write, self.start.now, vec![observed]).await?.merged;
+        let saved = save_videos(&mut write, self.start.now, vec![observed]).await?;
         // The response may show that the target duplicates another video.
-        let target = merged.get(&self.target.id).copied().unwrap_or(self.target.id);
-        self.finish(write, target, self.successful_attempt(DeepReads::default())).await
+        let target = saved.merged.get(&self.target.id).copied().unwrap_or(self.target.id);
+        let attempt = self.successful_attempt(DeepReads::default());
+        self.finish(write, target, attempt, seen_covers(saved.covers)).await
     }
 
     /// Records a failed attempt, unless the account was renamed since it was requested as `username`.
@@ -255,7 +267,7 @@ impl TargetScrape<'_> {
                 TargetKind::Video => _ = scrapes::set_video_unavailable(&mut write, id, true).await?,
             }
         }
-        self.finish(write, id, self.failed_attempt(failure.clone(), not_found_runs)).await
+        self.finish(write, id, self.failed_attempt(failure.clone(), not_found_runs), Vec::new()).await
     }
 
     /// Records a result, and retries conflicts. If that fails, records a failed attempt, because the next attempt would
@@ -284,7 +296,8 @@ impl TargetScrape<'_> {
     async fn fail(&self, error: &str) -> Result<(), Error> {
         let failure = AttemptFailure { reason: FailureReason::Internal, error: error.to_owned() };
         let attempt = self.failed_attempt(failure, self.target.not_found_runs);
-        timeout::short(async { self.finish(self.begin().await?, self.target.id, attempt).await }).await
+        timeout::short(async { self.finish(self.begin().await?, self.target.id, attempt, Vec::new()).await })
+            .await
     }
 
     fn successful_attempt(&self, deep_reads: DeepReads) -> AttemptResult {
@@ -316,8 +329,15 @@ impl TargetScrape<'_> {
         TimeDelta::hours(self.interval_hours.into())
     }
 
-    /// Commits the attempt if this process still holds the lease, and if its clock was right when the scrape began.
-    async fn finish(&self, mut write: Write, target: Uuid, attempt: AttemptResult) -> Result<(), Error> {
+    /// Commits the attempt if this process still holds the lease, and if its clock was right when the scrape began. Then
+    /// offers the pictures that it saw.
+    async fn finish(
+        &self,
+        mut write: Write,
+        target: Uuid,
+        attempt: AttemptResult,
+        seen: Vec<SeenPicture>,
+    ) -> Result<(), Error> {
         let finished = targets::finish_attempt(&mut write, self.tracker.owner, target, attempt).await?;
         let Some(postgres_now) = finished else {
             tracing::warn!(target = %self.target.id, "lease lost, dropping the scrape");
@@ -334,7 +354,9 @@ impl TargetScrape<'_> {
             }
             return self.release_lease().await;
         }
-        write.commit().await.map(drop)
+        write.commit().await?;
+        self.tracker.pictures.offer(self.target.organization_id, self.target.platform, seen);
+        Ok(())
     }
 
     /// Rolls back and releases the lease. The target stays due.

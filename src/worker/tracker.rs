@@ -9,6 +9,7 @@ use sqlx::PgPool;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::pictures::{PictureArgs, PictureError, PictureOffers, Pictures};
 use super::{erasure, gauges, housekeeping, relay};
 use crate::app::Databases;
 use crate::config::StoreArgs;
@@ -33,6 +34,8 @@ pub struct TrackArgs {
     #[command(flatten)]
     pub sources: SourceArgs,
     #[command(flatten)]
+    pub pictures: PictureArgs,
+    #[command(flatten)]
     pub metrics: MetricsArgs,
     /// Accounts and videos that are read from each platform at the same time
     #[arg(long, env = "TIDEMARK_TRACK_CONCURRENCY", default_value_t = 8, value_name = "N")]
@@ -52,6 +55,8 @@ pub enum StartError {
     Schema(#[from] migrate::Error),
     #[error("this machine's clock is {0}: synchronize both by NTP, then start the tracker again")]
     Clock(ClockSkew),
+    #[error(transparent)]
+    Pictures(#[from] PictureError),
 }
 
 /// Runs a tracker until it is stopped. It finishes running scrapes, then the relay delivers what they committed.
@@ -74,6 +79,8 @@ pub async fn run(
     }
     let mut tracker = Tracker::new(databases.clone(), sources.clone());
     tracker.require_right_clock().await?;
+    let (offers, pictures) = Pictures::new(&args.pictures, &databases)?;
+    tracker.pictures = offers;
     tracker.shutdown_grace = args.shutdown.grace();
     tracker.lease_duration = Duration::from_secs(args.lease_seconds);
     let scrapes_finished = CancellationToken::new();
@@ -81,9 +88,15 @@ pub async fn run(
         tracker.run(args.concurrency.max(1), stop.clone()).await;
         scrapes_finished.cancel();
     };
+    let copy_pictures = async {
+        if let Some(pictures) = pictures {
+            pictures.run(scrapes_finished.clone()).await;
+        }
+    };
     tokio::join!(
-        gauges::run_for_tracker(databases.clone(), sources, stop.clone()),
+        gauges::run_for_tracker(databases.clone(), sources, args.pictures.limit(), stop.clone()),
         scrape,
+        copy_pictures,
         housekeeping::run(databases.clone(), stop.clone()),
         erasure::run(databases.clone(), database_url.clone(), stop.clone()),
         relay::run(databases, database_url, scrapes_finished.clone()),
@@ -128,6 +141,8 @@ pub struct Tracker {
     pub lease_duration: Duration,
     /// How long scrapes may run during shutdown.
     pub shutdown_grace: Duration,
+    /// What scrapes offer pictures to.
+    pub pictures: PictureOffers,
     pub(super) clock_check: Arc<Mutex<Option<ClockCheck>>>,
     last_logged: Arc<Mutex<HashMap<LogKey, Instant>>>,
 }
@@ -140,6 +155,7 @@ impl Tracker {
             owner: Uuid::now_v7(),
             lease_duration: Duration::from_secs(DEFAULT_LEASE_SECONDS),
             shutdown_grace: Duration::from_secs(DEFAULT_STOP_SECONDS),
+            pictures: PictureOffers::default(),
             clock_check: Arc::default(),
             last_logged: Arc::default(),
         }

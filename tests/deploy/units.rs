@@ -135,6 +135,11 @@ fn program_parses_all_calls_and_variables() {
                 folders.insert(option);
             }
         }
+        // The tracker writes pictures, which the API reads.
+        if arguments[0] == "track" {
+            let folder: &String = call.matches.get_one("media_dir").unwrap();
+            assert_eq!(Path::new(folder), Path::new("/var/lib").join(unit.one("StateDirectory")));
+        }
         for probe in unit.calls("ExecStartPost") {
             let probe = parse(&words(&probe), &BTreeMap::new()).matches;
             let url: &url::Url = probe.get_one("url").unwrap();

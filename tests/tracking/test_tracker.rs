@@ -1,5 +1,6 @@
 //! Trackers in this process, on a Postgres database and a sandbox of one test.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use tidemark::store::records::accounts::create::{self, NewAccount};
 use tidemark::store::records::organizations::{self, OrganizationChange};
 use tidemark::store::search::SearchIndex;
 use tidemark::store::tracking::leases::{LeaseOrder, LeaseRequest};
+use tidemark::worker::pictures::Pictures;
 use tidemark::worker::tracker::Tracker;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -68,7 +70,7 @@ impl TestTracker {
         let databases = Databases { clock, ..stores.databases.clone() };
         let mut arguments = vec!["tidemark".to_owned(), "--source-timeout-seconds=600".to_owned()];
         for (variable, value) in environment(&sandbox.url) {
-            if variable != "TIDEMARK_CLOCK_URL" {
+            if !["TIDEMARK_CLOCK_URL", "TIDEMARK_MEDIA_ALLOWED_HOSTS"].contains(&variable) {
                 let name = variable.trim_start_matches("TIDEMARK_").to_lowercase().replace('_', "-");
                 arguments.push(format!("--{name}={value}"));
             }
@@ -162,6 +164,18 @@ impl TestTracker {
         self.run_tracker(slots, Tracker::new(databases, self.sources.clone()))
     }
 
+    /// Runs a tracker that copies pictures to a folder of limited size.
+    pub fn run_with_pictures(&self, folder: &Path, max_bytes: u64) -> CancellationToken {
+        let hosts = self.sandbox.url.trim_start_matches("http://").parse().unwrap();
+        let (offers, pictures) =
+            Pictures::in_folder(folder.to_owned(), max_bytes, &hosts, &self.databases).unwrap();
+        let mut tracker = Tracker::new(self.databases.clone(), self.sources.clone());
+        tracker.pictures = offers;
+        let stop = self.run_tracker(4, tracker);
+        tokio::spawn(pictures.run(stop.clone()));
+        stop
+    }
+
     fn run_tracker(&self, slots: usize, tracker: Tracker) -> CancellationToken {
         let stop = CancellationToken::new();
         let stopped = stop.clone();
@@ -171,7 +185,13 @@ impl TestTracker {
 
     /// Starts `tidemark track` with a slot per platform and leases of this many seconds.
     pub fn start_process(&self, lease_seconds: u32) -> Process {
+        self.start_process_with(lease_seconds, &[])
+    }
+
+    /// Starts `tidemark track` with more settings.
+    pub fn start_process_with(&self, lease_seconds: u32, more: &[(&'static str, String)]) -> Process {
         let mut settings = environment(&self.sandbox.url);
+        settings.extend_from_slice(more);
         settings.push(("TIDEMARK_TRACK_CONCURRENCY", "1".to_owned()));
         settings.push(("TIDEMARK_TRACK_LEASE_SECONDS", lease_seconds.to_string()));
         self.stores.track(&settings)

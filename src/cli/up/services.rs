@@ -182,6 +182,7 @@ impl Services {
             ("TIDEMARK_CLICKHOUSE_DATABASE", clickhouse.clickhouse_database.clone()),
             ("TIDEMARK_CLICKHOUSE_CLUSTER", clickhouse.clickhouse_cluster.clone()),
         ];
+        environment.push(("TIDEMARK_MEDIA_DIR", self.dir.join("media").display().to_string()));
         environment.extend(sandbox::server::environment(&self.sandbox_url));
         // The sandbox has no daily quota, and the demo would exceed the real one.
         environment.push(("TIDEMARK_TIKTOK_RESEARCH_DAILY_REQUESTS", u32::MAX.to_string()));

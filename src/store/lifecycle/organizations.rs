@@ -11,13 +11,14 @@ const RECORD_BATCH_ROWS: i64 = 2_000;
 const OUTBOX_SCAN_ROWS: i64 = 20_000;
 
 /// Tables with the condition of the rows to delete, ordered so that few rows are left to cascades.
-const TABLES: [(&str, &str); 12] = [
+const TABLES: [(&str, &str); 13] = [
     ("scrape_targets", "true"),
     ("scrape_wakeups", "true"),
     ("target_counts", "true"),
     ("ended_attempts", "true"),
     ("api_keys", "true"),
     ("idempotency_keys", "true"),
+    ("record_pictures", "true"),
     ("videos", "true"),
     ("caption_blocks", "true"),
     ("post_days", "true"),

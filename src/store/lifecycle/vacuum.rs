@@ -13,7 +13,7 @@ const TABLE_TIMEOUT: Duration = Duration::from_secs(3600);
 const COUNTS_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Tables with data that an organization may delete.
-const TABLES: [&str; 14] = [
+const TABLES: [&str; 16] = [
     "accounts",
     "api_keys",
     "caption_blocks",
@@ -22,7 +22,9 @@ const TABLES: [&str; 14] = [
     "idempotency_keys",
     "organizations",
     "outbox",
+    "pictures",
     "post_days",
+    "record_pictures",
     "removed_subjects",
     "scrape_targets",
     "scrape_wakeups",

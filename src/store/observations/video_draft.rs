@@ -104,6 +104,11 @@ impl VideoDraft {
         }
     }
 
+    /// Returns the URL of the cover at the platform.
+    pub(super) fn cover_url(&self) -> Option<&str> {
+        self.latest.cover_image_url.get().map(String::as_str)
+    }
+
     const fn subject_video(&self) -> SubjectVideo {
         SubjectVideo { subject_id: self.subject_id, video_id: self.internal_id }
     }

@@ -25,6 +25,8 @@ pub type MergedVideos = HashMap<Uuid, Uuid>;
 pub struct SavedVideos {
     pub merged: MergedVideos,
     pub internal_ids: Vec<i64>,
+    /// The covers of the videos, by id: URLs at the platform.
+    pub covers: Vec<(Uuid, String)>,
 }
 
 /// Saves observed videos of the organization. If a concurrent unit of work inserts the same video, the later one gets
@@ -59,7 +61,9 @@ pub async fn save_videos(
     extend_tracking(write, &first_days).await?;
     let accounts: Vec<_> = first_days.into_keys().collect();
     refresh_account_sums(write, &accounts).await?;
-    Ok(SavedVideos { merged, internal_ids: drafts.into_iter().map(|draft| draft.internal_id).collect() })
+    let covers = drafts.iter().filter_map(|draft| Some((draft.id, draft.cover_url()?.to_owned()))).collect();
+    let internal_ids = drafts.into_iter().map(|draft| draft.internal_id).collect();
+    Ok(SavedVideos { merged, internal_ids, covers })
 }
 
 /// Applies each observation to the draft of its video. Returns the drafts and the merged videos.

@@ -1,0 +1,189 @@
+//! Fetches due pictures, a few at a time, and makes their copies.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use sqlx::PgPool;
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinSet;
+
+use super::storage::{NewCopy, RETRY_DELAY};
+use crate::media::picture::UnusablePicture;
+use crate::media::{DecodeThread, MediaFolder};
+use crate::model::picture::{PictureKind, PictureName, PictureSource};
+use crate::model::platform::Platform;
+use crate::platforms::pictures::{FetchError, PictureClient};
+use crate::store::Error;
+use crate::store::pictures::{self, DuePicture, FailedPicture};
+use crate::telemetry::pictures::{PictureOutcome, count};
+use crate::worker::timeout;
+
+/// Concurrent requests: each may hold a picture of the largest size.
+const SLOTS: usize = 8;
+/// How often to look for pictures that another process made due, or whose lease or delay is over.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// The delays after failures that may pass, in seconds.
+const RETRY_DELAYS: [f64; 3] = [30.0, 120.0, 600.0];
+/// How long scrapes leave a picture alone that is none, or whose server fails: shorter than a daily interval.
+const REST_SECONDS: f64 = 20.0 * 3600.0;
+
+/// Several records that show one picture.
+struct SharedPicture {
+    platform: Platform,
+    url: String,
+    source: PictureSource,
+    kind: PictureKind,
+    known: Option<PictureName>,
+    records: Vec<DuePicture>,
+}
+
+#[derive(Clone)]
+pub(super) struct Fetcher {
+    pg: PgPool,
+    client: PictureClient,
+    decoder: DecodeThread,
+    folder: MediaFolder,
+    copies: mpsc::Sender<NewCopy>,
+    due: Arc<Notify>,
+}
+
+impl Fetcher {
+    pub(super) const fn new(
+        pg: PgPool,
+        client: PictureClient,
+        decoder: DecodeThread,
+        folder: MediaFolder,
+        copies: mpsc::Sender<NewCopy>,
+        due: Arc<Notify>,
+    ) -> Self {
+        Fetcher { pg, client, decoder, folder, copies, due }
+    }
+
+    pub(super) async fn run(self) {
+        let mut tasks = JoinSet::new();
+        let mut is_failing = false;
+        loop {
+            let free = SLOTS - tasks.len();
+            let mut may_have_more = false;
+            if free > 0 {
+                match self.lease(free).await {
+                    Ok(leased) => {
+                        is_failing = false;
+                        may_have_more = !leased.is_empty();
+                        for picture in leased {
+                            let fetcher = self.clone();
+                            tasks.spawn(async move { fetcher.copy(picture).await });
+                        }
+                    }
+                    Err(error) if !std::mem::replace(&mut is_failing, true) => {
+                        tracing::warn!(%error, "cannot lease pictures, retrying");
+                    }
+                    Err(_) => {}
+                }
+            }
+            let has_free_slot = tasks.len() < SLOTS;
+            tokio::select! {
+                Some(ended) = tasks.join_next() => {
+                    if let Err(error) = ended {
+                        tracing::error!(%error, "a picture panicked because of a bug");
+                    }
+                }
+                () = self.due.notified(), if has_free_slot => {}
+                () = tokio::time::sleep(POLL_INTERVAL), if has_free_slot && !may_have_more => {}
+                () = std::future::ready(()), if has_free_slot && may_have_more => {}
+            }
+        }
+    }
+
+    /// Leases pictures, and forgets those whose record is gone. Equal ones are fetched once.
+    async fn lease(&self, limit: usize) -> Result<Vec<SharedPicture>, Error> {
+        let due = timeout::short(pictures::lease_due(&self.pg, limit)).await?;
+        let mut shared: HashMap<PictureSource, SharedPicture> = HashMap::new();
+        let mut gone = Vec::new();
+        for picture in due {
+            let url = picture.platform.zip(picture.url.clone());
+            let identified = url.and_then(|(platform, url)| {
+                let source = self.client.identify(platform, picture.kind, &url)?;
+                Some((platform, url, source))
+            });
+            let Some((platform, url, source)) = identified else {
+                gone.push(picture.record_id);
+                continue;
+            };
+            // The URL may be of a later picture.
+            let (kind, known) = (picture.kind, picture.shared.filter(|_| picture.source == source));
+            let group = shared.entry(source).or_insert_with(|| SharedPicture {
+                platform,
+                url,
+                source,
+                kind,
+                known,
+                records: Vec::new(),
+            });
+            group.records.push(picture);
+        }
+        if !gone.is_empty() {
+            timeout::short(pictures::forget(&self.pg, &gone)).await?;
+        }
+        Ok(shared.into_values().collect())
+    }
+
+    async fn copy(&self, picture: SharedPicture) {
+        let started = Instant::now();
+        match self.make_copy(&picture).await {
+            Ok((copy, outcome)) => {
+                count(outcome, picture.records.len() as u64);
+                let SharedPicture { source, kind, records, .. } = picture;
+                // The receiver is gone while the process stops.
+                let _ = self.copies.send(NewCopy { copy, source, kind, records, started }).await;
+            }
+            Err(outcome) => {
+                count(outcome, picture.records.len() as u64);
+                let failed: Vec<_> =
+                    picture.records.iter().map(|record| postponed(record, outcome)).collect();
+                if let Err(error) = timeout::short(pictures::postpone(&self.pg, &failed)).await {
+                    tracing::debug!(%error, "cannot postpone pictures, their leases end");
+                    tokio::time::sleep(RETRY_DELAY).await;
+                }
+            }
+        }
+    }
+
+    /// Returns the copy that another record has, or makes one.
+    async fn make_copy(&self, picture: &SharedPicture) -> Result<(Vec<u8>, PictureOutcome), PictureOutcome> {
+        if let Some(name) = picture.known {
+            let folder = self.folder.clone();
+            let read = tokio::task::spawn_blocking(move || folder.read(&name)).await;
+            if let Ok(Ok(Some(copy))) = read {
+                return Ok((copy, PictureOutcome::Shared));
+            }
+        }
+        let fetched = self.client.fetch(picture.platform, &picture.url).await;
+        let bytes = fetched.map_err(|error| match error {
+            FetchError::OtherHost => PictureOutcome::OtherHost,
+            FetchError::Gone(_) => PictureOutcome::Gone,
+            FetchError::TooLarge => PictureOutcome::TooLarge,
+            FetchError::Failed(_) => PictureOutcome::Failed,
+        })?;
+        let made = self.decoder.make_copy(bytes, picture.kind).await;
+        let copy = made.map_err(|error| match error {
+            UnusablePicture::TooLarge => PictureOutcome::TooLarge,
+            UnusablePicture::UnknownFormat
+            | UnusablePicture::Undecodable(_)
+            | UnusablePicture::Unencodable(_) => PictureOutcome::Undecodable,
+        })?;
+        Ok((copy, PictureOutcome::Copied))
+    }
+}
+
+fn postponed(record: &DuePicture, outcome: PictureOutcome) -> FailedPicture {
+    let failures = usize::try_from(record.attempts).unwrap_or_default().saturating_sub(1);
+    let due_in_seconds = match outcome {
+        PictureOutcome::Failed => RETRY_DELAYS.get(failures).copied(),
+        _ => None,
+    };
+    // The URL expired: a scrape reports another one.
+    let rest_seconds = (outcome != PictureOutcome::Gone).then_some(REST_SECONDS);
+    FailedPicture { record_id: record.record_id, due_in_seconds, rest_seconds }
+}
