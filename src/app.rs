@@ -1,6 +1,7 @@
 //! Shared application state: the connected databases, the clock, and for requests the API's settings.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,6 +14,7 @@ use url::Url;
 use uuid::Uuid;
 
 use crate::config::StoreArgs;
+use crate::media::MediaReader;
 use crate::model::readable::{KnownSource, ReadablePlatforms};
 use crate::response_cache::ResponseCache;
 use crate::shutdown::InFlightRequests;
@@ -36,6 +38,8 @@ pub struct App {
     pub responses: ResponseCache,
     pub exports: OpenExports,
     pub batches: BatchQueue,
+    /// Copies of pictures, if there is a folder for them.
+    pub media: Option<MediaReader>,
     pub readable: ReadablePlatforms,
     /// The sources that the program has; none in most tests.
     pub sources: Arc<[KnownSource]>,
@@ -64,6 +68,8 @@ pub struct Settings {
     pub analytics_concurrency: usize,
     /// How old the last successful scrape has to be for a refresh.
     pub refresh_floor: TimeDelta,
+    /// Folder of copies of pictures.
+    pub media_dir: Option<PathBuf>,
 }
 
 /// Where requests per key are counted.
@@ -88,6 +94,7 @@ impl Default for Settings {
             response_cache_bytes: 64 << 20,
             analytics_concurrency: 16,
             refresh_floor: TimeDelta::hours(1),
+            media_dir: None,
         }
     }
 }
@@ -111,6 +118,7 @@ impl App {
             responses,
             exports: OpenExports::default(),
             batches: BatchQueue::default(),
+            media: settings.media_dir.clone().map(MediaReader::new),
             readable,
             sources: Arc::default(),
             settings: Arc::new(settings),

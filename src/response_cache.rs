@@ -50,6 +50,11 @@ impl CachedResponse {
         CachedResponse { body: body.into(), etag, next_cursor: None, encodings: Mutex::default() }
     }
 
+    /// Sets the entity tag, which differs for any two bodies, without quotes.
+    pub fn with_etag(body: impl Into<Bytes>, etag: String) -> Self {
+        CachedResponse { body: body.into(), etag, next_cursor: None, encodings: Mutex::default() }
+    }
+
     /// Sets the cursor of the next page.
     pub fn with_next_cursor(self, next_cursor: Option<String>) -> Self {
         CachedResponse { next_cursor, ..self }

@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, ConnectError, Databases, RateLimitStore, Settings};
-use crate::config::{SearchArgs, StoreArgs};
+use crate::config::{MediaArgs, SearchArgs, StoreArgs};
 use crate::http::connections::{self, ConnectionLimits};
 use crate::model::network::{InvalidNetwork, parse_network};
 use crate::platforms::{ConfigError, RequestBudget, SourceArgs, Sources};
@@ -24,7 +24,7 @@ use crate::store::postgres::pool;
 use crate::store::search::SearchIndex;
 use crate::store::{health, migrate};
 use crate::telemetry::{MetricsArgs, probes};
-use crate::worker::{gauges, indexer};
+use crate::worker::{gauges, indexer, pictures};
 use crate::{api, http, store};
 
 const LISTEN_BACKLOG: u32 = 4096;
@@ -79,6 +79,8 @@ pub struct ServeArgs {
     #[arg(long, env = "TIDEMARK_REFRESH_FLOOR_SECONDS", default_value_t = Settings::default().refresh_floor.num_seconds(),
           value_name = "SECONDS", value_parser = clap::value_parser!(i64).range(0..=2_592_000))]
     pub refresh_floor_seconds: i64,
+    #[command(flatten)]
+    pub media: MediaArgs,
     #[command(flatten)]
     pub stores: StoreArgs,
     #[command(flatten)]
@@ -149,6 +151,7 @@ impl ServeArgs {
             response_cache_bytes: self.response_cache_bytes,
             analytics_concurrency: self.analytics_concurrency,
             refresh_floor: TimeDelta::seconds(self.refresh_floor_seconds),
+            media_dir: self.media.folder(),
         })
     }
 
@@ -185,6 +188,9 @@ pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     let handle = server.handle();
     let stop = CancellationToken::new();
     tokio::spawn(gauges::run_for_api(databases, app.history.clone(), search.clone(), stop.clone()));
+    if let Some(media) = app.media.clone() {
+        tokio::spawn(pictures::run_for_api(app.pg.clone(), media, stop.clone()));
+    }
     let stopping = stop.clone();
     let indexer = tokio::spawn(async move {
         if schema.wait(&indexer_databases.pg, &stopping).await {

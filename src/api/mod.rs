@@ -15,6 +15,7 @@ mod export;
 mod fields;
 mod health;
 mod links;
+mod media;
 mod metrics;
 mod openapi;
 mod overview;
@@ -50,7 +51,12 @@ pub fn routes() -> Router {
     let csv = http::responding(RequireAccept::Csv).push(export::router());
     // All share keys and rate limits.
     let private = http::authenticated().push(json).push(csv);
-    Router::new().push(public).push(private).push(openapi::docs()).push(dashboard::routes())
+    Router::new()
+        .push(public)
+        .push(private)
+        .push(openapi::docs())
+        .push(dashboard::routes())
+        .push(media::route())
 }
 
 /// Routes without authentication and rate limit.

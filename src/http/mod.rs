@@ -15,6 +15,7 @@ use salvo::{Depot, FlowCtrl, Handler, Request, Response, Router, Service, async_
 
 pub use caller::Caller;
 pub use deadline::{Deadline, ExternalTimeout};
+use forwarded::base_url;
 pub use input::{Args, Body, IdempotencyKey, ListParams, Path, Query, WindowedRequest};
 pub use middleware::RequireAccept;
 use middleware::{
@@ -27,6 +28,7 @@ pub use output::{
 };
 
 use crate::app::App;
+use crate::model::picture::with_copies_at;
 use crate::store::retry_on_conflict;
 
 /// A result whose error is by default a problem.
@@ -41,6 +43,7 @@ pub fn service(routes: Router, legacy: impl Handler, app: &App) -> Service {
         .hoop(AssignRequestId)
         .hoop(DrainRejectedBody)
         .hoop(InjectState(app.clone()))
+        .hoop(ShowCopies)
         .hoop(legacy)
         .hoop(CatchPanic);
     if let Some(cors) = cors_handler(&app.settings.cors_origins) {
@@ -76,6 +79,18 @@ where
     F: Future<Output = Result<T, Problem>>,
 {
     retry_on_conflict(transaction).await
+}
+
+/// Lets responses show copies of pictures while their folder is there.
+struct ShowCopies;
+
+#[async_trait]
+impl Handler for ShowCopies {
+    async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
+        let media = depot.get_typed::<App>().ok().and_then(|app| app.media.as_ref());
+        let url = media.filter(|media| media.is_present()).map(|_| base_url(req, depot).into());
+        with_copies_at(url, ctrl.call_next(req, depot, res)).await;
+    }
 }
 
 struct InjectState(App);

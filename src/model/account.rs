@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::counters::CounterSums;
+use super::picture::PictureUrl;
 use super::platform::Platform;
 use super::record::record;
 use super::tracking::Tracking;
@@ -43,7 +44,8 @@ record! {
         pub description: Option<String>,
         /// Profile picture: a stable copy if there is one, otherwise the platform's URL.
         #[schemars(example = &"https://cdn.example/pictures/salt.and.tide.jpg")]
-        pub profile_pic_url: Option<String>,
+        #[schemars(with = "Option<String>")]
+        pub profile_pic_url: Option<PictureUrl>,
         /// Profile picture at the platform; the URL expires.
         #[schemars(example = &"https://cdn.example/pictures/salt.and.tide.jpg")]
         pub profile_pic_url_original: Option<String>,

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::change::engagement_rate_ppm;
 use super::counters::LatestCounters;
+use super::picture::PictureUrl;
 use super::platform::Platform;
 use super::record::record;
 use super::video::{Video, VideoType};
@@ -93,7 +94,8 @@ record! {
         pub duration: Option<f64>,
         /// Cover image: a stable copy if there is one, otherwise the platform's URL.
         #[schemars(example = &"https://cdn.example/covers/C9xKp2mNqRs.jpg")]
-        pub cover_image_url: Option<String>,
+        #[schemars(with = "Option<String>")]
+        pub cover_image_url: Option<PictureUrl>,
         /// Time at which it was posted; null until a source reports it.
         pub create_time: Option<DateTime<Utc>>,
         /// Tracked account on which the video was discovered; null if none.

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::account::{Metadata, example_metadata};
 use super::counters::LatestCounters;
+use super::picture::PictureUrl;
 use super::platform::Platform;
 use super::record::record;
 use super::tracking::Tracking;
@@ -45,7 +46,8 @@ record! {
         pub duration: Option<f64>,
         /// Cover image: a stable copy if there is one, otherwise the platform's URL.
         #[schemars(example = &"https://cdn.example/covers/C9xKp2mNqRs.jpg")]
-        pub cover_image_url: Option<String>,
+        #[schemars(with = "Option<String>")]
+        pub cover_image_url: Option<PictureUrl>,
         /// Cover image at the platform; the URL expires.
         #[schemars(example = &"https://cdn.example/covers/C9xKp2mNqRs.jpg")]
         pub cover_image_url_original: Option<String>,

@@ -133,7 +133,7 @@ async fn assert_accounts_have_every_status(demo: &Demo) {
 
 /// Whether a record has the picture of an account of the sandbox, whose URL contains the platform's id.
 fn is_picture_of(record: &Value, shown: &Value) -> bool {
-    text(record, "profile_pic_url").contains(text(shown, "id"))
+    text(record, "profile_pic_url_original").contains(text(shown, "id"))
 }
 
 /// Accounts that were renamed, deleted or replaced on the platform.

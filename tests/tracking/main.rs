@@ -19,6 +19,7 @@ mod faults;
 mod health;
 mod history;
 mod identity;
+mod pictures;
 mod recording_source;
 mod refreshes;
 mod repair;

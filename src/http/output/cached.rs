@@ -14,6 +14,7 @@ use super::envelope::write_body;
 use super::page::{Ranking, link_header};
 use super::problem::Problem;
 use crate::http::input::window::WindowedRequest;
+use crate::model::picture::copies_url;
 use crate::response_cache::{CacheKey, CachedResponse};
 use crate::store::outbox::data_version::{self, CacheDependencies};
 
@@ -76,7 +77,7 @@ impl<A: Serialize> WindowedRequest<A> {
         if !self.responses.is_enabled() || records == Records::Tracking {
             return Ok(Arc::new(compute.await?));
         }
-        let key = (&self.route, &self.args, self.window, self.complete_through);
+        let key = (&self.route, &self.args, self.window, self.complete_through, copies_url());
         let key = CacheKey::new(self.organization, &key)?;
         let until = if records == Records::Profiles { NaiveDate::MAX } else { self.window.end };
         let dependencies = CacheDependencies { until, videos: records != Records::Accounts };

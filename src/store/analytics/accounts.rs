@@ -8,10 +8,12 @@ use sqlx::{FromRow, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use crate::model::period::Window;
+use crate::model::picture::PictureUrl;
 use crate::model::platform::Platform;
 use crate::model::readable::ReadablePlatforms;
 use crate::model::tracking::TrackingStatus;
 use crate::store::Error;
+use crate::store::pictures::picture_url;
 use crate::store::postgres::keyset::push_equal;
 use crate::store::records::{accounts, creators};
 
@@ -45,7 +47,8 @@ pub struct AccountIdentity {
     pub name: Option<String>,
     /// Profile picture: a stable copy if there is one, otherwise the platform's URL.
     #[schemars(example = &"https://cdn.example/pictures/salt.and.tide.jpg")]
-    pub profile_pic_url: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub profile_pic_url: Option<PictureUrl>,
     /// Followers at the latest scrape.
     #[schemars(example = 48_210)]
     pub follower_count: i64,
@@ -159,12 +162,15 @@ pub fn ranking_query(
     query
 }
 
-pub const IDENTITIES: &str = "
-    select a.id, a.platform, a.username, a.name,
-        coalesce(a.profile_pic_url, a.profile_pic_url_original) as profile_pic_url, a.follower_count, a.creator_id,
-        c.name as creator_name
+pub const IDENTITIES: &str = concat!(
+    "
+    select a.id, a.platform, a.username, a.name, a.follower_count, a.creator_id, c.name as creator_name,
+        ",
+    picture_url!("a", "profile_pic_url"),
+    "
     from accounts a left join creators c on c.id = a.creator_id
-    where a.organization_id = $1 and a.id = any($2)";
+    where a.organization_id = $1 and a.id = any($2)"
+);
 
 /// What a ranking shows of accounts, by id.
 pub async fn fetch_identities(

@@ -12,8 +12,10 @@ use uuid::Uuid;
 
 use super::strategy::{Candidates, Strategy, Tier};
 use crate::model::creator::AccountsSummary;
+use crate::model::picture::PictureUrl;
 use crate::model::platform::Platform;
 use crate::store::Error;
+use crate::store::pictures::picture_url;
 use crate::store::records::creators;
 use crate::store::write::Entity;
 
@@ -32,7 +34,8 @@ pub struct AccountHit {
     pub display_name: Option<String>,
     /// Profile picture: a stable copy if there is one, otherwise the platform's URL.
     #[schemars(example = &"https://cdn.example/pictures/salt.and.tide.jpg")]
-    pub profile_pic_url: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub profile_pic_url: Option<PictureUrl>,
     /// Followers at the latest scrape.
     #[schemars(example = 48_210)]
     pub follower_count: i64,
@@ -74,7 +77,8 @@ pub struct VideoHit {
     pub creator_name: Option<String>,
     /// Cover image: a stable copy if there is one, otherwise the platform's URL.
     #[schemars(example = &"https://cdn.example/covers/7301.jpg")]
-    pub cover_image_url: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub cover_image_url: Option<PictureUrl>,
     /// Views at the latest scrape.
     #[schemars(example = 15_300)]
     pub view_count: i64,
@@ -99,10 +103,11 @@ impl RankedHit for AccountHit {
     const TABLE: &'static str = "accounts";
     const TEXT_COLUMN: &'static str = "username";
     const SIZE_COLUMN: &'static str = "follower_count";
-    const COLUMNS: &'static str =
+    const COLUMNS: &'static str = concat!(
         "accounts.id, accounts.platform, accounts.username, accounts.name as display_name,
-        coalesce(accounts.profile_pic_url, accounts.profile_pic_url_original) as profile_pic_url,
-        accounts.follower_count, creators.name as creator_name";
+        accounts.follower_count, creators.name as creator_name, ",
+        picture_url!("accounts", "profile_pic_url"),
+    );
     const JOIN: &'static str =
         "join accounts on accounts.id = best.id left join creators on creators.id = accounts.creator_id";
 }
@@ -112,11 +117,12 @@ impl RankedHit for VideoHit {
     const TABLE: &'static str = "videos";
     const TEXT_COLUMN: &'static str = "description_key";
     const SIZE_COLUMN: &'static str = "view_count";
-    const COLUMNS: &'static str =
+    const COLUMNS: &'static str = concat!(
         "videos.id, videos.platform, videos.description as caption, videos.account_id,
-        accounts.username as account_username, creators.name as creator_name,
-        coalesce(videos.cover_image_url, videos.cover_image_url_original) as cover_image_url, videos.view_count,
-        videos.create_time";
+        accounts.username as account_username, creators.name as creator_name, videos.view_count,
+        videos.create_time, ",
+        picture_url!("videos", "cover_image_url"),
+    );
     const JOIN: &'static str =
         "join videos on videos.id = best.id left join accounts on accounts.id = videos.account_id
         left join creators on creators.id = accounts.creator_id";

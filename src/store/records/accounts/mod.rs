@@ -18,6 +18,7 @@ use crate::model::platform::{Platform, names};
 use crate::model::readable::ReadablePlatforms;
 use crate::model::text::fold_case;
 use crate::model::tracking::TrackingStatus;
+use crate::store::pictures::picture_url;
 use crate::store::{Error, Write};
 
 pub use list::{AccountFilter, AccountSort, list, list_named, list_query, named_query};
@@ -33,7 +34,7 @@ pub enum AccountIdentifier {
 /// The columns of an account, up to the parameter of the last one, `tracking_supported`.
 static COLUMNS: LazyLock<String> = LazyLock::new(|| {
     let column = |field: &&str| match *field {
-        "profile_pic_url" => format!("coalesce(a.{field}, a.{field}_original) as {field}"),
+        "profile_pic_url" => picture_url!("a", "profile_pic_url").to_owned(),
         "creator_name" => format!("c.name as {field}"),
         "counters" => Counters::NAMES.map(|name| format!("a.{name}")).join(", "),
         "max_recent_posts_per_account" => format!("a.max_recent_posts as {field}"),

@@ -15,6 +15,7 @@ use crate::model::readable::ReadablePlatforms;
 use crate::model::text::fold_case;
 use crate::model::video::{Video, VideoType};
 use crate::store::Error;
+use crate::store::pictures::picture_url;
 use crate::store::postgres::keyset::{
     KeysetPosition, List, ListPage, PageRequest, ParentFilter, ParentValue, Sort, SortColumn, SortKey,
     TextBlocks, TextFilter, push_equal,
@@ -101,7 +102,8 @@ static COLUMNS: LazyLock<String> = LazyLock::new(|| columns(Video::FIELDS));
 pub(super) fn columns(fields: &[&str]) -> String {
     let column = |field: &&str| match *field {
         "url" => URL.to_owned(),
-        "cover_image_url" | "video_url" => format!("coalesce(v.{field}, v.{field}_original) as {field}"),
+        "cover_image_url" => picture_url!("v", "cover_image_url").to_owned(),
+        "video_url" => format!("coalesce(v.{field}, v.{field}_original) as {field}"),
         "account_username" => format!("a.username as {field}"),
         "account_name" => format!("a.name as {field}"),
         "platform_account_id" => format!("coalesce(v.{field}, a.platform_id) as {field}"),
