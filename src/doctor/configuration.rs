@@ -19,6 +19,7 @@ use crate::platforms::SourceArgs;
 use crate::server::ServeArgs;
 use crate::telemetry::{LogArgs, MetricsArgs};
 use crate::worker::TrackArgs;
+use crate::worker::pictures::PictureArgs;
 
 const CLOCK_TIMEOUT: Duration = Duration::from_secs(1);
 /// Prefixes of variables for tests.
@@ -38,6 +39,7 @@ pub(super) struct Configuration {
     pub(super) postgres: Option<PostgresArgs>,
     pub(super) clickhouse: Option<ClickhouseArgs>,
     pub(super) search_index: Option<PathBuf>,
+    pub(super) pictures: Option<PictureArgs>,
     pub(super) sources: Option<SourceArgs>,
     pub(super) metrics_listen: Option<SocketAddr>,
     clock_url: Option<String>,
@@ -54,6 +56,7 @@ impl Configuration {
             postgres: parse(&mut errors),
             clickhouse: parse(&mut errors),
             search_index: parse::<SearchArgs>(&mut errors).map(|args| args.search_index),
+            pictures: parse(&mut errors),
             sources: parse(&mut errors),
             metrics_listen: parse::<MetricsArgs>(&mut errors).and_then(|args| args.metrics_listen),
             clock_url: parse::<StoreArgs>(&mut errors).and_then(|args| args.clock_url),

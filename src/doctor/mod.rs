@@ -2,6 +2,7 @@
 
 mod clickhouse;
 mod configuration;
+mod media;
 mod postgres;
 mod processes;
 mod report;
@@ -34,6 +35,9 @@ pub async fn run_checks(known_variables: &BTreeSet<String>, ask: bool) -> Vec<Fi
     }
     if let Some(folder) = &configuration.search_index {
         search::check(&mut report, folder, pg.as_ref()).await;
+    }
+    if let Some(args) = &configuration.pictures {
+        media::check(&mut report, args, pg.as_ref()).await;
     }
     if let Some(args) = &configuration.sources {
         sources::check(&mut report, args, pg.as_ref(), now, ask).await;

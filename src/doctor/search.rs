@@ -75,15 +75,19 @@ struct FolderState {
 
 fn inspect_folder(folder: &Path) -> FolderState {
     let exists = folder.is_dir();
-    // A missing folder is created in its nearest existing ancestor.
-    let mut ancestors = folder.ancestors().filter(|path| path.as_os_str().is_empty() || path.exists());
-    let nearest = ancestors.next().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let nearest = nearest_folder(folder);
     let free_bytes = statvfs(nearest).ok().map(|disk| disk.blocks_available() * disk.fragment_size());
     let index = exists.then(|| search::read_position(folder));
     FolderState { exists, writable: try_write(nearest), free_bytes, index }
 }
 
-fn try_write(folder: &Path) -> io::Result<()> {
+/// Returns the nearest existing ancestor of a folder, in which it is created if it is missing.
+pub(super) fn nearest_folder(folder: &Path) -> &Path {
+    let mut ancestors = folder.ancestors().filter(|path| path.as_os_str().is_empty() || path.exists());
+    ancestors.next().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+pub(super) fn try_write(folder: &Path) -> io::Result<()> {
     let file = folder.join(format!(".tidemark-doctor-{}", std::process::id()));
     let written = fs::write(&file, [0; 4096]);
     // On a full disk the file exists although writing failed.
