@@ -1,7 +1,7 @@
 # Commands for this repository. `make` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep test-clickhouse bench bench-bulk bench-paging bench-import bench-relay bench-search bench-tenants loadtest openapi ui ui-types ui-screenshots bench-ui lint audit fmt build deps libchdb clean-demo
+.PHONY: help demo test test-deep test-clickhouse bench bench-bulk bench-paging bench-pictures bench-import bench-relay bench-search bench-tenants loadtest openapi ui ui-types ui-screenshots bench-ui lint audit fmt build deps libchdb clean-demo
 
 CARGO ?= cargo
 # Port of the demo's API; all other ports are chosen freely.
@@ -39,6 +39,9 @@ bench-paging: ## Time the lists in an organization of 70,000 videos
 
 bench-search: ## Measure search over a million captions, compared with pg_trgm
 	@scripts/with-stores scripts/bench search
+
+bench-pictures: ## Measure how fast pictures are copied and served
+	@scripts/with-stores scripts/bench pictures
 
 bench-relay: ## Time until a scrape is in every total and found by search
 	@scripts/with-stores scripts/bench relay
