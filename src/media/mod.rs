@@ -5,6 +5,7 @@ pub mod folder;
 mod jpeg;
 pub mod picture;
 mod reader;
+mod webp;
 
 pub use decode_thread::DecodeThread;
 pub use folder::MediaFolder;

@@ -7,22 +7,22 @@ use fast_image_resize::images::{Image, ImageRef};
 use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
 use hmac::{Hmac, KeyInit, Mac};
 use image::metadata::Orientation;
-use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits, RgbImage};
+use image::{ColorType, DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits, RgbImage};
 use sha2::Sha256;
 use webp::{Encoder, WebPConfig};
 
-use super::jpeg;
+use super::jpeg::ReducedJpeg;
+use super::webp::ReducedWebp;
 use crate::model::picture::{PictureKind, PictureName};
 
 const MAX_PIXELS: u64 = 12_000_000;
-/// Of a decoded picture: 12 megapixels of four bytes.
-const MAX_DECODED_BYTES: u64 = 4 * MAX_PIXELS;
-/// Of a progressive JPEG, whose decoder holds coefficients of twice the size of the decoded picture.
-const MAX_PROGRESSIVE_BYTES: u64 = MAX_DECODED_BYTES / 2;
+/// What a picture may need until it is scaled, with the decoded picture itself. A picture of the most pixels has up to five
+/// bytes each: a progressive JPEG, which the decoder holds as coefficients too, may have seven megapixels.
+const MAX_BYTES: u64 = 60 << 20;
+/// What the metadata and a row of a PNG may need.
+const MAX_PNG_BYTES: u64 = 8 << 20;
 /// A progressive JPEG has about ten scans. Each costs time in proportion to the picture's size, however short it is.
 const MAX_SCANS: usize = 64;
-/// For what decoders allocate besides the decoded picture.
-const MAX_DECODER_BYTES: u64 = 64 << 20;
 const QUALITY: f32 = 75.0;
 /// The trade of time for size, from 0 to 6.
 const METHOD: i32 = 2;
@@ -61,34 +61,59 @@ pub fn name_copy(secret: &[u8; 32], copy: &[u8]) -> PictureName {
 }
 
 fn decode(bytes: &[u8]) -> Result<(DynamicImage, Orientation), UnusablePicture> {
-    let format = image::guess_format(bytes).map_err(|_| UnusablePicture::UnknownFormat)?;
-    let max_bytes = match format {
-        ImageFormat::Jpeg => check_scans(bytes)?,
-        ImageFormat::Png | ImageFormat::WebP | ImageFormat::Gif => MAX_DECODED_BYTES,
-        _ => return Err(UnusablePicture::UnknownFormat),
+    let incomplete = || UnusablePicture::Undecodable("the file is incomplete".to_owned());
+    match image::guess_format(bytes) {
+        Ok(ImageFormat::Jpeg) => {
+            let jpeg = ReducedJpeg::read(bytes).ok_or_else(incomplete)?;
+            if jpeg.scans > MAX_SCANS {
+                return Err(UnusablePicture::TooLarge);
+            }
+            let (decoded, _) = decode_as(ImageFormat::Jpeg, &jpeg.bytes, jpeg.decoder_bytes())?;
+            Ok((decoded, jpeg.orientation))
+        }
+        Ok(ImageFormat::WebP) => {
+            let webp = ReducedWebp::read(bytes).ok_or_else(incomplete)?;
+            let (decoded, _) = decode_as(ImageFormat::WebP, &webp.bytes, webp.decoder_bytes)?;
+            Ok((decoded, webp.orientation))
+        }
+        Ok(format @ (ImageFormat::Png | ImageFormat::Gif)) => decode_as(format, bytes, 0),
+        _ => Err(UnusablePicture::UnknownFormat),
+    }
+}
+
+/// Decodes a picture whose decoder needs `decoder_bytes` per pixel besides the decoded picture.
+fn decode_as(
+    format: ImageFormat,
+    bytes: &[u8],
+    decoder_bytes: u64,
+) -> Result<(DynamicImage, Orientation), UnusablePicture> {
+    let undecodable = |error: ImageError| UnusablePicture::Undecodable(error.to_string());
+    let limits = |max_bytes| {
+        let mut limits = Limits::no_limits();
+        limits.max_alloc = Some(max_bytes);
+        limits
     };
-    let undecodable = |error: image::ImageError| UnusablePicture::Undecodable(error.to_string());
-    let mut limits = Limits::no_limits();
-    limits.max_alloc = Some(MAX_DECODER_BYTES);
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
-    reader.limits(limits);
+    reader.limits(limits(MAX_PNG_BYTES));
     let mut decoder = reader.into_decoder().map_err(undecodable)?;
     let (width, height) = decoder.dimensions();
-    if u64::from(width) * u64::from(height) > MAX_PIXELS || decoder.total_bytes() > max_bytes {
+    let pixels = u64::from(width) * u64::from(height);
+    let needed = decoder.total_bytes() + pixels * decoder_bytes.max(conversion_bytes(decoder.color_type()));
+    if pixels > MAX_PIXELS || needed > MAX_BYTES {
         return Err(UnusablePicture::TooLarge);
     }
+    // For the first picture of a GIF, which may be larger than the GIF.
+    decoder.set_limits(limits(MAX_BYTES - needed)).map_err(undecodable)?;
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     Ok((DynamicImage::from_decoder(decoder).map_err(undecodable)?, orientation))
 }
 
-/// Returns how many bytes a JPEG may have when it is decoded.
-fn check_scans(bytes: &[u8]) -> Result<u64, UnusablePicture> {
-    let scans = jpeg::read_scans(bytes);
-    let scans = scans.ok_or_else(|| UnusablePicture::Undecodable("the JPEG is incomplete".to_owned()))?;
-    match scans {
-        _ if scans.count > MAX_SCANS => Err(UnusablePicture::TooLarge),
-        _ if scans.is_progressive => Ok(MAX_PROGRESSIVE_BYTES),
-        _ => Ok(MAX_DECODED_BYTES),
+/// Returns the bytes per pixel of the picture that [`flatten`] makes of another one.
+fn conversion_bytes(color: ColorType) -> u64 {
+    match color {
+        ColorType::Rgb8 | ColorType::Rgba8 => 0,
+        color if color.has_alpha() => 4,
+        _ => 3,
     }
 }
 
@@ -146,6 +171,7 @@ fn encode(picture: &RgbImage) -> Result<Vec<u8>, UnusablePicture> {
 mod tests {
     use image::codecs::jpeg::JpegEncoder;
     use image::{Rgb, Rgba, RgbaImage};
+    use webp::{AnimEncoder, AnimFrame};
 
     use super::*;
 
@@ -200,6 +226,28 @@ mod tests {
             let copy = make_copy(&encode_as(&transparent, format), PictureKind::Cover).unwrap();
             assert_similar(decode_copy(&copy).get_pixel(5, 20), [255, 255, 255]);
             assert_similar(decode_copy(&copy).get_pixel(35, 20), [200, 0, 0]);
+        }
+    }
+
+    #[test]
+    fn webp_of_every_form_is_copied() {
+        let (left, right) = ([220, 20, 30], [10, 40, 200]);
+        let pixel = |x, _| if x < 50 { Rgba([220, 20, 30, 255]) } else { Rgba([10, 40, 200, 254]) };
+        let transparent = RgbaImage::from_fn(100, 60, pixel);
+        let lossy = Encoder::from_rgba(&transparent, 100, 60).encode(QUALITY);
+        let lossless = Encoder::from_rgba(&transparent, 100, 60).encode_lossless();
+        let opaque = Encoder::from_rgb(&picture(100, 60).into_rgb8(), 100, 60).encode_lossless();
+        let config = WebPConfig::new().unwrap();
+        let later = RgbaImage::from_pixel(100, 60, Rgba([0, 255, 0, 255]));
+        let mut animation = AnimEncoder::new(100, 60, &config);
+        for (frame, time) in [(&transparent, 0), (&later, 100)] {
+            animation.add_frame(AnimFrame::from_rgba(frame, 100, 60, time));
+        }
+        for webp in [lossy, lossless, opaque, animation.encode()] {
+            let copy = decode_copy(&make_copy(&webp, PictureKind::Cover).unwrap());
+            assert_eq!(copy.dimensions(), (100, 60));
+            assert_similar(copy.get_pixel(10, 30), left);
+            assert_similar(copy.get_pixel(90, 30), right);
         }
     }
 
@@ -268,6 +316,18 @@ mod tests {
             let made = make(&png_header(width, height, bits, if bits == 1 { 0 } else { 6 }));
             assert_eq!(made, Err(UnusablePicture::TooLarge), "{width} x {height}");
         }
+        // 12 megapixels, of which the decoder holds all coefficients.
+        let mut progressive = encode_as(&picture(64, 64), ImageFormat::Jpeg);
+        let frame = progressive.windows(2).position(|bytes| bytes == [0xff, 0xc0]).unwrap();
+        progressive[frame + 1] = 0xc2;
+        progressive[frame + 5..frame + 9].copy_from_slice(&[0x0b, 0xb8, 0x0f, 0xa0]);
+        assert_eq!(make(&progressive), Err(UnusablePicture::TooLarge));
+        // The header names another size.
+        let content =
+            b"VP8X\x0a\0\0\0\0\0\0\0\x0f\0\0\x0f\0\0VP8 \x0a\0\0\0\0\0\0\x9d\x01\x2a\xff\x3f\xff\x3f";
+        let length = (content.len() as u32 + 4).to_le_bytes();
+        let webp = [&b"RIFF"[..], &length, b"WEBP", content].concat();
+        assert_eq!(make(&webp), Err(UnusablePicture::TooLarge));
         let allowed = make(&png_header(4000, 3000, 8, 6));
         assert!(matches!(allowed, Err(UnusablePicture::Undecodable(_))), "{allowed:?}");
     }

@@ -161,7 +161,7 @@ async fn bad_pictures_use_bounded_memory() {
     const CONCURRENT: usize = 8;
     const MAX_GROWTH: u64 = 128 << 20;
     let setup = Arc::new(Setup::start().await);
-    // The largest pictures that are decoded, as files of nearly the largest size that is fetched.
+    // The largest pictures that are decoded.
     let large = large_pictures();
     // The sandbox is in this process, too.
     setup.set_fault(Some(PictureFault::Bomb));
@@ -197,9 +197,9 @@ async fn bad_pictures_use_bounded_memory() {
     assert!(growth < MAX_GROWTH, "{} MB more than {} MB", growth >> 20, before >> 20);
 }
 
-/// Pictures of 12 megapixels in each form that takes most memory.
+/// Pictures of 12 megapixels in the forms that take most memory.
 fn large_pictures() -> Vec<Vec<u8>> {
-    use image::{DynamicImage, ImageFormat, Rgb, RgbImage, RgbaImage};
+    use image::{DynamicImage, ImageBuffer, ImageFormat, Luma, Rgb, RgbImage, RgbaImage};
     let encode = |picture: DynamicImage, format| {
         let mut bytes = std::io::Cursor::new(Vec::new());
         picture.write_to(&mut bytes, format).unwrap();
@@ -207,11 +207,15 @@ fn large_pictures() -> Vec<Vec<u8>> {
     };
     let rgb = RgbImage::from_fn(4000, 3000, |x, y| Rgb([(x / 16) as u8, (y / 16) as u8, (x + y) as u8]));
     let rgba = RgbaImage::from_pixel(4000, 3000, image::Rgba([200, 10, 30, 128]));
+    let gray = ImageBuffer::from_fn(4000, 3000, |x, y| Luma([(16 * x + y) as u16]));
+    let lossy = webp::Encoder::from_rgb(&rgb, 4000, 3000).encode(75.0).to_vec();
     vec![
         encode(DynamicImage::ImageRgb8(rgb.clone()), ImageFormat::Jpeg),
         encode(DynamicImage::ImageRgb8(rgb), ImageFormat::Png),
         encode(DynamicImage::ImageRgba8(rgba.clone()), ImageFormat::Png),
         encode(DynamicImage::ImageRgba8(rgba), ImageFormat::WebP),
+        encode(DynamicImage::ImageLuma16(gray), ImageFormat::Png),
+        lossy,
     ]
 }
 
