@@ -40,13 +40,6 @@ pub enum FetchError {
     Failed(String),
 }
 
-impl FetchError {
-    /// Whether a later request may succeed.
-    pub const fn is_transient(&self) -> bool {
-        matches!(self, FetchError::Failed(_))
-    }
-}
-
 /// Hosts with pictures besides the platforms', each with or without a port. They may have private addresses and need no
 /// https.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -173,7 +166,8 @@ impl PictureClient {
         }
         let Some(Host::Domain(host)) = url.host() else { return None };
         let domain = find_domain(platform, host)?.to_owned();
-        (url.scheme() == "https").then_some(PictureUrl { url, client: &self.public, domain })
+        let is_https = url.scheme() == "https" && url.port().is_none();
+        is_https.then_some(PictureUrl { url, client: &self.public, domain })
     }
 }
 
@@ -241,6 +235,7 @@ mod tests {
         }
         for url in [
             "http://scontent.cdninstagram.com/1.jpg",
+            "https://scontent.cdninstagram.com:8443/1.jpg",
             "https://evilcdninstagram.com/1.jpg",
             "https://cdninstagram.com.evil.example/1.jpg",
             "https://p16-sign.tiktokcdn-us.com/1.jpeg",
