@@ -30,13 +30,13 @@ impl MediaReader {
         MediaReader(Arc::new(ReaderState { folder, is_present, served: Mutex::default() }))
     }
 
-    /// Whether the folder was there when it was last looked for.
+    /// Whether the folder was there at the last check.
     pub fn is_present(&self) -> bool {
         self.0.is_present.load(Ordering::Relaxed)
     }
 
-    /// Looks for the folder. Blocks on the file system.
-    pub fn look_for_folder(&self) {
+    /// Checks whether the folder is there. Blocks on the file system.
+    pub fn check_folder(&self) {
         self.0.is_present.store(self.0.folder.is_present(), Ordering::Relaxed);
     }
 

@@ -6,7 +6,7 @@ mod references;
 mod usage;
 
 pub use references::{
-    CopiedPicture, DuePicture, FailedPicture, OfferedPicture, PictureReference, fetch_references, forget,
+    CopiedPicture, DuePicture, FailedPicture, OfferedPicture, PictureReference, delete, fetch_references,
     lease_due, postpone, request, set_copies,
 };
 pub use usage::{

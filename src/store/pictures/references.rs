@@ -115,25 +115,31 @@ pub async fn lease_due(pg: &PgPool, limit: usize) -> Result<Vec<DuePicture>, Err
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CopiedPicture {
     pub record_id: Uuid,
-    pub kind: PictureKind,
+    /// The picture when it was leased.
+    pub leased: PictureSource,
+    /// The picture that was copied: the record's URL may be of a later one.
     pub source: PictureSource,
     pub name: PictureName,
 }
 
-/// Sets the copies of records of the organization, unless the copies were removed meanwhile. A record that has another
-/// picture by now stays due.
+/// Sets the copies of records of the organization, unless the copies were removed meanwhile. A record for which another
+/// picture was requested since its lease stays due.
 pub async fn set_copies(write: &mut Write, copied: &[CopiedPicture]) -> Result<(), Error> {
     let organization = write.organization();
+    // The lock keeps copies from being removed before the commit.
     let updated: Vec<PictureKind> = sqlx::query_scalar(
-        "update record_pictures r set name = x.name, copied_source = x.source, retry_at = null, attempts = 0,
-            due_at = case when r.source <> x.source then r.due_at end
-         from unnest($2::uuid[], $3::bytea[], $4::bytea[]) as x(record_id, source, name)
-         join pictures p on p.name = x.name
+        "with p as (select name from pictures where name = any($5) order by name for key share)
+         update record_pictures r set name = x.name, copied_source = x.source, retry_at = null, attempts = 0,
+            source = case when r.source = x.leased then x.source else r.source end,
+            due_at = case when r.source <> x.leased then r.due_at end
+         from unnest($2::uuid[], $3::bytea[], $4::bytea[], $5::bytea[]) as x(record_id, leased, source, name)
+         join p on p.name = x.name
          where r.organization_id = $1 and r.record_id = x.record_id
          returning r.kind",
     )
     .bind(organization)
     .bind(copied.iter().map(|picture| picture.record_id).collect::<Vec<_>>())
+    .bind(copied.iter().map(|picture| picture.leased).collect::<Vec<_>>())
     .bind(copied.iter().map(|picture| picture.source).collect::<Vec<_>>())
     .bind(copied.iter().map(|picture| picture.name).collect::<Vec<_>>())
     .fetch_all(write.connection())
@@ -146,10 +152,10 @@ pub async fn set_copies(write: &mut Write, copied: &[CopiedPicture]) -> Result<(
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FailedPicture {
     pub record_id: Uuid,
-    /// When to try again; `None`: not before a scrape reports it again.
+    /// When to retry; `None`: not before a scrape reports it again.
     pub due_in_seconds: Option<f64>,
     /// How long a scrape does not make it due.
-    pub rest_seconds: Option<f64>,
+    pub cooldown_seconds: Option<f64>,
 }
 
 /// Postpones pictures whose copying failed, and returns their number. A picture that changed or was copied meanwhile is
@@ -157,20 +163,20 @@ pub struct FailedPicture {
 pub async fn postpone(pg: &PgPool, failed: &[FailedPicture]) -> Result<u64, Error> {
     let postponed = sqlx::query(
         "update record_pictures r set due_at = now() + make_interval(secs => x.due_in),
-            retry_at = now() + make_interval(secs => x.rest)
-         from unnest($1::uuid[], $2::double precision[], $3::double precision[]) as x(record_id, due_in, rest)
+            retry_at = now() + make_interval(secs => x.cooldown)
+         from unnest($1::uuid[], $2::double precision[], $3::double precision[]) as x(record_id, due_in, cooldown)
          where r.record_id = x.record_id and r.attempts > 0",
     )
     .bind(failed.iter().map(|picture| picture.record_id).collect::<Vec<_>>())
     .bind(failed.iter().map(|picture| picture.due_in_seconds).collect::<Vec<_>>())
-    .bind(failed.iter().map(|picture| picture.rest_seconds).collect::<Vec<_>>())
+    .bind(failed.iter().map(|picture| picture.cooldown_seconds).collect::<Vec<_>>())
     .execute(pg)
     .await?;
     Ok(postponed.rows_affected())
 }
 
 /// Deletes the pictures of records that do not exist.
-pub async fn forget(pg: &PgPool, records: &[Uuid]) -> Result<(), Error> {
+pub async fn delete(pg: &PgPool, records: &[Uuid]) -> Result<(), Error> {
     sqlx::query("delete from record_pictures where record_id = any($1)").bind(records).execute(pg).await?;
     Ok(())
 }

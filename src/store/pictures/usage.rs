@@ -11,11 +11,11 @@ use crate::store::postgres::Transaction;
 
 /// How long a scrape leaves a picture alone whose copy was evicted: in a folder that is too small, scrapes would fetch the
 /// same pictures again and again.
-const EVICTED_REST_DAYS: i32 = 7;
+const EVICTED_COOLDOWN_DAYS: i32 = 7;
 /// A file that is served all the time is recorded once in this time.
 const SERVED_PRECISION: &str = "1 hour";
-/// Copies that one statement evicts.
-const EVICTION_ROWS: i64 = 5_000;
+/// Copies that one transaction evicts.
+const EVICTION_ROWS: i64 = 1_000;
 
 /// Returns the secret under which copies are named. The first process generates it.
 pub async fn fetch_secret(pg: &PgPool, generated: [u8; 32]) -> Result<[u8; 32], Error> {
@@ -124,35 +124,33 @@ impl MediaUsage {
         Ok(())
     }
 
-    /// Removes the least recently served copies until at most `max_bytes` are used. The caller deletes their files.
+    /// Removes the least recently served copies until at most `max_bytes` are used, but only so many that other
+    /// transactions do not wait long for this one. The caller deletes their files.
     pub async fn evict(&mut self, max_bytes: i64) -> Result<Vec<PictureName>, Error> {
-        let mut evicted = Vec::new();
-        while self.used_bytes > max_bytes {
-            let names: Vec<PictureName> = sqlx::query_scalar(
-                "select name from (
-                    select name, bytes, sum(bytes) over (order by served_at, name) as total
-                    from (select * from pictures order by served_at, name limit $2) oldest
-                 ) c where total - bytes < $1",
-            )
-            .bind(self.used_bytes - max_bytes)
-            .bind(EVICTION_ROWS)
-            .fetch_all(&mut *self.transaction)
-            .await?;
-            if names.is_empty() {
-                break;
-            }
-            self.remove_with_rest(&names, Some(EVICTED_REST_DAYS)).await?;
-            evicted.extend(names);
-        }
+        let evicted: Vec<PictureName> = sqlx::query_scalar(
+            "select name from (
+                select name, bytes, sum(bytes) over (order by served_at, name) as total
+                from (select * from pictures order by served_at, name limit $2) oldest
+             ) c where total - bytes < $1",
+        )
+        .bind(self.used_bytes - max_bytes)
+        .bind(EVICTION_ROWS)
+        .fetch_all(&mut *self.transaction)
+        .await?;
+        self.remove_with_cooldown(&evicted, Some(EVICTED_COOLDOWN_DAYS)).await?;
         Ok(evicted)
     }
 
     /// Removes copies. The next scrapes of the records that had them make them due.
     pub async fn remove(&mut self, names: &[PictureName]) -> Result<(), Error> {
-        self.remove_with_rest(names, None).await
+        self.remove_with_cooldown(names, None).await
     }
 
-    async fn remove_with_rest(&mut self, names: &[PictureName], rest_days: Option<i32>) -> Result<(), Error> {
+    async fn remove_with_cooldown(
+        &mut self,
+        names: &[PictureName],
+        cooldown_days: Option<i32>,
+    ) -> Result<(), Error> {
         let removed: Option<i64> = sqlx::query_scalar(
             "with removed as (delete from pictures where name = any($1) returning bytes)
              select sum(bytes)::bigint from removed",
@@ -170,7 +168,7 @@ impl MediaUsage {
              select distinct organization_id from changed",
         )
         .bind(names)
-        .bind(rest_days)
+        .bind(cooldown_days)
         .fetch_all(&mut *self.transaction)
         .await?;
         self.organizations.extend(organizations);

@@ -25,8 +25,10 @@ const SLOTS: usize = 8;
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// The delays after failures that may pass, in seconds.
 const RETRY_DELAYS: [f64; 3] = [30.0, 120.0, 600.0];
+/// A picture that was leased so often without any result may be one that ends the process.
+const MAX_ATTEMPTS: i16 = 6;
 /// How long scrapes leave a picture alone that is none, or whose server fails: shorter than a daily interval.
-const REST_SECONDS: f64 = 20.0 * 3600.0;
+const COOLDOWN_SECONDS: f64 = 20.0 * 3600.0;
 
 /// Several records that show one picture.
 struct SharedPicture {
@@ -96,9 +98,18 @@ impl Fetcher {
         }
     }
 
-    /// Leases pictures, and forgets those whose record is gone. Equal ones are fetched once.
+    /// Leases pictures, and deletes those whose record is gone. Equal ones are fetched once.
     async fn lease(&self, limit: usize) -> Result<Vec<SharedPicture>, Error> {
         let due = timeout::short(pictures::lease_due(&self.pg, limit)).await?;
+        let (due, exhausted): (Vec<_>, Vec<_>) =
+            due.into_iter().partition(|picture| picture.attempts <= MAX_ATTEMPTS);
+        if !exhausted.is_empty() {
+            tracing::warn!(
+                pictures = exhausted.len(),
+                "pictures failed without an error, leaving them for a day"
+            );
+            self.postpone(&exhausted, PictureOutcome::Failed).await?;
+        }
         let mut shared: HashMap<PictureSource, SharedPicture> = HashMap::new();
         let mut gone = Vec::new();
         for picture in due {
@@ -124,7 +135,7 @@ impl Fetcher {
             group.records.push(picture);
         }
         if !gone.is_empty() {
-            timeout::short(pictures::forget(&self.pg, &gone)).await?;
+            timeout::short(pictures::delete(&self.pg, &gone)).await?;
         }
         Ok(shared.into_values().collect())
     }
@@ -134,20 +145,23 @@ impl Fetcher {
         match self.make_copy(&picture).await {
             Ok((copy, outcome)) => {
                 count(outcome, picture.records.len() as u64);
-                let SharedPicture { source, kind, records, .. } = picture;
+                let SharedPicture { source, records, .. } = picture;
                 // The receiver is gone while the process stops.
-                let _ = self.copies.send(NewCopy { copy, source, kind, records, started }).await;
+                let _ = self.copies.send(NewCopy { copy, source, records, started }).await;
             }
             Err(outcome) => {
-                count(outcome, picture.records.len() as u64);
-                let failed: Vec<_> =
-                    picture.records.iter().map(|record| postponed(record, outcome)).collect();
-                if let Err(error) = timeout::short(pictures::postpone(&self.pg, &failed)).await {
+                if let Err(error) = self.postpone(&picture.records, outcome).await {
                     tracing::debug!(%error, "cannot postpone pictures, their leases end");
                     tokio::time::sleep(RETRY_DELAY).await;
                 }
             }
         }
+    }
+
+    async fn postpone(&self, records: &[DuePicture], outcome: PictureOutcome) -> Result<(), Error> {
+        count(outcome, records.len() as u64);
+        let failed: Vec<_> = records.iter().map(|record| postponed(record, outcome)).collect();
+        timeout::short(pictures::postpone(&self.pg, &failed)).await.map(drop)
     }
 
     /// Returns the copy that another record has, or makes one.
@@ -184,6 +198,6 @@ fn postponed(record: &DuePicture, outcome: PictureOutcome) -> FailedPicture {
         _ => None,
     };
     // The URL expired: a scrape reports another one.
-    let rest_seconds = (outcome != PictureOutcome::Gone).then_some(REST_SECONDS);
-    FailedPicture { record_id: record.record_id, due_in_seconds, rest_seconds }
+    let cooldown_seconds = (outcome != PictureOutcome::Gone).then_some(COOLDOWN_SECONDS);
+    FailedPicture { record_id: record.record_id, due_in_seconds, cooldown_seconds }
 }

@@ -1,4 +1,4 @@
-//! What an API process does about pictures: looks for the folder, and records which copies it served.
+//! The loop of an API process that checks whether the media folder is there, and records which copies were served.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ use crate::store::pictures;
 use crate::worker::timeout;
 
 /// How long responses show copies of a folder that was lost.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// In units of [`LOOK_INTERVAL`].
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// In units of [`CHECK_INTERVAL`].
 const RECORD_INTERVAL: u32 = 60;
 /// Copies that one statement records.
 const BATCH_COPIES: usize = 5_000;
 
 /// Runs until it is stopped.
 pub async fn run_for_api(pg: PgPool, media: MediaReader, stop: CancellationToken) {
-    let mut interval = tokio::time::interval(LOOK_INTERVAL);
+    let mut interval = tokio::time::interval(CHECK_INTERVAL);
     let mut ticks: u32 = 0;
     while stop.run_until_cancelled(interval.tick()).await.is_some() {
         let reader = media.clone();
-        if let Err(error) = tokio::task::spawn_blocking(move || reader.look_for_folder()).await {
-            tracing::error!(%error, "looking for the media folder panicked");
+        if let Err(error) = tokio::task::spawn_blocking(move || reader.check_folder()).await {
+            tracing::error!(%error, "checking the media folder panicked");
         }
         ticks = ticks.wrapping_add(1);
         if ticks % RECORD_INTERVAL == 0 {

@@ -12,7 +12,7 @@ use crate::failpoint;
 use crate::media::MediaFolder;
 use crate::media::folder::occupied_bytes;
 use crate::media::picture::name_copy;
-use crate::model::picture::{PictureKind, PictureName, PictureSource};
+use crate::model::picture::{PictureName, PictureSource};
 use crate::store::pictures::{self, CopiedPicture, DuePicture, FailedPicture, MediaUsage};
 use crate::store::{Error, Write, retry_on_conflict};
 use crate::telemetry::pictures::{PictureOutcome, count, record_visible};
@@ -23,14 +23,13 @@ pub(super) const RETRY_DELAY: Duration = Duration::from_secs(10);
 /// Copies that are stored in one transaction, and the least time between two: each makes cached responses stale.
 pub(super) const BATCH_COPIES: usize = 16;
 const BATCH_INTERVAL: Duration = Duration::from_millis(250);
-/// An eviction frees this part of the limit besides what is needed, so that there are few.
-const EVICTED_PART: i64 = 50;
+/// An eviction frees this fraction of the limit besides what is needed, so that there are few.
+const EVICTED_FRACTION: i64 = 50;
 
 /// A copy to store, and the records to show it.
 pub(super) struct NewCopy {
     pub(super) copy: Vec<u8>,
     pub(super) source: PictureSource,
-    pub(super) kind: PictureKind,
     pub(super) records: Vec<DuePicture>,
     pub(super) started: Instant,
 }
@@ -59,7 +58,7 @@ pub(super) async fn run(storage: Storage, mut unstored: mpsc::Receiver<NewCopy>)
                     tracing::warn!(%error, "cannot store pictures, retrying");
                 }
                 if matches!(error, StorageError::Folder(_)) {
-                    storage.give_up(&records).await;
+                    storage.postpone(&records).await;
                 }
                 tokio::time::sleep(RETRY_DELAY).await;
             }
@@ -84,7 +83,7 @@ impl Storage {
             for record in &new.records {
                 let copied = CopiedPicture {
                     record_id: record.record_id,
-                    kind: new.kind,
+                    leased: record.source,
                     source: new.source,
                     name: *name,
                 };
@@ -92,7 +91,7 @@ impl Storage {
             }
         }
         for (organization, copied) in references {
-            self.refer(organization, &copied).await?;
+            self.set_copies(organization, &copied).await?;
         }
         for (_, new) in written() {
             let seconds = new.started.elapsed().as_secs_f64();
@@ -129,18 +128,23 @@ impl Storage {
             .iter()
             .map(|(name, new)| (*name, i64::try_from(occupied_bytes(&new.copy)).unwrap_or(i64::MAX)))
             .collect();
-        timeout::long(retry_on_conflict(|| self.reserve_spaces(&spaces))).await
+        while !timeout::long(retry_on_conflict(|| self.reserve_spaces(&spaces))).await? {}
+        Ok(())
     }
 
-    async fn reserve_spaces(&self, spaces: &[(PictureName, i64)]) -> Result<(), Error> {
+    /// Returns whether there is room for the copies.
+    async fn reserve_spaces(&self, spaces: &[(PictureName, i64)]) -> Result<bool, Error> {
         let mut usage = MediaUsage::lock(&self.pg).await?;
         usage.add(spaces).await?;
-        if usage.used_bytes() > self.max_bytes {
-            let evicted = usage.evict(self.max_bytes - self.max_bytes / EVICTED_PART).await?;
+        let mut has_room = usage.used_bytes() <= self.max_bytes;
+        if !has_room {
+            let evicted = usage.evict(self.max_bytes - self.max_bytes / EVICTED_FRACTION).await?;
+            has_room = usage.used_bytes() <= self.max_bytes || evicted.is_empty();
             count(PictureOutcome::Evicted, evicted.len() as u64);
             self.remove_files(evicted).await;
         }
-        usage.commit().await
+        usage.commit().await?;
+        Ok(has_room)
     }
 
     /// Writes files, and returns the errors.
@@ -158,13 +162,13 @@ impl Storage {
     }
 
     /// Makes records of an organization show copies, unless it was deleted.
-    async fn refer(&self, organization: Uuid, copied: &[CopiedPicture]) -> Result<(), Error> {
-        let refer = || async {
+    async fn set_copies(&self, organization: Uuid, copied: &[CopiedPicture]) -> Result<(), Error> {
+        let set_copies = || async {
             let mut write = Write::begin(&self.pg, organization).await?;
             pictures::set_copies(&mut write, copied).await?;
             write.commit().await.map(drop)
         };
-        match timeout::long(retry_on_conflict(refer)).await {
+        match timeout::long(retry_on_conflict(set_copies)).await {
             Err(Error::NotFound("organization")) => Ok(()),
             result => result,
         }
@@ -179,11 +183,11 @@ impl Storage {
     }
 
     /// Leaves pictures that could not be stored until the next scrape.
-    async fn give_up(&self, records: &[Uuid]) {
+    async fn postpone(&self, records: &[Uuid]) {
         let failed = |record_id: &Uuid| FailedPicture {
             record_id: *record_id,
             due_in_seconds: None,
-            rest_seconds: None,
+            cooldown_seconds: None,
         };
         let failed: Vec<_> = records.iter().map(failed).collect();
         match timeout::short(pictures::postpone(&self.pg, &failed)).await {
