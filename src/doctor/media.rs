@@ -44,10 +44,11 @@ pub(super) async fn check(report: &mut Report, args: &PictureArgs, pg: Option<&P
                 "allow the tracker's user to write, or set TIDEMARK_MEDIA_DIR",
             ),
         },
-        _ => report.ok(
-            "media",
-            format!("{path} has {} of {}", format_bytes(used), format_bytes(args.media_max_bytes)),
-        ),
+        _ => {
+            let access = if writable.is_ok() { "" } else { ", read-only here: trackers have to write" };
+            let [used, limit] = [used, args.media_max_bytes].map(format_bytes);
+            report.ok("media", format!("{path} has {used} of {limit}{access}"));
+        }
     }
     let missing = args.media_max_bytes.saturating_sub(used);
     if let Some(free) = free.filter(|free| *free < missing) {

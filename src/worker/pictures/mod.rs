@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use self::fetcher::Fetcher;
 pub use self::offers::{PictureOffers, SeenPicture};
 use self::storage::Storage;
+pub use self::storage::StorageError;
 use super::timeout;
 use crate::app::Databases;
 use crate::config::MediaArgs;

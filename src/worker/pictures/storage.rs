@@ -123,17 +123,22 @@ impl Storage {
     }
 
     /// Reserves the space of copies, and evicts others.
-    async fn reserve(&self, named: &[(PictureName, NewCopy)]) -> Result<(), Error> {
+    async fn reserve(&self, named: &[(PictureName, NewCopy)]) -> Result<(), StorageError> {
         let spaces: Vec<_> = named
             .iter()
             .map(|(name, new)| (*name, i64::try_from(occupied_bytes(&new.copy)).unwrap_or(i64::MAX)))
             .collect();
-        while !timeout::long(retry_on_conflict(|| self.reserve_spaces(&spaces))).await? {}
-        Ok(())
+        loop {
+            let reserve = || self.reserve_spaces(&spaces);
+            let has_room = timeout::long(retry_on_conflict(reserve)).await??;
+            if has_room {
+                return Ok(());
+            }
+        }
     }
 
-    /// Returns whether there is room for the copies.
-    async fn reserve_spaces(&self, spaces: &[(PictureName, i64)]) -> Result<bool, Error> {
+    /// Returns whether there is room for the copies now.
+    async fn reserve_spaces(&self, spaces: &[(PictureName, i64)]) -> Result<io::Result<bool>, Error> {
         let mut usage = MediaUsage::lock(&self.pg).await?;
         usage.add(spaces).await?;
         let mut has_room = usage.used_bytes() <= self.max_bytes;
@@ -141,10 +146,12 @@ impl Storage {
             let evicted = usage.evict(self.max_bytes - self.max_bytes / EVICTED_FRACTION).await?;
             has_room = usage.used_bytes() <= self.max_bytes || evicted.is_empty();
             count(PictureOutcome::Evicted, evicted.len() as u64);
-            self.remove_files(evicted).await;
+            if let Err(error) = self.remove_files(evicted).await {
+                return Ok(Err(error));
+            }
         }
         usage.commit().await?;
-        Ok(has_room)
+        Ok(Ok(has_room))
     }
 
     /// Writes files, and returns the errors.
@@ -218,23 +225,17 @@ impl Storage {
         timeout::long(retry_on_conflict(remove)).await
     }
 
-    /// Deletes files. A sweep deletes those that could not be deleted.
-    pub(super) async fn remove_files(&self, names: Vec<PictureName>) {
+    /// Deletes the files of copies whose removal is not committed yet: afterwards another process may store them again.
+    pub(super) async fn remove_files(&self, names: Vec<PictureName>) -> io::Result<()> {
         let folder = self.folder.clone();
-        let remove = move || {
-            let failed = names.iter().filter_map(|name| folder.remove(name).err()).next();
-            if let Some(error) = failed {
-                tracing::warn!(%error, "cannot delete pictures");
-            }
-        };
-        if let Err(error) = tokio::task::spawn_blocking(remove).await {
-            tracing::error!(%error, "deleting pictures panicked");
-        }
+        let remove = move || names.iter().try_for_each(|name| folder.remove(name));
+        tokio::task::spawn_blocking(remove).await.map_err(io::Error::other)?
     }
 }
 
+/// Why copies were not stored or removed.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum StorageError {
+pub enum StorageError {
     #[error(transparent)]
     Store(#[from] Error),
     #[error("the media folder cannot be written: {0}")]

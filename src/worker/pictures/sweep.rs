@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use sqlx::PgPool;
 
-use super::storage::Storage;
+use super::storage::{Storage, StorageError};
 use crate::media::MediaFolder;
 use crate::media::folder::remove_file;
 use crate::model::picture::PictureName;
@@ -28,14 +28,12 @@ pub(super) async fn run(storage: Storage) {
         interval.tick().await;
         match sweep_if_due(&storage).await {
             Ok(()) => {}
-            Err(error) => {
-                tracing::warn!(%error, "the sweep of pictures failed, it is repeated in {INTERVAL_HOURS} hours")
-            }
+            Err(error) => tracing::warn!(%error, "the sweep of pictures failed, retrying in some hours"),
         }
     }
 }
 
-async fn sweep_if_due(storage: &Storage) -> Result<(), Error> {
+async fn sweep_if_due(storage: &Storage) -> Result<(), StorageError> {
     if !timeout::short(pictures::begin_sweep(&storage.pg, INTERVAL_HOURS)).await? {
         return Ok(());
     }
@@ -51,11 +49,12 @@ async fn sweep_if_due(storage: &Storage) -> Result<(), Error> {
         usage.recount().await?;
         usage.commit().await
     })
-    .await
+    .await?;
+    Ok(())
 }
 
 /// Removes copies that nothing refers to now, and returns their number.
-pub async fn erase_unreferenced(pg: &PgPool, folder: MediaFolder) -> Result<u64, Error> {
+pub async fn erase_unreferenced(pg: &PgPool, folder: MediaFolder) -> Result<u64, StorageError> {
     if timeout::short(pictures::fetch_summary(pg)).await?.is_none() {
         return Ok(0);
     }
@@ -63,20 +62,21 @@ pub async fn erase_unreferenced(pg: &PgPool, folder: MediaFolder) -> Result<u64,
     remove_unreferenced(&storage, Duration::ZERO).await
 }
 
-async fn remove_unreferenced(storage: &Storage, grace: Duration) -> Result<u64, Error> {
+async fn remove_unreferenced(storage: &Storage, grace: Duration) -> Result<u64, StorageError> {
     let mut removed = 0;
     loop {
-        let names = timeout::long(async {
+        let batch: usize = timeout::long(async {
             let mut usage = MediaUsage::lock(&storage.pg).await?;
             let names = usage.remove_unreferenced(grace.as_secs_f64(), BATCH_COPIES).await?;
-            // Before the commit: afterwards another process may store the same copy again.
-            storage.remove_files(names.clone()).await;
+            if let Err(error) = storage.remove_files(names.clone()).await {
+                return Ok(Err(error));
+            }
             usage.commit().await?;
-            Ok(names)
+            Ok(Ok(names.len()))
         })
-        .await?;
-        removed += names.len() as u64;
-        if names.len() < BATCH_COPIES as usize {
+        .await??;
+        removed += batch as u64;
+        if batch < BATCH_COPIES as usize {
             return Ok(removed);
         }
     }

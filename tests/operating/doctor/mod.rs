@@ -5,8 +5,10 @@ mod postgres;
 use std::process::{Output, Stdio};
 
 use serde_json::Value;
+use tidemark::media::MediaFolder;
 use tidemark::store::clickhouse::history_writer::RecordedDelivery;
 use tidemark::store::outbox;
+use tidemark::store::records::organizations::{self, OrganizationChange};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::harness::{IsolatedStores, command, wait_until};
@@ -195,6 +197,33 @@ async fn configuration_problems_are_reported() {
         .iter()
         .any(|found| found["message"].as_str().unwrap().starts_with("TIDEMARK_DATABASE_URL is not set"));
     assert!(unset, "{found:#?}");
+}
+
+#[tokio::test]
+async fn media_problems_are_reported() {
+    let installation = Installation::new().await;
+    installation.expect_finding(&[], "ok", "media", &["pictures are not copied"]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("media");
+    let variable = [("TIDEMARK_MEDIA_DIR", path.to_str().unwrap())];
+    installation.expect_finding(&variable, "ok", "media", &["will be created"]);
+    let unusable = [("TIDEMARK_MEDIA_DIR", "/dev/null/media")];
+    installation.expect_finding(&unusable, "fail", "media", &["/dev/null/media", "not writable"]);
+    let too_large = [variable[0], ("TIDEMARK_MEDIA_MAX_BYTES", "1125899906842624")];
+    installation.expect_finding(&too_large, "warn", "media-disk", &["TIDEMARK_MEDIA_MAX_BYTES"]);
+    let pg = installation.databases.pg();
+    sqlx::raw_sql("insert into media (secret, used_bytes) values (sha256('secret'), 12000000)")
+        .execute(pg)
+        .await
+        .unwrap();
+    installation.expect_finding(&variable, "warn", "media", &["is not the folder of the pictures"]);
+    MediaFolder::new(&path).create().unwrap();
+    installation.expect_finding(&variable, "ok", "media", &["12 MB of 2.1 GB"]);
+    let wait = "insert into record_pictures (record_id, organization_id, kind, source, due_at)
+                select gen_random_uuid(), $1, 'cover', decode(repeat('00', 16), 'hex'), now() from generate_series(1, 10000)";
+    let organization = organizations::create(pg, "test", &OrganizationChange::default()).await.unwrap().id;
+    sqlx::query(wait).bind(organization).execute(pg).await.unwrap();
+    installation.expect_finding(&variable, "warn", "media-queue", &["pictures wait"]);
 }
 
 #[tokio::test]
