@@ -207,10 +207,10 @@ impl CopyBench {
         self.wait_idle(copied).await;
         let (due, stop) = (self.pg.clone(), self.stop.clone());
         tokio::spawn(async move { stop.run_until_cancelled(keep_due(&due)).await });
-        let scrapes_per_second = self.videos[copied..].len() as f64 / PER_SCRAPE as f64;
+        let seconds = self.videos[copied..].len() as f64 / PER_SCRAPE as f64;
         let before = self.scrapes().await;
-        tokio::time::sleep(SCRAPE_INTERVAL.mul_f64(scrapes_per_second)).await;
-        let alone = (self.scrapes().await - before) as f64 / scrapes_per_second;
+        tokio::time::sleep(SCRAPE_INTERVAL.mul_f64(seconds)).await;
+        let alone = (self.scrapes().await - before) as f64 / seconds;
         let (before, started) = (self.scrapes().await, Instant::now());
         let mut delays = self.measure_delays(&self.videos[copied..]).await;
         let beside = (self.scrapes().await - before) as f64 / started.elapsed().as_secs_f64();

@@ -52,6 +52,7 @@ async fn picture_of_a_scrape_is_served() {
     ] {
         send(client.get(format!("{}/media/{missing}", setup.url))).await.problem(404, "NOT_FOUND");
     }
+    send(client.delete(&url)).await.problem(405, "METHOD_NOT_ALLOWED");
     // The URL has the host of the request, as `Link` has.
     let request = client.get(format!("{}/v2/accounts/{account}", setup.url)).bearer_auth(&setup.key);
     let other = send(request.header("host", "other.example")).await.ok(200);
