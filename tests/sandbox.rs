@@ -378,6 +378,40 @@ async fn requests_for_a_broken_account_fail_until_it_is_mended() {
 }
 
 #[tokio::test]
+async fn pictures_are_bad_or_replaced_by_commands() {
+    let sandbox = sandbox(None).await;
+    let name = sandbox.world.population().accounts()[1].username.clone();
+    let page = async || get(&sandbox, &format!("/http/v1/tiktok/accounts/{name}")).await;
+    let post = page().await["posts"][0]["id"].clone();
+    for (post, pointer) in [(Value::Null, "/profile/profile_pic_url"), (post, "/posts/0/cover_image_url")] {
+        let url = async || page().await.pointer(pointer).unwrap().as_str().unwrap().to_owned();
+        let fetch = async |url: String| client().get(url).send().await.unwrap();
+        let command = |op: &str, kind: Value| {
+            let picture = json!({"platform": "tiktok", "username": name, "post": post});
+            let mut command = json!({"op": op});
+            command.as_object_mut().unwrap().extend(picture.as_object().unwrap().clone());
+            if !kind.is_null() {
+                command["kind"] = kind;
+            }
+            command
+        };
+        let first = url().await;
+        let drawn = fetch(first.clone()).await.bytes().await.unwrap();
+        run_command(&sandbox, command("picture", json!("missing"))).await;
+        assert_eq!(fetch(first.clone()).await.status(), 404);
+        run_command(&sandbox, command("picture", Value::Null)).await;
+        assert_eq!(fetch(first.clone()).await.bytes().await.unwrap(), drawn);
+        run_command(&sandbox, command("repaint", Value::Null)).await;
+        let second = url().await;
+        assert_ne!(second, first);
+        assert_ne!(fetch(second).await.bytes().await.unwrap(), drawn);
+    }
+    let requests = get(&sandbox, "/_control/pictures").await;
+    assert_eq!(requests["requests"].as_object().unwrap().values().collect::<Vec<_>>(), [4, 4]);
+    sandbox.stop().await;
+}
+
+#[tokio::test]
 async fn stopped_clock_moves_only_by_commands() {
     let folder = tempfile::tempdir().expect("a folder");
     let state = Some(folder.path().join("state.json"));
