@@ -187,10 +187,11 @@ async fn read_picture(mut response: Response) -> Result<Vec<u8>, FetchError> {
         }
         status => return Err(FetchError::Failed(format!("HTTP {}", status.as_u16()))),
     }
-    if response.content_length().is_some_and(|length| length > MAX_BYTES as u64) {
+    let length = usize::try_from(response.content_length().unwrap_or_default()).unwrap_or(usize::MAX);
+    if length > MAX_BYTES {
         return Err(FetchError::TooLarge);
     }
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(length);
     while let Some(chunk) = response.chunk().await.map_err(describe)? {
         if bytes.len() + chunk.len() > MAX_BYTES {
             return Err(FetchError::TooLarge);

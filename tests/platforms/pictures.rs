@@ -155,18 +155,22 @@ async fn redirect_is_followed_on_the_same_server_only() {
     assert_eq!(other.requests(), Vec::<String>::new());
 }
 
-/// The worst that the sources may serve at once, several times.
+/// The worst that the sources may serve at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bad_pictures_use_bounded_memory() {
     const CONCURRENT: usize = 8;
     const MAX_GROWTH: u64 = 128 << 20;
     let setup = Arc::new(Setup::start().await);
-    // The largest pictures that are decoded.
-    let large = large_pictures();
     // The sandbox is in this process, too.
     setup.set_fault(Some(PictureFault::Bomb));
     assert!(setup.fetch().await.is_ok());
+    let large = large_pictures();
     let (before, _) = memory();
+    let mut growths = Vec::new();
+    let mut record_growth = |stage: String| {
+        growths.push((stage, memory().1.saturating_sub(before) >> 20));
+        std::fs::write("/proc/self/clear_refs", "5").unwrap();
+    };
     std::fs::write("/proc/self/clear_refs", "5").unwrap();
     for fault in [PictureFault::Huge, PictureFault::Bomb, PictureFault::Truncated] {
         setup.set_fault(Some(fault));
@@ -180,42 +184,52 @@ async fn bad_pictures_use_bounded_memory() {
         for fetch in fetches.collect::<Vec<_>>() {
             fetch.await.unwrap();
         }
+        record_growth(format!("{fault:?}"));
     }
-    for picture in &large {
-        let copies: Vec<_> = (0..CONCURRENT)
-            .map(|_| {
-                let (setup, picture) = (setup.clone(), picture.clone());
-                tokio::spawn(async move { setup.decoder.make_copy(picture, PictureKind::Cover).await })
+    for (form, picture) in large {
+        // The others wait, as large as the largest that are fetched.
+        let waiting = (1..CONCURRENT).map(|_| (vec![b'?'; 5 << 20], false));
+        let copies = [(picture, true)].into_iter().chain(waiting).map(|(bytes, is_picture)| {
+            let decoder = setup.decoder.clone();
+            tokio::spawn(async move {
+                let made = decoder.make_copy(bytes, PictureKind::Cover).await;
+                assert_eq!(made.is_ok(), is_picture, "{:?}", made.err());
             })
-            .collect();
-        for copy in copies {
-            copy.await.unwrap().unwrap();
+        });
+        for copy in copies.collect::<Vec<_>>() {
+            copy.await.unwrap();
         }
+        record_growth(form.to_owned());
     }
-    let (_, most) = memory();
-    let growth = most.saturating_sub(before);
-    assert!(growth < MAX_GROWTH, "{} MB more than {} MB", growth >> 20, before >> 20);
+    assert!(
+        growths.iter().all(|growth| growth.1 < MAX_GROWTH >> 20),
+        "more MB than {}: {growths:?}",
+        before >> 20
+    );
 }
 
-/// Pictures of 12 megapixels in the forms that take most memory.
-fn large_pictures() -> Vec<Vec<u8>> {
-    use image::{DynamicImage, ImageBuffer, ImageFormat, Luma, Rgb, RgbImage, RgbaImage};
+/// Pictures in the forms that take most memory, of as many pixels as each may have.
+fn large_pictures() -> Vec<(&'static str, Vec<u8>)> {
+    use image::{DynamicImage, ImageBuffer, ImageFormat, Luma, Rgb, RgbImage, Rgba, RgbaImage};
     let encode = |picture: DynamicImage, format| {
         let mut bytes = std::io::Cursor::new(Vec::new());
         picture.write_to(&mut bytes, format).unwrap();
         bytes.into_inner()
     };
-    let rgb = RgbImage::from_fn(4000, 3000, |x, y| Rgb([(x / 16) as u8, (y / 16) as u8, (x + y) as u8]));
-    let rgba = RgbaImage::from_pixel(4000, 3000, image::Rgba([200, 10, 30, 128]));
-    let gray = ImageBuffer::from_fn(4000, 3000, |x, y| Luma([(16 * x + y) as u16]));
-    let lossy = webp::Encoder::from_rgb(&rgb, 4000, 3000).encode(75.0).to_vec();
+    let pixel = |x: u32, y: u32| Rgb([(x / 16) as u8, (y / 16) as u8, (x + y) as u8]);
+    let (rgb, smaller) = (RgbImage::from_fn(4000, 3000, pixel), RgbImage::from_fn(3600, 2700, pixel));
+    let rgba = RgbaImage::from_pixel(4000, 3000, Rgba([200, 10, 30, 128]));
+    let gray = ImageBuffer::from_fn(3600, 2700, |x, y| Luma([(16 * x + y) as u16]));
     vec![
-        encode(DynamicImage::ImageRgb8(rgb.clone()), ImageFormat::Jpeg),
-        encode(DynamicImage::ImageRgb8(rgb), ImageFormat::Png),
-        encode(DynamicImage::ImageRgba8(rgba.clone()), ImageFormat::Png),
-        encode(DynamicImage::ImageRgba8(rgba), ImageFormat::WebP),
-        encode(DynamicImage::ImageLuma16(gray), ImageFormat::Png),
-        lossy,
+        ("JPEG", encode(DynamicImage::ImageRgb8(rgb.clone()), ImageFormat::Jpeg)),
+        ("PNG", encode(DynamicImage::ImageRgb8(rgb), ImageFormat::Png)),
+        ("transparent PNG", encode(DynamicImage::ImageRgba8(rgba), ImageFormat::Png)),
+        ("gray PNG", encode(DynamicImage::ImageLuma16(gray), ImageFormat::Png)),
+        ("WebP", webp::Encoder::from_rgb(&smaller, 3600, 2700).encode(75.0).to_vec()),
+        (
+            "lossless WebP",
+            encode(DynamicImage::ImageRgb8(RgbImage::from_fn(2500, 2400, pixel)), ImageFormat::WebP),
+        ),
     ]
 }
 
