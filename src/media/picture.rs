@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn truncated_picture_is_not_copied() {
         // With detail, so that a part of the file is less than the picture.
-        let noise = |x: u32, y: u32| Rgb([(x * y) as u8, (x * 7 ^ y * 13) as u8, (x * x + y) as u8]);
+        let noise = |x: u32, y: u32| Rgb([(x * y) as u8, ((x * 7) ^ (y * 13)) as u8, (x * x + y) as u8]);
         let noise = DynamicImage::ImageRgb8(RgbImage::from_fn(300, 300, noise));
         for format in FORMATS {
             let whole = encode_as(&noise, format);

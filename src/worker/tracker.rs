@@ -90,7 +90,8 @@ pub async fn run(
     };
     let copy_pictures = async {
         if let Some(pictures) = pictures {
-            pictures.run(scrapes_finished.clone()).await;
+            // Boxed, because the future of the tracker has to fit on the stack.
+            Box::pin(pictures.run(scrapes_finished.clone())).await;
         }
     };
     tokio::join!(

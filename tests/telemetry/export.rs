@@ -7,6 +7,7 @@ use chrono::{TimeDelta, Utc};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use tidemark::model::platform::Platform;
 use tidemark::store::records::organizations::OrganizationChange;
 use tidemark::store::tracking::source_pauses::{self, PauseCause, SourcePause};
@@ -31,6 +32,7 @@ struct Installation {
     tracker: Process,
     base: String,
     key: String,
+    _media: TempDir,
 }
 
 impl Installation {
@@ -62,8 +64,10 @@ impl Installation {
         };
         source_pauses::start(databases.pg(), &pause, yesterday).await.unwrap();
         let (api, base) = databases.serve(&exports);
-        let tracker = databases.track(&exports);
-        Installation { receiver, databases, api, tracker, base, key }
+        let media = tempfile::tempdir().unwrap();
+        let folder = ("TIDEMARK_MEDIA_DIR", media.path().display().to_string());
+        let tracker = databases.track(&[&exports[..], &[folder]].concat());
+        Installation { receiver, databases, api, tracker, base, key, _media: media }
     }
 
     /// The status, the request id and the body of the response.

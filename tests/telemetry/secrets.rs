@@ -255,7 +255,7 @@ async fn assert_not_stored(databases: &IsolatedStores, secrets: &[String]) {
     assert!(tables.len() > 10, "{tables:?}");
     for table in tables {
         let found = format!(
-            "select count(*) from \"{table}\" t, unnest($1::text[]) secret where strpos(t::text, secret) > 0"
+            "select count(*) from \"{table}\" t, unnest($1::text[]) sought_secret where strpos(t::text, sought_secret) > 0"
         );
         let found = sqlx::query_scalar(sqlx::AssertSqlSafe(found)).bind(secrets);
         let found: i64 = tokio::time::timeout(WAIT_TIMEOUT, found.fetch_one(databases.pg()))
