@@ -26,7 +26,7 @@ pub async fn run_for_api(pg: PgPool, media: MediaReader, stop: CancellationToken
             tracing::error!(%error, "checking the media folder panicked");
         }
         ticks = ticks.wrapping_add(1);
-        if ticks % RECORD_INTERVAL == 0 {
+        if ticks.is_multiple_of(RECORD_INTERVAL) {
             for names in media.take_served().chunks(BATCH_COPIES) {
                 if let Err(error) = timeout::short(pictures::record_served(&pg, names)).await {
                     tracing::debug!(%error, "cannot record which pictures were served");
