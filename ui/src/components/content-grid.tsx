@@ -4,7 +4,8 @@ import { clock, compact, day, gain } from "../format.ts";
 import { linkTo } from "../state/view.ts";
 import type { ContentRow } from "./content-rows.ts";
 import { PLATFORM_NAMES } from "./controls.tsx";
-import { Count, Picture } from "./parts.tsx";
+import { Count } from "./parts.tsx";
+import { Picture } from "./picture.tsx";
 
 interface Props {
   rows: readonly ContentRow[];

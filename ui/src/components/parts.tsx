@@ -5,8 +5,9 @@ import type { ComponentChildren } from "preact";
 import type { ApiProblem } from "../api/client.ts";
 import { asCurl } from "../api/requests.ts";
 import type { Resource } from "../api/resource.ts";
-import { change as formatChange, compact, days, exact, initials, time } from "../format.ts";
+import { change as formatChange, compact, days, exact, time } from "../format.ts";
 import { CopyButton } from "./copy.tsx";
+import { Picture } from "./picture.tsx";
 
 /** A number in short form; its title has all digits. */
 export function Count({ value, format = compact }: { value: number | null | undefined; format?: (value: number | null) => string }) {
@@ -23,25 +24,6 @@ export function Change({ percent, previous }: ChangeProps) {
   const direction = percent === null || percent === 0 ? "quiet" : percent > 0 ? "up" : "down";
   const title = previous === undefined ? "Compared with the period before" : `${exact(previous)} in the period before`;
   return <span class={`change small ${direction}`} title={title}>{formatChange(percent)}</span>;
-}
-
-interface PictureProps {
-  id: string;
-  name: string;
-  kind?: "profile" | "cover" | "tile";
-  /** Shown if it is ours: pictures at the platforms expire, and would tell them who looks. */
-  src?: string | null;
-}
-
-/** A picture, or initials on a colour by its id. */
-export function Picture({ id, name, kind = "profile", src = null }: PictureProps) {
-  const hue = parseInt(id.replaceAll("-", "").slice(-4), 16) % 360;
-  const isOurs = src !== null && URL.canParse(src, location.href) && new URL(src, location.href).origin === location.origin;
-  return (
-    <span class={`picture ${kind}`} style={{ "--hue": hue }} aria-hidden="true">
-      {isOurs ? <img src={src} alt="" loading="lazy" decoding="async" /> : initials(name)}
-    </span>
-  );
 }
 
 interface EntityProps {

@@ -4,12 +4,15 @@ import { useId, useState } from "preact/hooks";
 
 import { useResource } from "../api/resource.ts";
 import { useDebounced } from "./debounce.ts";
+import { Picture } from "./picture.tsx";
 
 export interface Option {
   /** Null for a record that does not exist yet. */
   id: string | null;
   name: string;
   detail?: string;
+  /** Of the records that have pictures. */
+  picture?: string | null;
 }
 
 interface Props {
@@ -59,6 +62,7 @@ export function Picker({ label, placeholder, find, onPick, canCreate = false, di
       <ul id={list} role="listbox" aria-label={label} hidden={!isOpen} onPointerDown={(event) => event.preventDefault()}>
         {options?.map((option, position) => (
           <li key={option.id ?? "new"} id={`${list}-${position}`} role="option" aria-selected={position === chosen} onPointerMove={() => setChosen(position)} onClick={() => pick(option)}>
+            {option.id && option.picture !== undefined && <Picture id={option.id} name={option.name} src={option.picture} />}
             <span dir="auto">{option.name}</span>{option.detail && <small class="quiet small">{option.detail}</small>}
           </li>
         ))}

@@ -15,7 +15,7 @@ async function findCreators(text: string, signal: AbortSignal): Promise<Option[]
 async function findUnlinkedAccounts(text: string, signal: AbortSignal): Promise<Option[]> {
   const query = { limit: MAX_OPTIONS, linked: false, order_by: "username" as const, order_direction: "asc" as const, ...(text ? { q: text.replace(/^@/, "") } : {}) };
   const { data } = await unwrap(api.GET("/accounts", { params: { query }, signal }));
-  return data.map(({ id, username, platform }) => ({ id, name: `@${username}`, detail: PLATFORM_NAMES[platform] }));
+  return data.map(({ id, username, platform, profile_pic_url }) => ({ id, name: `@${username}`, detail: PLATFORM_NAMES[platform], picture: profile_pic_url }));
 }
 
 interface Props {

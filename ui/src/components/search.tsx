@@ -10,7 +10,7 @@ import { navigate } from "../state/view.ts";
 import { PLATFORM_NAMES } from "./controls.tsx";
 import { useDebounced } from "./debounce.ts";
 import { Icon, type IconName } from "./icons.tsx";
-import { Picture } from "./parts.tsx";
+import { Picture, type PictureProps } from "./picture.tsx";
 
 const isOpen = signal(false);
 const MAX_PER_GROUP = 5;
@@ -20,7 +20,7 @@ interface Hit {
   href: string;
   name: string;
   detail: string;
-  picture: { id: string; name: string; src?: string | null; kind: "profile" | "cover" } | IconName;
+  picture: PictureProps | IconName;
 }
 
 const PAGE_ICONS: readonly [string, IconName][] = [
@@ -63,11 +63,11 @@ async function findRecords(text: string, signal: AbortSignal): Promise<Hit[]> {
   const { data } = await unwrap(api.GET("/search", { params: { query: { q: text, limit: MAX_PER_GROUP } }, signal }));
   return [
     ...data.accounts.map(({ id, platform, username, follower_count, creator_name, display_name, profile_pic_url }): Hit => ({
-      group: "Accounts", href: `/accounts/${id}`, name: `@${username}`, picture: { id, name: username, src: profile_pic_url, kind: "profile" },
+      group: "Accounts", href: `/accounts/${id}`, name: `@${username}`, picture: { id, name: username, src: profile_pic_url },
       detail: [creator_name ?? display_name, PLATFORM_NAMES[platform], `${compact(follower_count)} followers`].filter(Boolean).join(" · "),
     })),
     ...data.creators.map(({ id, name, accounts_summary: { total, total_followers } }): Hit => ({
-      group: "Creators", href: `/creators/${id}`, name, picture: { id, name, kind: "profile" },
+      group: "Creators", href: `/creators/${id}`, name, picture: { id, name },
       detail: `${total} ${total === 1 ? "account" : "accounts"} · ${compact(total_followers)} followers`,
     })),
     ...data.videos.map(({ id, caption, account_username, create_time, view_count, cover_image_url }): Hit => ({

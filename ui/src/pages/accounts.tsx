@@ -1,6 +1,6 @@
 // Accounts: every tracked account with what it gained and whether it is updating, and adding more.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { Identity } from "../api/client.ts";
 import { asCurl } from "../api/requests.ts";
@@ -88,14 +88,16 @@ function setAdding(isAdding: boolean): void {
   setFilters({ add: isAdding ? "1" : null });
 }
 
-/** Loads again while accounts wait for their first read, so that their posts appear. */
+/** Loads again while accounts wait for their first read, so that their posts appear, and once after it: pictures are copied later. */
 function useArrivals({ rows, reload, isLoading }: PagedRows<AccountPage>): void {
-  const isWaiting = !isLoading && (rows?.some(({ tracking }) => tracking?.status === "pending") ?? false);
+  const isWaiting = rows?.some(({ tracking }) => tracking?.status === "pending") ?? false;
+  const hasWaited = useRef(false);
   useEffect(() => {
-    if (!isWaiting) return;
+    if (isLoading || !(isWaiting || hasWaited.current)) return;
+    hasWaited.current = isWaiting;
     const timer = setTimeout(reload, PENDING_RELOAD_MS);
     return () => clearTimeout(timer);
-  }, [isWaiting]);
+  }, [isWaiting, isLoading]);
 }
 
 export function AccountsPage({ identity }: PageProps) {

@@ -9,7 +9,8 @@ import { CreatorSettings, PauseCreatorButton } from "../components/creator-setti
 import { FIGURE_NAMES, SERIES_FIGURES, chartOf, seriesFigure, shortFormat } from "../components/figures.ts";
 import { FigureSelect, figureOf } from "../components/figure-tiles.tsx";
 import type { PageProps } from "../components/frame.tsx";
-import { Card, Change, Count, Empty, Entity, Picture, ProblemNotice, WindowNote } from "../components/parts.tsx";
+import { Card, Change, Count, Empty, Entity, ProblemNotice, WindowNote } from "../components/parts.tsx";
+import { Picture, copyPath } from "../components/picture.tsx";
 import { RankedContent } from "../components/rankings.tsx";
 import { DailyGains, FollowersHistory, RecordFigures, useRecordGains } from "../components/record-gains.tsx";
 import { RecordProblem } from "../components/record-problem.tsx";
@@ -38,6 +39,12 @@ async function fetchLines(accounts: Ranking, view: View, signal: AbortSignal) {
   return unwrap(api.GET("/accounts/timeseries", { params: { query: { ...windowParameters(view.range), account_ids, metric: seriesFigure(figureOf(view)) } }, signal }));
 }
 
+/** The picture of the account with the most followers, of those that have one: a creator has none. */
+function pictureOf(accounts: Ranking | null): string | null {
+  const pictured = accounts?.data.filter(({ profile_pic_url }) => copyPath(profile_pic_url)) ?? [];
+  return pictured.toSorted((a, b) => b.follower_count - a.follower_count)[0]?.profile_pic_url ?? null;
+}
+
 export function CreatorPage({ id, identity }: PageProps) {
   const current = view.value;
   const canWrite = identity?.scopes.includes("write") ?? false;
@@ -51,7 +58,7 @@ export function CreatorPage({ id, identity }: PageProps) {
   return (
     <>
       <div class="page-head">
-        {record ? <Picture id={record.id} name={record.name} /> : <span class="picture skeleton" />}
+        {record ? <Picture id={record.id} name={record.name} src={pictureOf(accounts.data)} /> : <span class="picture skeleton" />}
         <div class="grow">
           <h1 dir="auto">{record?.name ?? "Creator"}</h1>
           <p class="small quiet">{record ? <Reach {...record.accounts_summary} /> : "\u00a0"}</p>
