@@ -1,7 +1,7 @@
 //! History that the pages show: simulated accounts, and records that are hard to show.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Days, SecondsFormat, TimeDelta, Utc};
 use sqlx::AssertSqlSafe;
@@ -99,23 +99,28 @@ const BREAKOUT_MULTIPLE: i64 = 10;
 pub async fn load(organization: &Organization) {
     let folder = tempfile::tempdir().unwrap();
     let now = organization.stack.databases.clock.now().await;
-    let options = HistoryOptions {
-        accounts: (0..SIMULATED_ACCOUNTS).collect(),
-        single_posts: Vec::new(),
-        days: DAYS,
-        until: now.date_naive() - Days::new(1),
-        instagram: InstagramCounters::Http,
-    };
-    let population = Population::new(1, SIMULATED_ACCOUNTS);
-    let mut files = write_history(&population, &options, folder.path()).unwrap().files;
+    let mut files = simulate((0..SIMULATED_ACCOUNTS).collect(), DAYS, now, folder.path());
     let hard = folder.path().join("hard.csv");
     write_hard_records(&hard, now);
     files.push(hard);
-    // Accounts without tracking are not due.
-    let summary =
-        import::load(&organization.stack.databases, organization.id, files, &ImportOptions::default()).await;
-    assert_eq!(summary.unwrap().refused, 0);
+    import(organization, files).await;
     set_statuses(organization).await;
+}
+
+/// Writes the days before today of accounts of the sandbox, and returns the files.
+pub fn simulate(accounts: Vec<usize>, days: u32, now: DateTime<Utc>, folder: &Path) -> Vec<PathBuf> {
+    let size = accounts.iter().max().map_or(0, |last| last + 1);
+    let until = now.date_naive() - Days::new(1);
+    let instagram = InstagramCounters::Http;
+    let options = HistoryOptions { accounts, single_posts: Vec::new(), days, until, instagram };
+    write_history(&Population::new(1, size), &options, folder).unwrap().files
+}
+
+/// Accounts without tracking are not due.
+pub async fn import(organization: &Organization, files: Vec<PathBuf>) {
+    let databases = &organization.stack.databases;
+    let summary = import::load(databases, organization.id, files, &ImportOptions::default()).await;
+    assert_eq!(summary.unwrap().refused, 0);
 }
 
 fn write_hard_records(path: &Path, now: DateTime<Utc>) {

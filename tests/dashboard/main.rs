@@ -6,6 +6,7 @@ mod control;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod history;
+mod pictures;
 mod world;
 
 use std::path::Path;

@@ -11,6 +11,7 @@ use tidemark::store::records::keys::{self, NewKey};
 use crate::control::Control;
 use crate::harness::{Organization, Stack, TcpProxy};
 use crate::history;
+use crate::pictures;
 
 /// How many accounts of the sandbox the tests add.
 const ADDABLE_ACCOUNTS: usize = 17;
@@ -21,6 +22,10 @@ pub struct World {
     main: Organization,
     empty: Organization,
     adding: Organization,
+    /// With pictures.
+    pictured: Organization,
+    /// Of these, the id of the account without one.
+    account_without_picture: String,
     read_key: String,
     revocable_key: String,
     outage_url: String,
@@ -31,12 +36,13 @@ pub struct World {
 impl World {
     pub async fn start() -> Self {
         let stack = Stack::shared();
-        let (main, empty, adding) = tokio::join!(
+        let (main, empty, adding, pictured) = tokio::join!(
+            stack.unlimited_organization(),
             stack.unlimited_organization(),
             stack.unlimited_organization(),
             stack.unlimited_organization()
         );
-        history::load(&main).await;
+        let ((), account_without_picture) = tokio::join!(history::load(&main), pictures::load(&pictured));
         let read = NewKey { scopes: vec![Scope::Read], ..NewKey::named("read key") };
         let revocable = keys::create(stack.pg(), main.id, &NewKey::named("revocable key")).await.unwrap();
 
@@ -60,6 +66,8 @@ impl World {
             main,
             empty,
             adding,
+            pictured,
+            account_without_picture,
             stack,
         }
     }
@@ -75,9 +83,11 @@ impl World {
                 "read": self.read_key,
                 "empty": self.empty.key,
                 "adding": self.adding.key,
+                "pictured": self.pictured.key,
                 "revocable": self.revocable_key,
             },
             "addable": self.addable,
+            "accountWithoutPicture": self.account_without_picture,
         })
     }
 }

@@ -80,6 +80,11 @@ export class Dashboard {
     return new Table(this.card(new RegExp(`^${name}(: table)?$`)));
   }
 
+  /** Of the record that the page is about. */
+  get picture(): Locator {
+    return this.main.locator(".page-head .picture");
+  }
+
   get tryAgain(): Locator {
     return this.main.getByRole("button", { name: "Try again" });
   }

@@ -22,11 +22,15 @@ export interface World {
     empty: string;
     /** Of an organization that tracks nothing yet. */
     adding: string;
+    /** Of an organization whose pictures are copied. */
+    pictured: string;
     /** Works until the action `revoke-key`. */
     revocable: string;
   };
   /** Lines that add an account of the sandbox each. */
   addable: string[];
+  /** The id of the only account of the organization with pictures whose own was not copied: its URL is the platform's. */
+  accountWithoutPicture: string;
 }
 
 export type Action = "stop-clickhouse" | "start-clickhouse" | "stop-api" | "revoke-key";

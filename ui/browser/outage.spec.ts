@@ -3,7 +3,7 @@
 import type { Page } from "@playwright/test";
 
 import { PATHS, PAGE_NAMES } from "./dashboard.ts";
-import { act } from "./environment.ts";
+import { act, apiClient } from "./environment.ts";
 import { expect, expectAccessible, test } from "./fixtures.ts";
 
 // One API, which these tests stop in the end.
@@ -16,6 +16,20 @@ function outageAddress(outageUrl: string, path: string): string {
 async function signIn(page: Page, outageUrl: string, key: string): Promise<void> {
   await page.goto(`${outageAddress(outageUrl, PATHS.API)}#key=${key}`);
 }
+
+test("without copies of pictures every account and post has initials", async ({ dashboard, page, world }) => {
+  // This API has no folder of pictures: it shows the platforms' URLs, which the page must not request.
+  const api = apiClient({ baseUrl: world.outageUrl, key: world.keys.pictured });
+  const { data } = await api.GET("/accounts");
+  expect(data?.data.map(({ profile_pic_url }) => profile_pic_url)).toEqual(data?.data.map(({ profile_pic_url_original }) => profile_pic_url_original));
+  expect(data?.data[0]?.profile_pic_url).toMatch(/^http/);
+  await signIn(page, world.outageUrl, world.keys.pictured);
+  for (const [name, table] of [["Overview", "Top content"], ["Content", "Content"], ["Accounts", "Accounts"]] as const) {
+    await dashboard.go(name);
+    await expect(dashboard.table(table).rows.locator(".picture").first()).toHaveText(/^[A-Z0-9]{1,2}$/);
+    await expect(dashboard.main.locator("img")).toHaveCount(0);
+  }
+});
 
 test("without ClickHouse lists work and charts say why", async ({ dashboard, page, watch, world }) => {
   watch.allow(/status of 503/);
