@@ -52,6 +52,8 @@ function chosen(dashboard: Dashboard): Promise<string[]> {
 async function changeAll(dashboard: Dashboard): Promise<void> {
   const initial = await chosen(dashboard);
   for (let position = 0; position < (await dashboard.choices.count()); position++) {
+    // The names of figures contain numbers, which load.
+    await dashboard.settled();
     const [address, before] = [dashboard.page.url(), await chosen(dashboard)];
     await change(dashboard.choices.nth(position));
     if ((await chosen(dashboard)).join() === before.join()) continue;
