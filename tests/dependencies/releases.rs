@@ -32,6 +32,25 @@ fn installed_releases_are_supported() {
     }
 }
 
+/// Every supported major version can be tested (TIDEMARK_TEST_POSTGRES) on both architectures; the demo takes the newest.
+#[test]
+fn pinned_postgres_packages_are_of_the_supported_releases() {
+    let pins = read("scripts/postgres.sha512");
+    let mut pinned = Vec::new();
+    for line in pins.lines() {
+        let (digest, archive) = line.split_once("  embedded-postgres-linux-").expect(line);
+        assert!(digest.len() == 128 && digest.bytes().all(|digit| digit.is_ascii_hexdigit()), "{line}");
+        let (architecture, version) = archive.split_once('-').expect(line);
+        let major: u32 = version.split_once('.').expect(line).0.parse().expect(line);
+        pinned.push((architecture, major));
+    }
+    let [oldest, newest] = [POSTGRES.oldest[0], POSTGRES.newest[0]];
+    let supported =
+        ["x64", "arm64"].into_iter().flat_map(|name| (oldest..=newest).map(move |major| (name, major)));
+    assert!(pinned.iter().copied().eq(supported), "{pinned:?}");
+    assert!(read("scripts/install-postgres").contains(&format!("${{TIDEMARK_TEST_POSTGRES:-{newest}}}")));
+}
+
 #[test]
 #[ignore = "downloads two engines and takes a minute: make test-deep"]
 fn statements_run_on_the_oldest_and_the_newest_clickhouse() {

@@ -1,5 +1,5 @@
-//! docker-compose.yml, the Dockerfile, the systemd units and deploy/, compared with the program's options, ports and files.
-//! Docker Compose and hadolint only parse: no container engine is needed.
+//! docker-compose.yml, the Dockerfile, the systemd units and deploy/, compared with the program's options, ports and files;
+//! scripts/install-postgres on machines without Postgres. Docker Compose and hadolint only parse: no container engine is needed.
 
 #[path = "../harness/mod.rs"]
 mod harness;
@@ -13,6 +13,7 @@ mod containers;
 mod disk;
 mod dockerfile;
 mod full_disk;
+mod install_postgres;
 mod moving;
 mod outside;
 mod postgres;

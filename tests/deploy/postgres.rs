@@ -1,5 +1,6 @@
 //! The role and the database in Postgres as the image and docs/install.md create them, and the limits of the disk guard.
 
+use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -11,7 +12,7 @@ use url::Url;
 use uuid::Uuid;
 
 use crate::containers::{environment, mounted, services, words};
-use crate::harness::{IsolatedStores, Stack, http_client, wait_until};
+use crate::harness::{IsolatedStores, Stack, http_client, postgres_clients, wait_until};
 use crate::{output_text, path, text};
 
 /// A new name for a role and a database.
@@ -28,8 +29,8 @@ fn url(role: &str, password: &str, database: &str) -> Url {
     url
 }
 
-/// A client program of Postgres.
-fn client_program(program: &str, url: &Url) -> Command {
+/// A program that is, or calls, a client of Postgres.
+fn client_program(program: impl AsRef<OsStr>, url: &Url) -> Command {
     let mut command = Command::new(program);
     command.env("PGHOST", url.host_str().unwrap()).env("PGPORT", url.port().unwrap().to_string());
     command.env("PGUSER", url.username()).env("PGPASSWORD", url.password().unwrap());
@@ -58,6 +59,7 @@ async fn is_privileged(connection: &mut PgConnection) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn role_of_the_image_serves_without_superuser_rights() {
+    let Some(clients) = postgres_clients("the role of the image").await else { return };
     let stack = Stack::shared();
     let services = services();
     let script = mounted(&services["postgres"], "deploy/postgres/role.sql");
@@ -69,7 +71,7 @@ async fn role_of_the_image_serves_without_superuser_rights() {
 
     // As the entrypoint of the image runs it.
     let superuser_url = url(&superuser, "of-all", &role);
-    let mut init = client_program("psql", &superuser_url);
+    let mut init = client_program(clients.join("psql"), &superuser_url);
     init.args(["-v", "ON_ERROR_STOP=1", "--no-password", "--no-psqlrc", "-f"]);
     let init = init.arg(path("deploy/postgres/role.sql")).env("POSTGRES_PASSWORD", "of-one").output();
     assert_success(init.unwrap());
@@ -79,7 +81,7 @@ async fn role_of_the_image_serves_without_superuser_rights() {
     let guard_database = &environment(&services["space"])["PGDATABASE"];
     check_rights(&url(&role, "of-one", &role), &url(&role, "of-one", guard_database)).await;
     check_service(&role).await;
-    check_restore(&mut admin, &role).await;
+    check_restore(&mut admin, &role, &clients).await;
 
     stack.databases.clickhouse.query_raw(&format!("drop database `{role}` sync")).execute().await.unwrap();
     run(&mut admin, &format!("drop database {role} with (force)")).await;
@@ -149,15 +151,15 @@ async fn check_service(role: &str) {
 }
 
 /// The role dumps and restores its database as in docs/backups.md.
-async fn check_restore(admin: &mut PgConnection, role: &str) {
+async fn check_restore(admin: &mut PgConnection, role: &str, clients: &Path) {
     let database = url(role, "of-one", role);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("dump");
-    let mut dump = client_program("pg_dump", &database);
+    let mut dump = client_program(clients.join("pg_dump"), &database);
     assert_success(dump.args(["--format=custom", "--file"]).arg(&file).output().unwrap());
     run(admin, &format!("drop database {role} with (force)")).await;
     run(admin, &format!("create database {role} owner {role}")).await;
-    let mut restore = client_program("pg_restore", &database);
+    let mut restore = client_program(clients.join("pg_restore"), &database);
     let options = ["--exit-on-error", "--single-transaction", "--no-owner", "--dbname", role];
     assert_success(restore.args(options).arg(&file).output().unwrap());
     let mut connection = PgConnection::connect(database.as_str()).await.unwrap();
@@ -187,6 +189,7 @@ fn record_calls(folder: &Path, program: &str) {
 
 #[tokio::test]
 async fn install_page_creates_role_without_exposing_passwords() {
+    let Some(clients) = postgres_clients("the role of docs/install.md").await else { return };
     let stack = Stack::shared();
     let folder = tempfile::tempdir().unwrap();
     let (file, credentials) = (folder.path().join("tidemark.env"), folder.path().join("credentials.json"));
@@ -210,7 +213,8 @@ async fn install_page_creates_role_without_exposing_passwords() {
     // Run as the current user.
     let script = format!("set -eu\nrunuser() {{ shift 3; \"$@\"; }}\nsystemctl() {{ :; }}\n{script}");
     let mut shell = client_program("bash", &Url::parse(&stack.connection.database_url).unwrap());
-    let programs = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+    let programs =
+        format!("{}:{}:{}", folder.path().display(), clients.display(), std::env::var("PATH").unwrap());
     assert_success(
         shell.args(["-c", &script]).env("PATH", programs).env("PGDATABASE", "postgres").output().unwrap(),
     );

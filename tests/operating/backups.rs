@@ -23,20 +23,35 @@ fn database_name(stores: &IsolatedStores) -> &str {
     stores.connection.database_url.rsplit('/').next().unwrap()
 }
 
-/// Runs a Postgres client program, preferably the newest version under /usr/lib/postgresql.
-fn run_postgres_program(program: &str, arguments: &[&str]) {
-    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-    let paths = versions.map(|version| version.path().join("bin").join(program)).filter(|path| path.exists());
-    let program = paths.max().unwrap_or_else(|| PathBuf::from(program));
-    let output = Command::new(&program).args(arguments).stdin(Stdio::null()).output().unwrap();
+fn run_program(program: &Path, arguments: &[&str]) {
+    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().unwrap();
     assert!(output.status.success(), "{program:?} {}", String::from_utf8_lossy(&output.stderr));
 }
 
-pub(crate) fn dump_postgres(stores: &IsolatedStores, file: &Path) {
-    run_postgres_program(
-        "pg_dump",
-        &["--format=custom", "--file", file.to_str().unwrap(), &stores.connection.database_url],
-    );
+/// A dump of Postgres, which is deleted with its folder.
+pub(crate) struct Dump {
+    clients: PathBuf,
+    folder: TempDir,
+}
+
+impl Dump {
+    pub(crate) fn create(stores: &IsolatedStores, clients: PathBuf) -> Self {
+        let dump = Dump { clients, folder: tempfile::tempdir().unwrap() };
+        let options = ["--format=custom", "--file", &dump.file(), &stores.connection.database_url];
+        run_program(&dump.clients.join("pg_dump"), &options);
+        dump
+    }
+
+    fn file(&self) -> String {
+        self.folder.path().join("postgres.dump").to_str().unwrap().to_owned()
+    }
+
+    fn restore(&self, options: &[&str], database_url: &str) {
+        let file = self.file();
+        let always =
+            ["--exit-on-error", "--single-transaction", "--no-owner", "--dbname", database_url, &file];
+        run_program(&self.clients.join("pg_restore"), &[options, &always].concat());
+    }
 }
 
 async fn execute_clickhouse(statement: &str) {
@@ -58,14 +73,13 @@ pub(crate) async fn back_up_clickhouse(stores: &IsolatedStores) -> String {
 }
 
 /// Restores both stores into new databases.
-pub(crate) async fn restore(stores: &IsolatedStores, file: &Path, backup: &str) -> IsolatedStores {
+pub(crate) async fn restore(stores: &IsolatedStores, dump: &Dump, backup: &str) -> IsolatedStores {
     let new_name = format!("restored_{}", Uuid::now_v7().simple());
     let mut admin = PgConnection::connect(&stores.connection.database_url).await.unwrap();
     let statement = format!("create database {new_name} template template0");
     sqlx::query(sqlx::AssertSqlSafe(statement)).execute(&mut admin).await.unwrap();
     let database_url = stores.connection.database_url.replace(database_name(stores), &new_name);
-    let options = ["--exit-on-error", "--single-transaction", "--no-owner", "--dbname", &database_url];
-    run_postgres_program("pg_restore", &[options.as_slice(), &[file.to_str().unwrap()]].concat());
+    dump.restore(&[], &database_url);
     restore_clickhouse(stores, &new_name, backup).await;
     let mut connection = stores.connection.clone();
     connection.database_url = database_url;
@@ -74,10 +88,8 @@ pub(crate) async fn restore(stores: &IsolatedStores, file: &Path, backup: &str) 
 }
 
 /// Restores both stores over the existing databases while processes use them.
-pub(crate) async fn restore_in_place(stores: &IsolatedStores, file: &Path, backup: &str) {
-    let options = ["--clean", "--if-exists", "--exit-on-error", "--single-transaction", "--no-owner"];
-    let target = ["--dbname", &stores.connection.database_url, file.to_str().unwrap()];
-    run_postgres_program("pg_restore", &[options.as_slice(), &target].concat());
+pub(crate) async fn restore_in_place(stores: &IsolatedStores, dump: &Dump, backup: &str) {
+    dump.restore(&["--clean", "--if-exists"], &stores.connection.database_url);
     execute_clickhouse(&format!("DROP DATABASE `{}` SYNC", database_name(stores))).await;
     restore_clickhouse(stores, database_name(stores), backup).await;
 }

@@ -1,11 +1,8 @@
 //! Restores backups of both stores that were made at different times, and in place.
 
-use std::path::PathBuf;
-
 use chrono::{TimeDelta, Utc};
 use reqwest::Method;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tidemark::model::platform::Platform;
 use tidemark::rollup::verify;
 use tidemark::store::Write;
@@ -14,9 +11,9 @@ use tidemark::store::outbox::visibility;
 use tidemark::store::records::imports;
 use tidemark::store::records::keys::{self, NewKey};
 
-use crate::backups::{Api, back_up_clickhouse, dump_postgres, restore, restore_in_place};
+use crate::backups::{Api, Dump, back_up_clickhouse, restore, restore_in_place};
 use crate::doctor::doctor_findings;
-use crate::harness::{IsolatedStores, wait_until};
+use crate::harness::{IsolatedStores, postgres_clients, wait_until};
 use crate::setup::{Tenant, delete_account, scrape_at, track_individually};
 
 /// Creates three accounts with a week of history, and an API key.
@@ -53,14 +50,6 @@ async fn create_account(stores: &IsolatedStores, tenant: &Tenant, username: &str
     let created = imports::find_or_create_accounts(&mut write, &names, false, Utc::now()).await.unwrap();
     write.commit().await.unwrap();
     created.values().next().unwrap().subject_id
-}
-
-/// Dumps Postgres into a file that is deleted with the folder.
-fn dump_to_folder(stores: &IsolatedStores) -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("postgres.dump");
-    dump_postgres(stores, &file);
-    (folder, file)
 }
 
 /// Asserts status and message of doctor's finding about the history.
@@ -123,6 +112,7 @@ async fn assert_newer_clickhouse_is_reported(stores: &IsolatedStores, tenant: &T
 
 #[tokio::test(flavor = "multi_thread")]
 async fn restored_backups_of_different_times_are_reconciled() {
+    let Some(clients) = postgres_clients("restoring backups of different times").await else { return };
     let stores = IsolatedStores::create().await;
     let (tenant, key) = create_tenant_with_history(&stores).await;
     let (api, creator) = start_api_with_creator(&stores, &tenant, &key).await;
@@ -138,7 +128,7 @@ async fn restored_backups_of_different_times_are_reconciled() {
     link_account(&api, &creator, tenant.accounts[2]).await;
     api.change(Method::PATCH, &creator, json!({"name": "Grace"})).await;
     stores.wait_applied(tenant.id).await;
-    let (_folder, dump) = dump_to_folder(&stores);
+    let dump = Dump::create(&stores, clients);
     let expected = api.fetch_all().await;
 
     // Restoring the dump and the older backup loses these changes in both stores.
@@ -158,6 +148,7 @@ async fn restored_backups_of_different_times_are_reconciled() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn running_api_reflects_a_restore_in_place() {
+    let Some(clients) = postgres_clients("restoring a backup in place").await else { return };
     let stores = IsolatedStores::create().await;
     let (tenant, key) = create_tenant_with_history(&stores).await;
     let (api, creator) = start_api_with_creator(&stores, &tenant, &key).await;
@@ -166,7 +157,7 @@ async fn running_api_reflects_a_restore_in_place() {
     let found = async |name: &str| api.get(&format!("/search?q={name}")).await["data"]["creators"][0].clone();
     let top_creator = async || api.get("/creators/top?period=30d").await["data"][0]["name"].clone();
     let backup = back_up_clickhouse(&stores).await;
-    let (_folder, dump) = dump_to_folder(&stores);
+    let dump = Dump::create(&stores, clients);
     let expected = api.fetch_all().await;
 
     api.change(Method::PATCH, &creator, json!({"name": "Before"})).await;
