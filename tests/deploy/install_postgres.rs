@@ -99,8 +99,8 @@ fn postgres_of_npm_runs_without_root_and_network() {
     machine.replace("npm", "exit 1");
     assert_eq!(installed(&machine.install()), programs);
 
-    let locale = ["--encoding", "UTF8", "--locale-provider", "builtin", "--builtin-locale", "C.UTF-8"];
-    machine.run(&programs.join("initdb"), &[&["-D", "data", "--locale", "C"], &locale[..]].concat(), "");
+    let options = "-D data --encoding UTF8 --locale C --locale-provider builtin --builtin-locale C.UTF-8";
+    machine.run(&programs.join("initdb"), &options.split(' ').collect::<Vec<_>>(), "");
     let statement = "select upper('ä') || 6 * 7 as answer\n";
     let result = machine.run(&programs.join("postgres"), &["--single", "-D", "data", "postgres"], statement);
     assert!(result.contains("answer = \"Ä42\""), "{result}");
