@@ -32,8 +32,9 @@ create table record_pictures (
     -- A scrape makes a picture without a copy due again after this time; null: the next one does.
     retry_at timestamptz
 );
--- Trackers fetch the latest first: those before it may have expired.
-create index record_pictures_due on record_pictures (due_at) where due_at is not null;
+-- Trackers fetch profile pictures first, because all rows of an account show it, and the latest of a kind: those before it may
+-- have expired.
+create index record_pictures_due on record_pictures (kind, due_at) where due_at is not null;
 -- Whether anything refers to a copy.
 create index record_pictures_by_name on record_pictures (name) where name is not null;
 -- Whether another record has the copy of a picture.

@@ -84,12 +84,12 @@ pub struct DuePicture {
     pub shared: Option<PictureName>,
 }
 
-/// Leases due pictures, the latest first. A lease that is not finished ends on its own.
+/// Leases due pictures: profile pictures first, and the latest of a kind. A lease that is not finished ends on its own.
 pub async fn lease_due(pg: &PgPool, limit: usize) -> Result<Vec<DuePicture>, Error> {
     let leased = sqlx::query_as(
         "with due as (
             select record_id, due_at from record_pictures
-            where due_at <= now() order by due_at desc limit $1 for update skip locked
+            where due_at <= now() order by kind desc, due_at desc limit $1 for update skip locked
          ), leased as (
             update record_pictures r set due_at = now() + make_interval(secs => $2), attempts = r.attempts + 1
             from due where r.record_id = due.record_id

@@ -3,9 +3,11 @@
 use image::GenericImageView;
 use serde_json::json;
 use tidemark::media::MediaFolder;
+use tidemark::model::picture::PictureKind;
 use tidemark::model::platform::Platform;
 use tidemark::sandbox::pictures::PictureFault;
 use tidemark::store::Write;
+use tidemark::store::pictures;
 use tidemark::store::records::accounts::change;
 use tidemark::store::records::organizations;
 use tidemark::worker::pictures::erase_unreferenced;
@@ -87,6 +89,25 @@ async fn covers_are_copied_and_fetched_once() {
     setup.scrape(account).await;
     setup.wait_idle().await;
     assert_eq!(setup.requests(), requests);
+}
+
+/// All rows of an account show its profile picture.
+#[tokio::test]
+async fn profile_pictures_are_fetched_before_covers() {
+    let setup = Setup::start().await;
+    let request = "insert into record_pictures (record_id, organization_id, kind, source, due_at)
+         select gen_random_uuid(), $1, kind, decode(repeat('00', 16), 'hex'), now() - make_interval(hours => hours)
+         from (values ('cover', 2), ('profile', 4), ('profile', 3), ('cover', 1)) as requested (kind, hours)";
+    setup.tracker.execute(request, setup.organization).await;
+    let mut leased = Vec::new();
+    for picture in 0..4 {
+        let due = pictures::lease_due(setup.tracker.pg(), 1).await.unwrap();
+        assert_eq!(due.len(), 1, "picture {picture}");
+        leased.push((due[0].kind, (due[0].due_seconds / 3600.0) as u32));
+    }
+    let expected = [PictureKind::Profile, PictureKind::Profile, PictureKind::Cover, PictureKind::Cover];
+    assert_eq!(leased, expected.into_iter().zip([3, 4, 1, 2]).collect::<Vec<_>>());
+    assert_eq!(pictures::lease_due(setup.tracker.pg(), 1).await.unwrap(), [], "all are leased");
 }
 
 #[tokio::test]
