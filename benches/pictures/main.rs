@@ -1,5 +1,5 @@
-//! Measures copies of pictures: how many a tracker makes per second, how soon responses show them beside tracking, their size, and
-//! the latency of `/media`. Prints the tables of docs/measurements/pictures.md: `make bench-pictures`.
+//! Measures copies of pictures: how many a tracker makes per second, how soon responses show them beside tracking, their
+//! size, and the latency of `/media`. Prints the tables of docs/measurements/pictures.md: `make bench-pictures`.
 
 #[path = "../../tests/harness/mod.rs"]
 mod harness;
@@ -9,11 +9,11 @@ mod test_tracker;
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use harness::{http_client, serve};
 use image::codecs::jpeg::JpegEncoder;
+use image::imageops::crop_imm;
 use image::{Rgb, RgbImage};
 use salvo::conn::{Acceptor, TcpListener};
 use salvo::prelude::*;
@@ -66,6 +66,9 @@ fn draw_all() -> Vec<Vec<u8>> {
         JpegEncoder::new_with_quality(&mut bytes, quality).encode_image(picture).unwrap();
         bytes
     };
+    // Each picture is another part of one scene.
+    let scene = RgbImage::from_fn(2 * SIZE.0, 2 * SIZE.1, |x, y| color(x, y));
+    let draw = |n: u32| crop_imm(&scene, 389 * n % SIZE.0, 611 * n % SIZE.1, SIZE.0, SIZE.1).to_image();
     let first = draw(0);
     let qualities = (20..=95).step_by(5);
     let quality =
@@ -73,17 +76,27 @@ fn draw_all() -> Vec<Vec<u8>> {
     (0..PICTURES).map(|n| encode(&draw(n as u32), quality)).collect()
 }
 
-fn draw(seed: u32) -> RgbImage {
-    let noise = |x: u32, y: u32| {
-        let bits = (x ^ seed).wrapping_mul(0x9e37_79b1) ^ (y.wrapping_mul(0x85eb_ca77)).rotate_left(13);
-        (bits ^ (bits >> 15)).wrapping_mul(0x2c1b_3c6d) >> 28
+/// Detail of every size, as photographs have.
+fn color(x: u32, y: u32) -> Rgb<u8> {
+    let details = [(3, 18.0), (8, 30.0), (24, 45.0), (72, 60.0), (216, 80.0)];
+    let light: f32 = details.iter().map(|(cell, amplitude)| amplitude * noise(x, y, *cell, 0)).sum();
+    let [red, blue] = [1, 2].map(|channel| 60.0 * (noise(x, y, 40, channel) + noise(x, y, 200, channel)));
+    Rgb([light + red, light, light + blue].map(|value| (128.0 + value).clamp(0.0, 255.0) as u8))
+}
+
+/// Interpolates between random values of the corners of cells, from -0.5 to 0.5.
+fn noise(x: u32, y: u32, cell: u32, channel: u32) -> f32 {
+    let corner = |x: u32, y: u32| {
+        let seed = (3 * cell + channel).wrapping_mul(0xc2b2_ae35);
+        let bits = seed ^ x.wrapping_mul(0x9e37_79b1) ^ y.wrapping_mul(0x85eb_ca77);
+        let bits = (bits ^ (bits >> 15)).wrapping_mul(0x2c1b_3c6d);
+        f32::from((bits >> 16) as u16) / 65_535.0 - 0.5
     };
-    let pixel = |x: u32, y: u32| {
-        let (red, green) = ((x / 5 + seed * 7) % 256, (y / 6 + seed * 13) % 256);
-        let texture = noise(x / 2, y / 2);
-        Rgb([red, green, (red + green) / 2].map(|value| (value + texture).min(255) as u8))
-    };
-    RgbImage::from_fn(SIZE.0, SIZE.1, pixel)
+    let (column, row) = (x / cell, y / cell);
+    let [right, down] = [x % cell, y % cell].map(|offset| offset as f32 / cell as f32);
+    let mix = |one: f32, other: f32, part: f32| one + (other - one) * part;
+    let top = mix(corner(column, row), corner(column + 1, row), right);
+    mix(top, mix(corner(column, row + 1), corner(column + 1, row + 1), right), down)
 }
 
 /// Prints the time of one copy on one core.

@@ -17,8 +17,9 @@ use crate::worker::{pictures, relay};
 
 /// Physically remove deleted and expired data now
 ///
-/// A running tracker does this twice a day, and deletes pictures of deleted records four times. Daily totals of expired history are recomputed first and removed by the next
-/// run: run it twice. Search indexes contain deleted texts for up to half a day more, unless rebuilt (tidemark reindex).
+/// A running tracker does this twice a day, and deletes pictures of deleted records four times. Daily totals of expired
+/// history are recomputed first and removed by the next run: run it twice. Search indexes contain deleted texts for up to
+/// half a day more, unless rebuilt (tidemark reindex).
 #[derive(Debug, clap::Args)]
 pub(super) struct EraseArgs {
     /// Organization; default: all

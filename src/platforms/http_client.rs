@@ -62,7 +62,8 @@ impl HttpClient {
         Self::build(service, limits, |builder| if is_loopback(base) { builder.no_proxy() } else { builder })
     }
 
-    /// Creates a client for hosts of the operator's network, which are reached without the proxy that the environment may name.
+    /// Creates a client for hosts of the operator's network. They are requested without the proxy that the environment may
+    /// name.
     pub fn without_proxy(service: &'static str, limits: RequestLimits) -> Result<Self, String> {
         Self::build(service, limits, ClientBuilder::no_proxy)
     }
