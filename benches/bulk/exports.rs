@@ -27,6 +27,7 @@ pub async fn measure(stores: &IsolatedStores, pid: u32) {
     insert_history(stores, organization.id).await;
     let today = Utc::now().date_naive();
     let days = today - Days::new(ACCOUNT_DAYS - 1);
+    let before = anonymous_memory(pid);
     for (name, path, rows) in [
         ("content.csv, 30 days", "content.csv?period=30d".to_owned(), VIDEOS),
         ("content.csv, no match", format!("content.csv?min_views={}", i64::MAX), 0),
@@ -47,7 +48,7 @@ pub async fn measure(stores: &IsolatedStores, pid: u32) {
             file.time.as_secs_f64(),
             first_bytes.percentile(50),
             first_bytes.percentile(100),
-            file.growth_kib as f64 / 1024.0,
+            file.peak_kib.saturating_sub(before) as f64 / 1024.0,
         );
     }
 }
@@ -56,7 +57,7 @@ struct File {
     rows: i64,
     bytes: usize,
     time: Duration,
-    growth_kib: u64,
+    peak_kib: u64,
 }
 
 /// Begins an export once the earlier ones, which were abandoned, have ended. Returns when it was requested.
@@ -86,16 +87,15 @@ async fn first_bytes(organization: &Organization, path: &str) -> Vec<Duration> {
 }
 
 async fn read(organization: &Organization, path: &str, pid: u32) -> File {
-    let before = anonymous_memory(pid);
     let (requested, mut response) = begin(organization, path).await;
-    let (mut peak, mut lines, mut bytes) = (before, 0, 0);
+    let (mut peak, mut lines, mut bytes) = (anonymous_memory(pid), 0, 0);
     while let Some(chunk) = response.chunk().await.unwrap() {
         peak = peak.max(anonymous_memory(pid));
         bytes += chunk.len();
         lines += chunk.iter().filter(|byte| **byte == b'\n').count() as i64;
     }
     // Without the header. No text has line breaks.
-    File { rows: lines - 1, bytes, time: requested.elapsed(), growth_kib: peak - before }
+    File { rows: lines - 1, bytes, time: requested.elapsed(), peak_kib: peak }
 }
 
 /// Inserts accounts and videos whose internal ids are consecutive, as if scraped one account after the other.
