@@ -40,6 +40,9 @@ const SCRAPE_INTERVAL: Duration = Duration::from_secs(1);
 /// Organizations that track all accounts of the sandbox.
 const ORGANIZATIONS: usize = 20;
 const TRACKER_SLOTS: usize = 8;
+/// 50 scrapes a second, each of about 50 posts.
+const DUE_TARGETS: i64 = 5;
+const DUE_INTERVAL: Duration = Duration::from_millis(100);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const CONNECTIONS: [usize; 3] = [1, 8, 32];
 const SERVE_TIME: Duration = Duration::from_secs(10);
@@ -275,13 +278,15 @@ impl CopyBench {
     }
 }
 
-/// Makes all targets due again and again.
+/// Makes targets due at a constant rate.
 async fn keep_due(pg: &PgPool) {
+    let mut interval = tokio::time::interval(DUE_INTERVAL);
     loop {
+        interval.tick().await;
         let due = "update scrape_targets set next_attempt_at = now() - interval '1 minute'
-                   where next_attempt_at > now() and lease_owner is null";
-        sqlx::query(due).execute(pg).await.unwrap();
-        tokio::time::sleep(POLL_INTERVAL).await;
+                   where id in (select id from scrape_targets where next_attempt_at > now() and lease_owner is null
+                                order by next_attempt_at limit $1)";
+        sqlx::query(due).bind(DUE_TARGETS).execute(pg).await.unwrap();
     }
 }
 
