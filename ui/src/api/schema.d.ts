@@ -426,7 +426,7 @@ export type paths = {
             cookie?: never;
         };
         /**
-         * Get a video's views by age
+         * Get video views by age
          * @description Views at the end of the UTC day that many days after the day on which the video was posted. Unknown if the video was first
          *     observed more than two days after that day, if the day is not over, or without a snapshot on or before it and one on or
          *     after it. Between snapshots they are interpolated linearly.
@@ -448,7 +448,7 @@ export type paths = {
             cookie?: never;
         };
         /**
-         * Get views of videos by age
+         * List video views by age
          * @description Like `/content/{video_id}/ages`, of up to 100 account-discovered or individually tracked videos.
          */
         get: operations["listContentAges"];
@@ -1761,7 +1761,7 @@ export type components = {
              * @example 7
              */
             age_days: number;
-            /** @description Likes, comments and shares. */
+            /** @description Likes, comments and shares, without posts of which one is known at other ages only. */
             engagement: {
                 /**
                  * Format: int64
