@@ -70,7 +70,7 @@ fn draw_all() -> Vec<Vec<u8>> {
         bytes
     };
     // Each picture is another part of one scene.
-    let scene = RgbImage::from_fn(2 * SIZE.0, 2 * SIZE.1, |x, y| color(x, y));
+    let scene = RgbImage::from_fn(2 * SIZE.0, 2 * SIZE.1, color);
     let draw = |n: u32| crop_imm(&scene, 389 * n % SIZE.0, 611 * n % SIZE.1, SIZE.0, SIZE.1).to_image();
     let first = draw(0);
     let qualities = (20..=95).step_by(5);
