@@ -241,10 +241,11 @@ async fn changes_show_in_every_process_and_the_rest_stays_cached() {
     test.import(&[test.row("instagram", "bob", 70, 0)]).await;
     assert_ne!(changes("an import moves the tracking start").await, 0);
     let sandbox_account = organization.stack.sandbox_account("instagram").clone();
-    let scraped = organization.track(&sandbox_account).await;
+    let scraped = organization.track(&sandbox_account).await["id"].as_str().unwrap().to_owned();
+    wait_for_pictures(organization, &scraped).await;
     assert_ne!(changes("an account is scraped").await, 0);
 
-    organization.put(&format!("{other}/accounts/{}", scraped["id"].as_str().unwrap())).await.ok(201);
+    organization.put(&format!("{other}/accounts/{scraped}")).await.ok(201);
     assert_ne!(changes("an account is linked").await, 0);
     let internal: i64 = sqlx::query_scalar("select internal_id from accounts where id = $1")
         .bind(records.account)
@@ -266,6 +267,24 @@ async fn changes_show_in_every_process_and_the_rest_stays_cached() {
     assert_ne!(changes("an account is deleted").await, 0);
     organization.delete(&format!("/creators/{}", records.creator)).await.ok(204);
     assert_ne!(changes("a creator is deleted").await, 0);
+}
+
+/// Waits until the pictures of a scraped account are copied: responses show each at another time.
+async fn wait_for_pictures(organization: &Organization, account: &str) {
+    let account: Uuid = account.parse().unwrap();
+    wait_until("the pictures are copied", async || {
+        let are_copied: bool = sqlx::query_scalar(
+            "select count(*) filter (where record_id = $2) = 1 and count(due_at) = 0
+             from record_pictures where organization_id = $1",
+        )
+        .bind(organization.id)
+        .bind(account)
+        .fetch_one(organization.pg())
+        .await
+        .unwrap();
+        are_copied.then_some(())
+    })
+    .await;
 }
 
 /// Which of the paths need a ClickHouse query.
