@@ -209,7 +209,8 @@ mod tests {
 
     /// The pieces of a file whose search for each batch takes longer than the silence or not.
     async fn pieces(batches: &[std::ops::Range<i64>], is_slow: bool) -> Vec<String> {
-        let source = Numbers(batches.to_vec().into_iter());
+        let batches = batches.to_vec();
+        let source = Numbers(batches.into_iter());
         let mut file = CsvFile::begin(&OpenExports::default(), Uuid::nil(), false, source).await.unwrap();
         file.max_silence = if is_slow { Duration::ZERO } else { Duration::MAX };
         let mut pieces = Vec::new();
