@@ -1,4 +1,4 @@
-//! Decodes a picture, scales it down and encodes it anew, in bounded memory. Nothing of the original remains, such as its
+//! Decodes a picture, scales it down and re-encodes it, in bounded memory. Nothing of the original remains, such as its
 //! metadata.
 
 use std::io::Cursor;
