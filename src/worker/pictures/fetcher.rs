@@ -42,26 +42,15 @@ struct SharedPicture {
 
 #[derive(Clone)]
 pub(super) struct Fetcher {
-    pg: PgPool,
-    client: PictureClient,
-    decoder: DecodeThread,
-    folder: MediaFolder,
-    copies: mpsc::Sender<NewCopy>,
-    due: Arc<Notify>,
+    pub(super) pg: PgPool,
+    pub(super) client: PictureClient,
+    pub(super) decoder: DecodeThread,
+    pub(super) folder: MediaFolder,
+    pub(super) copies: mpsc::Sender<NewCopy>,
+    pub(super) due: Arc<Notify>,
 }
 
 impl Fetcher {
-    pub(super) const fn new(
-        pg: PgPool,
-        client: PictureClient,
-        decoder: DecodeThread,
-        folder: MediaFolder,
-        copies: mpsc::Sender<NewCopy>,
-        due: Arc<Notify>,
-    ) -> Self {
-        Fetcher { pg, client, decoder, folder, copies, due }
-    }
-
     pub(super) async fn run(self) {
         let mut tasks = JoinSet::new();
         let mut is_failing = false;

@@ -116,7 +116,7 @@ impl Pictures {
         let storage = Storage { pg: pg.clone(), folder: folder.clone(), max_bytes, secret };
         let due = Arc::new(Notify::new());
         let (copies, unstored) = mpsc::channel(storage::BATCH_COPIES);
-        let fetcher = Fetcher::new(pg.clone(), client, decoder, folder, copies, due.clone());
+        let fetcher = Fetcher { pg: pg.clone(), client, decoder, folder, copies, due: due.clone() };
         let work = async {
             tokio::join!(
                 offers::run(storage.clone(), offers, &due),
