@@ -13,6 +13,17 @@ use uuid::Uuid;
 use crate::harness::{Stack, command};
 use crate::{output_text, path};
 
+/// All tables with history.
+const HISTORY_TABLES: [&str; 7] = [
+    "video_snapshots",
+    "account_snapshots",
+    "account_daily",
+    "video_daily",
+    "video_ages",
+    "accounts",
+    "videos",
+];
+
 /// The databases that commands use.
 #[derive(Clone)]
 struct Installation {
@@ -99,6 +110,31 @@ impl Installation {
                     from account_daily final";
         client.query(sums).fetch_one().await.unwrap()
     }
+
+    /// Copies the history to another ClickHouse, and returns what was printed.
+    fn copy_history_to(&self, target: &Installation) -> String {
+        let output = Command::new(path("deploy/copy-clickhouse"))
+            .env("FROM_URL", &self.url)
+            .env("FROM_USER", &self.user)
+            .env("FROM_PASSWORD", &self.password)
+            .env("TO_URL", &target.url)
+            .env("TO_USER", &target.user)
+            .env("TO_PASSWORD", &target.password)
+            .env("DATABASE", &self.database)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", output_text(&output));
+        output_text(&output)
+    }
+}
+
+/// The relay position comes first: what it covers is copied after it.
+fn assert_copied(output: &str) {
+    let copied = output.lines().filter_map(|line| line.split_once(": "));
+    let tables: Vec<_> = copied.map(|(table, _)| table).collect();
+    assert_eq!(tables[0], "relay_position", "{output}");
+    assert!(HISTORY_TABLES.iter().all(|table| tables.contains(table)), "{output}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -131,36 +167,9 @@ async fn history_moves_to_another_clickhouse() {
 
     // The new ClickHouse gets tables and history.
     new.tidemark(&["migrate"]);
-    let copy = || {
-        let output = Command::new(path("deploy/copy-clickhouse"))
-            .env("FROM_URL", &old.url)
-            .env("FROM_USER", &old.user)
-            .env("FROM_PASSWORD", &old.password)
-            .env("TO_URL", &new.url)
-            .env("TO_USER", &new.user)
-            .env("TO_PASSWORD", &new.password)
-            .env("DATABASE", &old.database)
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{}", output_text(&output));
-        output_text(&output)
-    };
+    let copy = || old.copy_history_to(&new);
     let output = copy();
-    let tables: Vec<_> =
-        output.lines().filter_map(|line| line.split_once(": ")).map(|(table, _)| table).collect();
-    assert_eq!(tables[0], "relay_position", "{output}");
-    for table in [
-        "video_snapshots",
-        "account_snapshots",
-        "account_daily",
-        "video_daily",
-        "video_ages",
-        "accounts",
-        "videos",
-    ] {
-        assert!(tables.contains(&table), "{output}");
-    }
+    assert_copied(&output);
     assert_eq!(new.totals().await, old.totals().await);
     copy();
     assert_eq!(new.totals().await, old.totals().await, "a repeated copy changed something");
