@@ -78,15 +78,15 @@ impl Setup {
         .await
     }
 
-    /// Waits until no picture is to be fetched.
+    /// Waits until pictures are known, which a scrape offers after its commit, and none is to be fetched.
     async fn wait_idle(&self) {
         wait_until("no picture is due", async || {
-            let due: i64 =
-                sqlx::query_scalar("select count(*) from record_pictures where due_at is not null")
+            let (known, due): (i64, i64) =
+                sqlx::query_as("select count(*), count(due_at) from record_pictures")
                     .fetch_one(self.tracker.pg())
                     .await
                     .unwrap();
-            (due == 0).then_some(())
+            (known > 0 && due == 0).then_some(())
         })
         .await;
     }
