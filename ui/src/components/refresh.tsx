@@ -22,7 +22,7 @@ interface Props {
 }
 
 interface Asked extends Refresh {
-  /** The latest attempt when it was asked for. */
+  /** The record's latest attempt at the time of the request. */
   attemptBefore: string | null;
 }
 
