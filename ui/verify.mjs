@@ -30,7 +30,7 @@ try {
 
   const dist = join(folder, "dist");
   run(process.execPath, "build.mjs", dist);
-  for (const name of ["index.html", "app.js", "style.css"]) {
+  for (const name of ["index.html", "start.js", "app.js", "style.css"]) {
     const committed = (ending) => readFileSync(join(root, "dist", name + ending));
     const expected = readFileSync(join(dist, name));
     requireSame(`dist/${name}`, expected, committed(""), "run make ui");

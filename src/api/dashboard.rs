@@ -1,4 +1,4 @@
-//! The dashboard: the page and its files from `ui/dist`, which need no key and have no rate limit. Its script is a client
+//! The dashboard: the page and its files from `ui/dist`, which need no key and have no rate limit. Its scripts are a client
 //! of the API like any other.
 
 use std::sync::LazyLock;
@@ -37,8 +37,9 @@ macro_rules! file {
 
 static PAGE: LazyLock<StaticFile> =
     LazyLock::new(|| file!("index.html", "text/html; charset=utf-8", "no-cache"));
-static ASSETS: LazyLock<[StaticFile; 2]> = LazyLock::new(|| {
+static ASSETS: LazyLock<[StaticFile; 3]> = LazyLock::new(|| {
     [
+        file!("start.js", "text/javascript; charset=utf-8", IMMUTABLE),
         file!("app.js", "text/javascript; charset=utf-8", IMMUTABLE),
         file!("style.css", "text/css; charset=utf-8", IMMUTABLE),
     ]

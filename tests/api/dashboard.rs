@@ -7,7 +7,7 @@ use reqwest::Method;
 
 use crate::harness::{TestApi, send};
 
-/// The paths of the page's script and style sheet.
+/// The paths of the page's scripts and style sheet.
 fn asset_paths(page: &str) -> Vec<String> {
     let attributes = page.split('"').filter(|text| text.starts_with("/assets/"));
     attributes.map(str::to_owned).collect()
@@ -35,7 +35,7 @@ async fn pages_are_served_without_a_key() {
         let policy = headers["content-security-policy"].to_str().unwrap();
         assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
         assert!(headers.contains_key("etag") && !headers.contains_key("x-ratelimit-limit"));
-        assert_eq!(asset_paths(&response.text().await.unwrap()).len(), 2, "{path}");
+        assert_eq!(asset_paths(&response.text().await.unwrap()).len(), 3, "{path}");
     }
     for path in ["/tracking/1", "/nothing", "/content/1/2", "/assets", "/assets/x/app.js", "/index.html"] {
         assert_eq!(anonymous(path).await.unwrap().status(), 404, "{path}");

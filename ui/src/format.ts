@@ -50,6 +50,12 @@ export function rate(value: Value): string {
   return isUnknown(value) ? NONE : `${withSign(value, Math.abs(value * 100).toFixed(2))}${THIN_SPACE}%`;
 }
 
+/** How many times as much: 3.4 ×, 1 221 ×. */
+export function times(value: Value): string {
+  if (isUnknown(value)) return NONE;
+  return `${exact(value >= 100 ? Math.round(value) : Math.round(value * 10) / 10)}${THIN_SPACE}×`;
+}
+
 /** A change in percent with its sign: +12.5 %. */
 export function change(percent: Value): string {
   if (isUnknown(percent)) return NONE;
@@ -64,6 +70,11 @@ export function day(date: string, beside = ""): string {
   const [year, month, number] = date.split("-");
   const text = `${Number(number)} ${MONTHS[Number(month) - 1] ?? ""}`;
   return year === beside.slice(0, 4) ? text : `${text} ${year}`;
+}
+
+/** The day of a time, with its year unless that is the current one. */
+export function postedOn(time: string | null): string {
+  return time ? day(time.slice(0, 10), new Date().toISOString()) : NONE;
 }
 
 /** Two days: 9 Mar – 7 Apr 2026. */

@@ -1,16 +1,19 @@
-// Starts the dashboard: restores the session, then shows the page of the address.
+// Shows the page of the address.
 
+import "@preact/signals";
 import { render } from "preact";
 
+import "./start.ts";
+import { forgetStarted } from "./api/ahead.ts";
 import { Frame } from "./components/frame.tsx";
 import { SignInPage } from "./pages/sign-in.tsx";
-import { key, restoreSession } from "./state/session.ts";
+import { key } from "./state/session.ts";
 import { followHistory } from "./state/view.ts";
 
 function App() {
   return key.value === null ? <SignInPage /> : <Frame key={key.value} />;
 }
 
-restoreSession();
 followHistory();
 render(<App />, document.body);
+setTimeout(forgetStarted);

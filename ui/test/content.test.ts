@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { contentFilters } from "../src/components/content-filters.tsx";
+import { contentFilters } from "../src/components/content-rows.ts";
 import { sortOf } from "../src/components/content-rows.ts";
 import { parseView } from "../src/state/view.ts";
 

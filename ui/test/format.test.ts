@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { change, clock, compact, day, days, duration, exact, gain, initials, rate, time } from "../src/format.ts";
+import { change, clock, compact, day, days, duration, exact, gain, initials, rate, time, times } from "../src/format.ts";
 
 test("exact numbers have groups of three", () => {
   assert.equal(exact(0), "0");
@@ -32,6 +32,10 @@ test("rates and changes are percentages", () => {
     [change(12.54), change(-3), change(0), change(1234.5), change(null)],
     ["+12.5\u2009%", "−3\u2009%", "0\u2009%", "+1\u2009235\u2009%", "–"],
   );
+});
+
+test("multiples have a digit after the point while it matters", () => {
+  assert.deepEqual([3.42, 99.96, 1_220.68, null].map(times), ["3.4\u2009×", "100\u2009×", "1\u2009221\u2009×", "–"]);
 });
 
 test("days and times are UTC", () => {

@@ -3,6 +3,7 @@
 import createClient, { type Middleware } from "openapi-fetch";
 
 import { key, signOut } from "../state/session.ts";
+import { fetchOnce } from "./ahead.ts";
 import { noteRateLimit } from "./rate-limit.ts";
 import { RecordedRequest } from "./requests.ts";
 import type { components, paths } from "./schema.d.ts";
@@ -52,6 +53,7 @@ const authenticate: Middleware = {
 export const api = createClient<paths>({
   baseUrl: "/v2",
   Request: RecordedRequest,
+  fetch: fetchOnce,
   querySerializer: { array: { style: "form", explode: false } },
 });
 api.use(authenticate);

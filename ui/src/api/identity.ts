@@ -1,6 +1,6 @@
 // Who is signed in. Requested again while the page is visible, so that a revoked key ends the session without a click.
 
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 
 import { ApiProblem, fetchIdentity, type Identity } from "./client.ts";
 
@@ -21,7 +21,7 @@ function delayAfter(outcome: Identity | ApiProblem): number {
 
 export function useIdentity(): Identity | null {
   const [identity, setIdentity] = useState<Identity | null>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const controller = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
     const check = async () => {

@@ -1,6 +1,6 @@
 // What is left of the key's rate limit, by the latest response.
 
-import { signal } from "@preact/signals";
+import { signal } from "@preact/signals-core";
 
 export interface RateLimit {
   limit: number;

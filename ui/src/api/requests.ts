@@ -4,8 +4,11 @@ const sent = new WeakMap<AbortSignal, string[]>();
 
 /** A request whose URL is remembered with the signal that aborts it. */
 export class RecordedRequest extends Request {
+  readonly mark: AbortSignal | null;
+
   constructor(input: RequestInfo | URL, init?: RequestInit) {
     super(input, init);
+    this.mark = init?.signal ?? null;
     if (init?.signal) sent.set(init.signal, [...requestsOf(init.signal), this.url]);
   }
 }

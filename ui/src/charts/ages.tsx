@@ -2,7 +2,6 @@
 
 import { scaleLinear } from "d3-scale";
 import { area } from "d3-shape";
-import { useRef } from "preact/hooks";
 
 import { exact } from "../format.ts";
 import { HEIGHT, Labels, Line, MARGIN } from "./line.tsx";
@@ -41,8 +40,8 @@ function tickPositions(count: number, x: (position: number) => number): number[]
 
 /** Posts gain most in their first days: ages are placed by their logarithm. */
 export function AgeChart({ title, ages, values, usual }: Props) {
-  const frame = useRef<HTMLDivElement>(null);
-  const width = useWidth(frame);
+  const width = useWidth();
+  if (width === 0) return null;
   const right = width - RIGHT_MARGIN;
   const ofUsual = (name: string, quantile: keyof Range): Series => ({ name, values: usual.map((range) => range[quantile]), colour: 1, isPrevious: true });
   const post: Series = { name: "This post", values, colour: 1 };
@@ -55,7 +54,7 @@ export function AgeChart({ title, ages, values, usual }: Props) {
   const band = area<Range>((_, position) => x(position), ({ p10 }) => y(p10 ?? 0), ({ p90 }) => y(p90 ?? 0)).defined(({ p10, p90 }) => p10 !== null && p90 !== null);
   return (
     <figure class="chart" aria-label={title}>
-      <div ref={frame} class="chart-frame still">
+      <div class="chart-frame still">
         <svg width={width} height={HEIGHT} aria-hidden="true">
           <g class="axis">
             {tickTexts(ticks).map((text, index) => (
@@ -69,7 +68,7 @@ export function AgeChart({ title, ages, values, usual }: Props) {
           <path class="band" d={band(usual) ?? ""} />
           <Line series={median} today={-1} x={x} y={y} hasArea={false} />
           <Line series={post} today={-1} x={x} y={y} hasArea={false} />
-          <Labels series={[post, median]} x={right + 8} width={RIGHT_MARGIN - 8} y={y} />
+          <Labels series={[post, median]} x={({ values }) => x(values.findLastIndex((value) => value !== null)) + 8} width={RIGHT_MARGIN - 8} y={y} />
         </svg>
       </div>
       <ChartTable title={title} heading="Age in days" positions={ages.map(String)} name={String} series={[post, median, low, high]} format={exact} />

@@ -41,13 +41,14 @@ function labelled(series: readonly Series[]): Series[] {
 /** Room for the names at the ends of the lines. */
 function rightMargin(series: readonly Series[], width: number): number {
   const longest = Math.max(0, ...labelled(series).map(({ name }) => [...name].length));
-  return Math.min(longest * 6.4 + 16, width * 0.24);
+  return Math.min(longest * 6.4 + 16, width * (width < 480 ? 0.3 : 0.24));
 }
 
 export function LineChart({ title, dates, series, today, format = exact, base = "zero", isRate = false, events }: Props) {
   const frame = useRef<HTMLDivElement>(null);
-  const width = useWidth(frame);
+  const width = useWidth();
   const [position, setPosition] = useState<number | null>(null);
+  if (width === 0) return null;
   const right = width - rightMargin(series, width);
   const ticks = valueTicks(series.flatMap(({ values }) => values), 4, base);
   const last = dates.length - 1;
@@ -66,13 +67,13 @@ export function LineChart({ title, dates, series, today, format = exact, base = 
                 <text x={MARGIN.left - 8} dy="0.32em" text-anchor="end">{text}</text>
               </g>
             ))}
-            {dayTicks(dates, Math.max(1, Math.floor((right - MARGIN.left) / 84))).map((tick) => (
+            {dayTicks(dates, Math.max(1, Math.floor((right - MARGIN.left) / 72))).map((tick) => (
               <text key={tick} x={x(tick)} y={HEIGHT - 6} text-anchor="middle">{day(dates[tick] ?? "", dates.at(-1))}</text>
             ))}
           </g>
           {[...(events?.keys() ?? [])].map((at) => <path key={at} class="event" d={`M${x(at)},${HEIGHT - MARGIN.bottom}m-4,0h8l-4,-7z`} />)}
           {[...series].reverse().map((one, index) => <Line key={index} series={one} today={today} x={x} y={y} hasArea={hasArea} />)}
-          <Labels series={series} x={right + 8} width={width - right - 8} y={y} />
+          <Labels series={series} x={() => right + 8} width={width - right - 8} y={y} />
           {labelled(series).length === 0 && <text class="nothing" x={(MARGIN.left + right) / 2} y={HEIGHT / 2} text-anchor="middle">Nothing is known of these days</text>}
           {shown !== null && <Crosshair at={shown} series={series} x={x} y={y} top={MARGIN.top} bottom={HEIGHT - MARGIN.bottom} />}
         </svg>
@@ -107,13 +108,14 @@ export function Line({ series: { values, colour, isPrevious }, today, x, y, hasA
 }
 
 /** The names of the series beside their last known values. */
-export function Labels({ series, x, width, y }: { series: readonly Series[]; x: number; width: number; y: Scale }) {
+export function Labels({ series, x, width, y }: { series: readonly Series[]; x: (series: Series) => number; width: number; y: Scale }) {
   const known = labelled(series);
   const wanted = known.map(({ values }) => y(values.findLast((value) => value !== null) ?? 0));
   const placed = placeLabels(wanted, LABEL_GAP, MARGIN.top, HEIGHT - MARGIN.bottom);
-  return known.map(({ name, colour, isPrevious }, index) => (
-    <text key={index} class={`label series-${colour}${isPrevious ? " previous" : ""}`} x={x} y={placed[index] ?? 0} dy="0.32em">{fitName(name, width)}</text>
-  ));
+  return known.map((one, index) => {
+    const { name, colour, isPrevious } = one;
+    return <text key={index} class={`label series-${colour}${isPrevious ? " previous" : ""}`} x={x(one)} y={placed[index] ?? 0} dy="0.32em">{fitName(name, width)}</text>;
+  });
 }
 
 interface SparklineProps {

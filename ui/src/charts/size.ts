@@ -1,17 +1,22 @@
-// The width that a chart has.
+// The width that a chart has: its card's, which is known before the chart is there, so that it is drawn once.
 
-import { type RefObject } from "preact";
-import { useLayoutEffect, useState } from "preact/hooks";
+import { createContext, type RefObject } from "preact";
+import { useContext, useLayoutEffect } from "preact/hooks";
+import { signal, type Signal } from "@preact/signals-core";
 
-/** The element's width in pixels, also when the window changes. */
-export function useWidth(element: RefObject<HTMLElement | null>): number {
-  const [width, setWidth] = useState(640);
+/** In pixels; 0 until it is known. */
+export const CardWidth = createContext<Signal<number>>(signal(0));
+
+export function useWidth(): number {
+  return useContext(CardWidth).value;
+}
+
+/** Keeps the width of an element, also when the window changes. */
+export function useObservedWidth(element: RefObject<HTMLElement | null>, width: Signal<number>): void {
   useLayoutEffect(() => {
     if (!element.current) return;
-    const observer = new ResizeObserver(([entry]) => entry && setWidth(Math.round(entry.contentRect.width)));
+    const observer = new ResizeObserver(([entry]) => entry && (width.value = Math.round(entry.contentRect.width)));
     observer.observe(element.current);
-    setWidth(Math.round(element.current.getBoundingClientRect().width));
     return () => observer.disconnect();
   }, []);
-  return width;
 }

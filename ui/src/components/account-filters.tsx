@@ -2,6 +2,7 @@
 
 import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
+import { fetchCategories } from "../loads/tracking.ts";
 import { navigate, setFilters, view } from "../state/view.ts";
 import { NameFilter } from "./name-filter.tsx";
 import { statusName } from "./parts.tsx";
@@ -21,7 +22,7 @@ export function isFiltered(): boolean {
 
 export function AccountFilters() {
   const { filters } = view.value;
-  const categories = useResource((signal) => unwrap(api.GET("/accounts/categories", { signal })), []);
+  const categories = useResource(fetchCategories, []);
   const value = (name: (typeof FILTERS)[number]) => filters.get(name) ?? "";
   return (
     <div class="controls filter-bar">

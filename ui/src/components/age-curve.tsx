@@ -20,11 +20,12 @@ async function fetchAges({ id, account_id, media_type }: Content, signal: AbortS
   return { views: ages.data.map(({ views }) => views), usual: AGES.map((_, index) => benchmarks?.data[index]?.views ?? NO_RANGE) };
 }
 
-export function AgeCurve({ video }: { video: Content }) {
-  const resource = useResource((signal) => fetchAges(video, signal), [video.id]);
+/** Null until the post is known. */
+export function AgeCurve({ video }: { video: Content | null }) {
+  const resource = useResource(async (signal) => video && fetchAges(video, signal), [video?.id], { isBelow: true });
   const hasRange = resource.data?.usual.some(({ p50 }) => p50 !== null);
   return (
-    <Card title="Views by age" note={hasRange ? `days after it was posted; shaded: four of five of its account’s posts${video.media_type ? " of this type" : ""}` : "days after it was posted"} resource={resource} height={292}>
+    <Card title="Views by age" note={hasRange ? `days after it was posted; shaded: four of five of its account’s posts${video?.media_type ? " of this type" : ""}` : "days after it was posted"} resource={resource} height={292}>
       {({ views, usual }) => views.every((value) => value === null)
         ? <Empty>Not known: a post has a curve if it was first read within two days and is a day old.</Empty>
         : <AgeChart title="Views by age" ages={AGES} values={views} usual={usual} />}

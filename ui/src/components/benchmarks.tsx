@@ -1,15 +1,14 @@
 // What the posts of an account usually have at an age.
 
-import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import type { components } from "../api/schema.d.ts";
+import { fetchBenchmarks } from "../loads/records.ts";
 import { rate } from "../format.ts";
 import { Card, Count } from "./parts.tsx";
 import { CsvButton, Table, type Column } from "./table.tsx";
 
 type Benchmark = components["schemas"]["Benchmark"];
 
-const AGES = [1, 3, 7, 14, 30];
 const HEIGHT = 220;
 
 const COLUMNS: readonly Column<Benchmark>[] = [
@@ -28,10 +27,7 @@ const COLUMNS: readonly Column<Benchmark>[] = [
 
 export function Benchmarks({ account_id }: { account_id: string }) {
   const title = "What its posts usually reach";
-  const resource = useResource(
-    (signal) => unwrap(api.GET("/accounts/{account_id}/benchmarks", { params: { path: { account_id }, query: { ages: AGES } }, signal })),
-    [account_id],
-  );
+  const resource = useResource((signal) => fetchBenchmarks(account_id, signal), [account_id], { isBelow: true });
   return (
     <Card title={title} note="medians of its last posts" resource={resource} height={HEIGHT} actions={<CsvButton title={title} columns={COLUMNS} rows={resource.data?.data ?? []} />}>
       {({ data }) => <Table title={title} columns={COLUMNS} rows={data} rowKey={({ age_days }) => String(age_days)} />}

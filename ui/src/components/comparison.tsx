@@ -4,8 +4,8 @@ import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import { LineChart } from "../charts/line.tsx";
 import { setFilters, view, windowParameters, type View } from "../state/view.ts";
-import { FigureSelect, figureOf } from "./figure-tiles.tsx";
-import { SERIES_FIGURES, chartOf, seriesFigure } from "./figures.ts";
+import { FigureSelect } from "./figure-tiles.tsx";
+import { SERIES_FIGURES, chartOf, figureOf, seriesFigure } from "./figures.ts";
 import { Card } from "./parts.tsx";
 
 export const MAX_COMPARED = 5;

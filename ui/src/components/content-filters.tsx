@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
-import { setFilters, view, type View } from "../state/view.ts";
+import { setFilters, view } from "../state/view.ts";
 import { PLATFORM_NAMES } from "./controls.tsx";
 import { useDebounced } from "./debounce.ts";
 
@@ -18,28 +18,6 @@ const STATES = {
   "is_active=false": "Tracking paused",
 } as const;
 const NAMES = ["account_id", "creator_id", "kind", "media_type", "posted_after", "posted_before", "min_views", "is_active", "is_unavailable"] as const;
-
-/** The filters as parameters of `/content` and `/content/top`. */
-export function contentFilters({ platform, filters }: View) {
-  const text = <Name extends string>(name: Name) => {
-    const value = filters.get(name);
-    return (value ? { [name]: value } : {}) as { [name in Name]?: string };
-  };
-  const flag = <Name extends string>(name: Name) => {
-    const value = filters.get(name);
-    return (value === "true" || value === "false" ? { [name]: value === "true" } : {}) as { [name in Name]?: boolean };
-  };
-  const kind = filters.get("kind");
-  const minViews = Number(filters.get("min_views"));
-  return {
-    ...(platform ? { platform } : {}),
-    ...text("account_id"), ...text("creator_id"), ...text("posted_after"), ...text("posted_before"), ...text("q"),
-    ...flag("is_active"), ...flag("is_unavailable"),
-    ...(kind === "discovered" || kind === "tracked" ? { kind } as const : {}),
-    ...(filters.has("media_type") ? { media_type: filters.get("media_type")?.split(",") ?? [] } : {}),
-    ...(Number.isSafeInteger(minViews) && minViews > 0 ? { min_views: minViews } : {}),
-  };
-}
 
 /** Text of the caption; taken when typing pauses. */
 export function CaptionFilter() {

@@ -1,6 +1,6 @@
 // Posts as covers.
 
-import { clock, compact, day, gain } from "../format.ts";
+import { clock, compact, gain, postedOn } from "../format.ts";
 import { linkTo } from "../state/view.ts";
 import type { ContentRow } from "./content-rows.ts";
 import { PLATFORM_NAMES } from "./controls.tsx";
@@ -21,16 +21,16 @@ export function ContentGrid({ rows, gainOf, gainName }: Props) {
         <li key={row.id}>
           <a href={linkTo(`/content/${row.id}`)} title={row.description ?? undefined}>
             <span class="cover-frame">
-              <Picture id={row.account_id ?? row.id} name={row.account_username ?? "?"} kind="tile" src={row.cover_image_url} />
+              <Picture id={row.account_id ?? row.id} name={row.account_username ?? PLATFORM_NAMES[row.platform]} kind="tile" src={row.cover_image_url} />
               <span class="badge small">{row.duration ? clock(row.duration) : row.media_type ?? PLATFORM_NAMES[row.platform]}</span>
             </span>
             <span class="caption-lines" dir="auto">{row.description || "Post without a caption"}</span>
           </a>
           <p class="grid-origin quiet small">
             <span>{row.account_username ? `@${row.account_username}` : "tracked alone"}</span>
-            <span>{row.create_time ? day(row.create_time.slice(0, 10)) : "–"}</span>
+            <span>{postedOn(row.create_time)}</span>
           </p>
-          <p class="grid-counts"><b><Count value={gainOf(row)} format={gain} /></b> <span class="quiet small">{gainName} · <Count value={row.view_count} format={compact} /> in all</span></p>
+          <p class="grid-counts"><b><Count value={gainOf(row)} format={gain} /></b> <span class="quiet small">{gainName === "views" ? <>of <Count value={row.view_count} format={compact} /></> : gainName}</span></p>
         </li>
       ))}
     </ul>

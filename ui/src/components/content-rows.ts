@@ -2,7 +2,6 @@
 
 import { api, unwrap } from "../api/client.ts";
 import { METRICS, rangeDays, windowParameters, type Metric, type Platform, type View } from "../state/view.ts";
-import { contentFilters } from "./content-filters.tsx";
 import type { Page } from "./pages.ts";
 
 export const PAGE_SIZE = 50;
@@ -59,6 +58,28 @@ export function sortOf(view: View): Sort {
   const order_by = LIST_SORTS.find((name) => name === text.replace("-", "")) ?? null;
   const metric = METRICS.find((name) => `-${name}` === text) ?? view.metric;
   return { order_by, metric, direction: text.startsWith("-") ? "desc" : "asc", text: order_by ? text : `-${metric}` };
+}
+
+/** The filters as parameters of `/content` and `/content/top`. */
+export function contentFilters({ platform, filters }: View) {
+  const text = <Name extends string>(name: Name) => {
+    const value = filters.get(name);
+    return (value ? { [name]: value } : {}) as { [name in Name]?: string };
+  };
+  const flag = <Name extends string>(name: Name) => {
+    const value = filters.get(name);
+    return (value === "true" || value === "false" ? { [name]: value === "true" } : {}) as { [name in Name]?: boolean };
+  };
+  const kind = filters.get("kind");
+  const minViews = Number(filters.get("min_views"));
+  return {
+    ...(platform ? { platform } : {}),
+    ...text("account_id"), ...text("creator_id"), ...text("posted_after"), ...text("posted_before"), ...text("q"),
+    ...flag("is_active"), ...flag("is_unavailable"),
+    ...(kind === "discovered" || kind === "tracked" ? { kind } as const : {}),
+    ...(filters.has("media_type") ? { media_type: filters.get("media_type")?.split(",") ?? [] } : {}),
+    ...(Number.isSafeInteger(minViews) && minViews > 0 ? { min_views: minViews } : {}),
+  };
 }
 
 /** A page of rows; `onMeta` learns the window that the API applied. */

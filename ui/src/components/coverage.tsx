@@ -1,10 +1,10 @@
 // The share of accounts and posts that was observed each day, as a calendar of weeks.
 
-import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import { ChartTable } from "../charts/twin.tsx";
 import { day, exact } from "../format.ts";
-import { view, windowParameters } from "../state/view.ts";
+import { fetchCoverage } from "../loads/tracking.ts";
+import { view } from "../state/view.ts";
 import { Card } from "./parts.tsx";
 
 const WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
@@ -26,11 +26,14 @@ function levelOf({ observed, expected }: CoverageDay): string {
   return observed >= expected ? "full" : "part";
 }
 
-export function Coverage() {
-  const query = windowParameters(view.value.range);
-  const coverage = useResource((signal) => unwrap(api.GET("/tracking/coverage", { params: { query }, signal })), [JSON.stringify(query)]);
+export function useCoverage() {
+  const current = view.value;
+  return useResource((signal) => fetchCoverage(current, signal), [JSON.stringify(current.range)]);
+}
+
+export function Coverage({ coverage }: { coverage: ReturnType<typeof useCoverage> }) {
   return (
-    <Card title="Observed per day" resource={coverage} height={210} note="of the accounts and posts that were to be observed">
+    <Card title="Observed per day" resource={coverage} height={210} note="of what was to be observed">
       {({ data, meta }) => (
         <>
           <Calendar days={data} today={meta.complete_through} />

@@ -1,11 +1,13 @@
 // The figures of a window: tiles, of which one chooses what the chart shows, and the series of that chart.
 
+import { useMemo } from "preact/hooks";
+
 import { Sparkline } from "../charts/line.tsx";
 import type { Series } from "../charts/series.ts";
 import type { paths } from "../api/schema.d.ts";
 import { compact } from "../format.ts";
-import { setFilters, view, type View } from "../state/view.ts";
-import { FIGURES, FIGURE_NAMES, chartOf, shortFormat, type Figure } from "./figures.ts";
+import { setFilters, view } from "../state/view.ts";
+import { FIGURES, FIGURE_NAMES, chartOf, figureOf, shortFormat, type Figure } from "./figures.ts";
 import { Change, Count } from "./parts.tsx";
 
 type Response<Path extends "/overview" | "/analytics/timeseries"> = paths[Path]["get"]["responses"][200]["content"]["application/json"];
@@ -14,11 +16,6 @@ type Day = Timeseries["data"][number];
 type DayFigures = Pick<Day, Figure | "observed">;
 
 const TILES = ["views", "engagement", "engagement_rate", "followers", "new_posts"] as const;
-
-/** The figure that the address chooses. */
-export function figureOf({ filters }: View): Figure {
-  return FIGURES.find((figure) => figure === filters.get("figure")) ?? "views";
-}
 
 /** Chooses what a chart shows. */
 export function FigureSelect({ figures = FIGURES }: { figures?: readonly Figure[] }) {
@@ -39,23 +36,28 @@ interface FiguresProps {
 
 /** Empty tiles until the overview is loaded. */
 export function Figures({ overview, timeseries, figure }: FiguresProps) {
-  const today = timeseries ? todayOf(timeseries) : -1;
+  const sparklines = useMemo(() => TILES.map((name) => <TileSparkline timeseries={timeseries} figure={name} />), [timeseries]);
   return (
     <div class="figures">
-      {TILES.map((name) => {
+      {TILES.map((name, position) => {
         const value = overview?.data[name];
-        const { title, format, base } = chartOf(name);
         return (
           <button key={name} type="button" class="figure" aria-pressed={figure === name} onClick={() => setFilters({ figure: name === "views" ? null : name })}>
             <span class="quiet small">{FIGURE_NAMES[name]}</span>
             <b>{value ? <Count value={value.current} format={name === "followers" ? compact : shortFormat(name)} /> : <span class="skeleton text" />}</b>
             <span class="small">{value && view.value.compare && <Change percent={value.change_percent} previous={value.previous} />}</span>
-            <Sparkline values={(timeseries?.data ?? []).map((day) => valueOf(day, name))} label={title} today={today} base={base} format={format} />
+            {sparklines[position]}
           </button>
         );
       })}
     </div>
   );
+}
+
+function TileSparkline({ timeseries, figure }: Pick<FiguresProps, "timeseries" | "figure">) {
+  const { title, format, base } = chartOf(figure);
+  const values = (timeseries?.data ?? []).map((day) => valueOf(day, figure));
+  return <Sparkline values={values} label={title} today={timeseries ? todayOf(timeseries) : -1} base={base} format={format} />;
 }
 
 export function todayOf({ data, meta }: Timeseries): number {
@@ -76,5 +78,5 @@ export function seriesOf(
   if (!data[0]?.previous) return [current];
   const previous = data.map(({ previous }) => valueOf(previous && pick(previous), figure));
   const dates = data.map(({ previous }) => previous?.date ?? "");
-  return [current, { name: name === "Total" ? "Before" : `${name} before`, colour, values: previous, dates, isPrevious: true }];
+  return [current, { name: data[0].platforms ? `${name} before` : "Before", colour, values: previous, dates, isPrevious: true }];
 }

@@ -2,9 +2,15 @@
 
 import type { Base } from "../charts/ticks.ts";
 import { compact, exact, gain, rate } from "../format.ts";
+import type { View } from "../state/view.ts";
 
 export const FIGURES = ["views", "likes", "comments", "shares", "engagement", "engagement_rate", "followers", "new_posts"] as const;
 export type Figure = (typeof FIGURES)[number];
+/** The figure that the address chooses. */
+export function figureOf({ filters }: View): Figure {
+  return FIGURES.find((figure) => figure === filters.get("figure")) ?? "views";
+}
+
 /** What series of single accounts and creators are of: there are none of a rate. */
 export const SERIES_FIGURES = ["views", "likes", "comments", "shares", "engagement", "followers", "new_posts"] as const satisfies Figure[];
 

@@ -40,7 +40,7 @@ export function HistoryCard({ resource, events }: Props) {
         {COUNTERS.map(({ name, title }) => <option key={name} value={name}>{title}</option>)}
       </select>
       <select aria-label="Values" value={isCumulative ? "cumulative" : "gains"} onChange={(event) => setFilters({ values: event.currentTarget.value === "gains" ? null : event.currentTarget.value })}>
-        <option value="gains">gained each day</option>
+        <option value="gains">each day</option>
         <option value="cumulative">in all</option>
       </select>
     </>

@@ -1,6 +1,6 @@
 // Pages of a list that grow: the first page, and more when asked for.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 
 import { ApiProblem } from "../api/client.ts";
 import { requestsOf } from "../api/requests.ts";
@@ -56,7 +56,7 @@ export function usePages<P extends Page<unknown>>(
   const compare = isComplete && state.page && state.request?.sort !== order.sort ? order.comparison(state.page) : null;
   const isCurrent = request.key === key && (request.sort === order.sort || (compare !== null && state.request === request));
   const current = isCurrent ? request : { key, sort: order.sort, cursor: null, attempt: 0 };
-  useEffect(() => {
+  useLayoutEffect(() => {
     const controller = new AbortController();
     setRequest(current);
     setState((state) => ({ ...state, isLoading: true }));

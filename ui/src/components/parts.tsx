@@ -1,10 +1,13 @@
 // Small parts that every page uses.
 
+import { signal } from "@preact/signals-core";
 import type { ComponentChildren } from "preact";
+import { useMemo, useRef } from "preact/hooks";
 
 import type { ApiProblem } from "../api/client.ts";
 import { asCurl } from "../api/requests.ts";
 import type { Resource } from "../api/resource.ts";
+import { CardWidth, useObservedWidth } from "../charts/size.ts";
 import { change as formatChange, compact, days, exact, time } from "../format.ts";
 import { CopyButton } from "./copy.tsx";
 import { Picture } from "./picture.tsx";
@@ -61,6 +64,13 @@ export function ProblemNotice({ problem, retry }: { problem: ApiProblem; retry: 
   );
 }
 
+/** Keeps the room of a note that is not known yet. */
+export const DASHED_NOTE = <span class="unknown">dashed: 28 Sep – 27 Oct 2026</span>;
+
+export function CardTitle({ title, note }: { title: string; note?: ComponentChildren }) {
+  return <div class="card-title"><h2>{title}</h2>{note && <p class="quiet small">{note}</p>}</div>;
+}
+
 interface CardProps<T> {
   title: string;
   resource: Resource<T>;
@@ -73,26 +83,30 @@ interface CardProps<T> {
   placeholder?: ComponentChildren;
   /** Other requests whose data the card shows. */
   requests?: readonly string[];
-  children: (data: T) => ComponentChildren;
+  children: (data: NonNullable<T>) => ComponentChildren;
 }
 
 /** A titled part of a page that loads: first a skeleton, then its data, which stays while newer loads. */
 export function Card<T>({ title, resource, height, note, actions, placeholder, requests = [], children }: CardProps<T>) {
   const { data, problem, isLoading, reload } = resource;
   const urls = [...resource.requests, ...requests];
+  const body = useRef<HTMLDivElement>(null);
+  const width = useMemo(() => signal(0), []);
+  useObservedWidth(body, width);
   return (
     <section class="card" aria-busy={isLoading} aria-label={title}>
       <header>
-        <h2>{title}</h2>
-        {note && <p class="quiet small">{note}</p>}
+        <CardTitle title={title} note={note} />
         <div class="controls">
           {actions}
           <CopyButton label="curl" title="Copy as curl" text={() => asCurl(urls)} disabled={urls.length === 0} />
         </div>
       </header>
       {problem && <ProblemNotice problem={problem} retry={reload} />}
-      <div class="card-body" style={{ minHeight: problem ? "0" : `${height}px` }}>
-        {data !== null ? children(data) : !problem && (placeholder ?? <div class="skeleton" style={{ height: `${height}px` }} />)}
+      <div ref={body} class="card-body" style={{ minHeight: problem ? "0" : `${height}px` }}>
+        <CardWidth.Provider value={width}>
+          {data != null ? children(data) : !problem && (placeholder ?? <div class="skeleton" style={{ height: `${height}px` }} />)}
+        </CardWidth.Provider>
       </div>
     </section>
   );

@@ -1,9 +1,11 @@
 // What gained most in a window: content, accounts, creators.
 
-import { api, unwrap } from "../api/client.ts";
+import { useMemo, useRef } from "preact/hooks";
+
 import { useResource } from "../api/resource.ts";
 import type { paths } from "../api/schema.d.ts";
-import { day, exact } from "../format.ts";
+import { exact, postedOn, times } from "../format.ts";
+import { fetchBreakouts, fetchTopAccounts, fetchTopContent, fetchTopCreators, type RankingPath, type RankingQuery } from "../loads/rankings.ts";
 import { linkTo, view, type Platform } from "../state/view.ts";
 import { PLATFORM_NAMES } from "./controls.tsx";
 import { FIGURE_NAMES, shortFormat, type Figure } from "./figures.ts";
@@ -17,11 +19,9 @@ const PADDING = 16;
 /** Rows that room is kept for while a longer ranking loads. */
 const MAX_EXPECTED_ROWS = 10;
 
-type Query<Path extends keyof paths> = paths[Path] extends { get: { parameters: { query?: infer Q } } } ? NonNullable<Q> : never;
-
-interface Props<Path extends keyof paths> {
+interface Props<Path extends RankingPath> {
   title: string;
-  query: Query<Path>;
+  query: RankingQuery<Path>;
 }
 
 interface RankingCardProps<Row> {
@@ -33,11 +33,21 @@ interface RankingCardProps<Row> {
   /** Identifies the request. */
   query: { limit?: number };
   load: (signal: AbortSignal) => Promise<{ data: Row[] }>;
-  columns: readonly Column<Row>[];
+  /** By the metric, and what the page shows. */
+  columns: () => readonly Column<Row>[];
 }
 
-function RankingCard<Row extends { id: string }>({ title, note, empty = "Nothing gained in this period.", query, load, columns }: RankingCardProps<Row>) {
-  const resource = useResource(load, [JSON.stringify(query)]);
+/** What links and columns depend on, besides the metric; while other data loads, that of the data shown. */
+function useShownView(isLoading: boolean): string {
+  const shown = useRef("");
+  if (!isLoading || !shown.current) shown.current = linkTo("/");
+  return shown.current;
+}
+
+function RankingCard<Row extends { id: string }>({ title, note, empty = "Nothing gained in this period.", query, load, columns: findColumns }: RankingCardProps<Row>) {
+  const resource = useResource(load, [JSON.stringify(query)], { isBelow: true });
+  const shown = useShownView(resource.isLoading);
+  const columns = useMemo(findColumns, [note, shown]);
   const height = HEAD_HEIGHT + Math.min(query.limit ?? MAX_EXPECTED_ROWS, MAX_EXPECTED_ROWS) * ROW_HEIGHT - PADDING;
   return (
     <Card title={title} note={note} resource={resource} height={height}
@@ -73,19 +83,19 @@ function comparedColumns<Row extends Compared>(metric: Figure): Column<Row>[] {
   }];
 }
 
-type Response<Path extends "/content/top" | "/content/breakouts" | "/accounts/top" | "/creators/top"> =
+type Response<Path extends RankingPath> =
   paths[Path]["get"]["responses"][200]["content"]["application/json"]["data"][number];
-type ContentMetric = NonNullable<Query<"/content/top">["metric"]>;
+type ContentMetric = NonNullable<RankingQuery<"/content/top">["metric"]>;
 
-type Post = Pick<Response<"/content/top">, "id" | "description" | "account_id" | "account_username" | "cover_image_url" | "create_time">;
+type Post = Pick<Response<"/content/top">, "id" | "platform" | "description" | "account_id" | "account_username" | "cover_image_url" | "create_time">;
 
 const CONTENT: Column<Post> = {
   name: "Post",
   csv: (row) => row.description,
   render: (row) => (
     <Entity id={row.account_id ?? row.id} kind="cover" src={row.cover_image_url} href={linkTo(`/content/${row.id}`)}
-      name={row.description || "Post without a caption"} owner={row.account_username ?? "?"}
-      detail={`${row.account_username ? `@${row.account_username}` : "tracked alone"}${row.create_time ? ` · ${day(row.create_time.slice(0, 10))}` : ""}`} />
+      name={row.description || "Post without a caption"} owner={row.account_username ?? PLATFORM_NAMES[row.platform]}
+      detail={`${row.account_username ? `@${row.account_username}` : "tracked alone"}${row.create_time ? ` · ${postedOn(row.create_time)}` : ""}`} />
   ),
 };
 const ACCOUNT: Column<Response<"/accounts/top">> = {
@@ -104,9 +114,8 @@ const CREATOR: Column<Response<"/creators/top">> = {
 };
 
 export function RankedContent({ title, query }: Props<"/content/top">) {
-  const load = (signal: AbortSignal) => unwrap(api.GET("/content/top", { params: { query }, signal }));
-  const columns = [CONTENT, ...metricColumns<ContentMetric, Response<"/content/top">>(query.metric ?? "views")];
-  return <RankingCard title={title} note={byMetric(query.metric)} query={query} load={load} columns={columns} />;
+  const columns = () => [CONTENT, ...metricColumns<ContentMetric, Response<"/content/top">>(query.metric ?? "views")];
+  return <RankingCard title={title} note={byMetric(query.metric)} query={query} load={(signal) => fetchTopContent(query, signal)} columns={columns} />;
 }
 
 const BREAKOUT: readonly Column<Response<"/content/breakouts">>[] = [
@@ -116,25 +125,22 @@ const BREAKOUT: readonly Column<Response<"/content/breakouts">>[] = [
   { name: "Posts compared", csv: (row) => row.sample },
   {
     name: "× usual", isNumber: true, csv: (row) => row.multiple,
-    render: (row) => <b title={`The account’s ${row.sample} posts before it had ${exact(row.baseline)} on average`}>{exact(row.multiple)} ×</b>,
+    render: (row) => <b title={`The account’s ${row.sample} posts before it had ${exact(row.baseline)} on average: ${exact(row.multiple)} ×`}>{times(row.multiple)}</b>,
   },
 ];
 
 /** Posts that did far better than the earlier posts of their accounts at the same age. */
 export function Breakouts({ title, query }: Props<"/content/breakouts">) {
-  const load = (signal: AbortSignal) => unwrap(api.GET("/content/breakouts", { params: { query }, signal }));
   return (
-    <RankingCard title={title} note={`views after ${query.age_days ?? 7} days`} query={query} load={load} columns={BREAKOUT}
+    <RankingCard title={title} note={`views after ${query.age_days ?? 7} days`} query={query} load={(signal) => fetchBreakouts(query, signal)} columns={() => [...BREAKOUT]}
       empty="No recent post did far better than usual." />
   );
 }
 
 export function RankedAccounts({ title, query }: Props<"/accounts/top">) {
-  const load = (signal: AbortSignal) => unwrap(api.GET("/accounts/top", { params: { query }, signal }));
-  return <RankingCard title={title} note={byMetric(query.metric)} query={query} load={load} columns={[PLATFORM, ACCOUNT, ...comparedColumns<Response<"/accounts/top">>(query.metric ?? "views")]} />;
+  return <RankingCard title={title} note={byMetric(query.metric)} query={query} load={(signal) => fetchTopAccounts(query, signal)} columns={() => [PLATFORM, ACCOUNT, ...comparedColumns<Response<"/accounts/top">>(query.metric ?? "views")]} />;
 }
 
 export function RankedCreators({ title, query }: Props<"/creators/top">) {
-  const load = (signal: AbortSignal) => unwrap(api.GET("/creators/top", { params: { query }, signal }));
-  return <RankingCard title={title} note={byMetric(query.metric)} query={query} load={load} columns={[CREATOR, ...comparedColumns<Response<"/creators/top">>(query.metric ?? "views")]} />;
+  return <RankingCard title={title} note={byMetric(query.metric)} query={query} load={(signal) => fetchTopCreators(query, signal)} columns={() => [CREATOR, ...comparedColumns<Response<"/creators/top">>(query.metric ?? "views")]} />;
 }

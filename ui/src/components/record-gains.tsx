@@ -1,31 +1,21 @@
 // What one account or creator gained in the window: figures with their change, one figure day by day, and followers.
 
-import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import { LineChart } from "../charts/line.tsx";
 import { days as formatDays, exact } from "../format.ts";
-import { view, windowParameters } from "../state/view.ts";
-import { FigureSelect, Figures, figureOf, seriesOf, todayOf } from "./figure-tiles.tsx";
-import { FIGURE_NAMES, chartOf } from "./figures.ts";
-import { Card } from "./parts.tsx";
-
-export type RecordFilter = { account_id: string } | { creator_id: string };
-
-async function fetchTotals(filter: RecordFilter, signal: AbortSignal) {
-  return unwrap(api.GET("/overview", { params: { query: { ...windowParameters(view.value.range), ...filter } }, signal }));
-}
-
-async function fetchDays(filter: RecordFilter, signal: AbortSignal) {
-  const query = { ...windowParameters(view.value.range), ...filter, ...(view.value.compare ? { compare: "previous" as const } : {}) };
-  return unwrap(api.GET("/analytics/timeseries", { params: { query }, signal }));
-}
+import { fetchDays, fetchTotals, type Scope } from "../loads/overview.ts";
+import { view } from "../state/view.ts";
+import { FigureSelect, Figures, seriesOf, todayOf } from "./figure-tiles.tsx";
+import { FIGURE_NAMES, chartOf, figureOf } from "./figures.ts";
+import { Card, DASHED_NOTE } from "./parts.tsx";
 
 type Day = Awaited<ReturnType<typeof fetchDays>>["data"][number];
 
-export function useRecordGains(id: string, filter: RecordFilter) {
-  const { range, compare } = view.value;
-  const totals = useResource((signal) => fetchTotals(filter, signal), [id, JSON.stringify(range)]);
-  const days = useResource((signal) => fetchDays(filter, signal), [id, JSON.stringify(range), compare]);
+export function useRecordGains(id: string, scope: Scope) {
+  const current = view.value;
+  const range = JSON.stringify(current.range);
+  const days = useResource((signal) => fetchDays(current, scope, false, signal), [id, range, current.compare]);
+  const totals = useResource((signal) => fetchTotals(current, scope, signal), [id, range]);
   return { totals, days };
 }
 
@@ -51,7 +41,7 @@ export function DailyGains({ days, hasSelect = true }: Pick<ReturnType<typeof us
   const note = [
     rows.some(({ new_posts }) => new_posts > 0) ? "▲ new posts" : "",
     previous.length > 0 ? `dashed: ${formatDays(previous[0]?.date ?? "", previous.at(-1)?.date ?? "")}` : "",
-  ].filter(Boolean).join(" · ");
+  ].filter(Boolean).join(" · ") || DASHED_NOTE;
   return (
     <Card title={title} resource={days} height={292} actions={hasSelect && <FigureSelect />} note={note}>
       {(data) => (

@@ -1,6 +1,6 @@
 // The search palette: accounts, creators, content and pages, by keyboard.
 
-import { signal } from "@preact/signals";
+import { signal } from "@preact/signals-core";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { api, unwrap } from "../api/client.ts";

@@ -1,10 +1,11 @@
 // A table: columns that sort by the address, and a CSV of what it shows.
 
 import { Component, type ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useRef } from "preact/hooks";
 
 import { formatCsv, saveFile, type CsvColumn } from "../csv.ts";
 import { navigate, view } from "../state/view.ts";
+import { useNearRows } from "./near-rows.ts";
 
 export interface Column<Row> extends CsvColumn<Row> {
   /** Columns without it are in the CSV only. */
@@ -33,45 +34,48 @@ interface Props<Row> {
 export function Table<Row>({ title, columns: all, rows, rowKey, sort = "", isDense = false }: Props<Row>) {
   const columns = all.filter(({ render }) => render);
   const current = view.value.filters.get("sort") ?? sort;
+  const table = useRef<HTMLTableElement>(null);
+  const near = useNearRows(table, rows.length);
+  const [shown, others] = near ? [rows.slice(near.from, near.to), [...rows.slice(0, near.from), ...rows.slice(near.to)]] : [rows, []];
   return (
     <div class="table-frame" tabIndex={0} role="region" aria-label={`${title}: table`}>
-      <table class={isDense ? "dense" : ""}>
+      <table ref={table} class={isDense ? "dense" : ""} {...(near ? { "aria-rowcount": rows.length + 1 } : {})}>
         <thead>
           <tr>{columns.map((column) => <Heading key={column.name} column={column} current={current} />)}</tr>
         </thead>
         <tbody>
-          {useTopFirst(rows).map((row) => <Row key={rowKey(row)} row={row} columns={all} />)}
+          {/* One array: a row that is moved within it is not made again. */}
+          {[
+            near && <Gap key="above" height={near.from * near.height} />,
+            ...shown.map((row, position) => <tr key={rowKey(row)} {...(near ? { "aria-rowindex": near.from + position + 2 } : {})}><Cells row={row} columns={all} /></tr>),
+            near && <Gap key="below" height={(rows.length - near.to) * near.height} />,
+            ...byKey(others, rowKey).map((row) => <tr key={rowKey(row)} hidden><Cells row={row} columns={all} /></tr>),
+          ]}
         </tbody>
       </table>
     </div>
   );
 }
 
-/** Rows of a screen. */
-const TOP = 20;
+/** Rows that are not laid out keep their order in the page, so that sorting does not move them. */
+function byKey<Row>(rows: readonly Row[], rowKey: (row: Row) => string): readonly Row[] {
+  return rows.toSorted((left, right) => (rowKey(left) < rowKey(right) ? -1 : 1));
+}
 
-/** When the same rows are sorted anew, the first ones move at once and the others after they are painted. */
-function useTopFirst<Data>(rows: readonly Data[]): readonly Data[] {
-  const [settled, setSettled] = useState(rows);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(rows));
-    return () => clearTimeout(timer);
-  }, [rows]);
-  if (settled === rows) return rows;
-  const top = new Set(rows.slice(0, TOP));
-  const others = settled.filter((row) => !top.has(row));
-  return others.length + top.size === rows.length ? [...top, ...others] : rows;
+/** As high as the rows that are not laid out. */
+function Gap({ height }: { height: number }) {
+  return <tr class="gap" aria-hidden="true" hidden={height === 0} style={{ height: `${height}px` }} />;
 }
 
 /** Rendered again only for another row or other columns, so that sorting moves rows. */
-class Row<Data> extends Component<{ row: Data; columns: readonly Column<Data>[] }> {
+class Cells<Data> extends Component<{ row: Data; columns: readonly Column<Data>[] }> {
   override shouldComponentUpdate(next: Readonly<{ row: Data; columns: readonly Column<Data>[] }>): boolean {
     return next.row !== this.props.row || next.columns !== this.props.columns;
   }
 
   override render() {
     const { row, columns } = this.props;
-    return <tr>{columns.map(({ name, render, isNumber }) => render && <td key={name} class={isNumber ? "number" : ""}>{render(row)}</td>)}</tr>;
+    return columns.map(({ name, render, isNumber }) => render && <td key={name} class={isNumber ? "number" : ""}>{render(row)}</td>);
   }
 }
 

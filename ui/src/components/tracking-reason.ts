@@ -19,7 +19,7 @@ export const FAILURE_NAMES: Readonly<Record<FailureReason, string>> = {
 
 export const PAUSE_NAMES: Readonly<Record<SourceReason, string>> = {
   rate_limit: "The platform’s limit, or the budget of the day, is used up.",
-  credentials: "The platform refuses the credentials. Whoever runs this installation has to replace them.",
+  credentials: "The platform refuses the credentials. The operator of this installation has to replace them.",
 };
 
 /** How the texts of errors begin. */

@@ -6,7 +6,6 @@ import { AccountSettings, PauseButton, type Account } from "../components/accoun
 import { Benchmarks } from "../components/benchmarks.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { Facts } from "../components/facts.tsx";
-import { figureOf } from "../components/figure-tiles.tsx";
 import type { PageProps } from "../components/frame.tsx";
 import { Card, Count, Status, WindowNote } from "../components/parts.tsx";
 import { Picture } from "../components/picture.tsx";
@@ -17,14 +16,15 @@ import { RefreshButton } from "../components/refresh.tsx";
 import { reasonOf } from "../components/tracking-reason.ts";
 import { When } from "../components/when.tsx";
 import { day } from "../format.ts";
-import { METRICS, linkTo, view, windowParameters } from "../state/view.ts";
+import { recordContentQuery } from "../loads/rankings.ts";
+import { fetchAccount } from "../loads/records.ts";
+import { linkTo, view } from "../state/view.ts";
 import { useTitle } from "../state/title.ts";
 
 const PROFILE_LINKS = { instagram: "https://www.instagram.com/", tiktok: "https://www.tiktok.com/@" } as const;
 
 export function AccountPage({ id, identity }: PageProps) {
-  const { range } = view.value;
-  const account = useResource((signal) => unwrap(api.GET("/accounts/{account_id}", { params: { path: { account_id: id } }, signal })), [id]);
+  const account = useResource((signal) => fetchAccount(id, signal), [id]);
   const gains = useRecordGains(id, { account_id: id });
   const record = account.data?.data ?? null;
   useTitle(record && `@${record.username}`);
@@ -36,7 +36,7 @@ export function AccountPage({ id, identity }: PageProps) {
         {record ? <Picture id={record.id} name={record.username} src={record.profile_pic_url} /> : <span class="picture skeleton" />}
         <div class="grow">
           <h1>{record ? `@${record.username}` : "Account"}</h1>
-          <p class="small quiet">{record ? <Description account={record} /> : "\u00a0"}</p>
+          <p class="description small quiet">{record ? <Description account={record} /> : "\u00a0"}</p>
           <WindowNote meta={gains.totals.data?.meta} />
         </div>
         <Controls hasPlatform={false} />
@@ -47,7 +47,7 @@ export function AccountPage({ id, identity }: PageProps) {
       <FollowersHistory days={gains.days} />
       <div class="columns">
         <div class="stack">
-          <RankedContent title="Its posts that gained most" query={{ ...windowParameters(range), account_id: id, metric: METRICS.find((metric) => metric === figureOf(view.value)) ?? "views", limit: 10 }} />
+          <RankedContent title="Its posts that gained most" query={recordContentQuery(view.value, { account_id: id })} />
           <Benchmarks account_id={id} />
         </div>
         <div class="stack">
@@ -91,7 +91,7 @@ function NotUpdating({ account, canWrite, onChanged }: TrackingProps) {
     <section class={`notice${tracking.status === "pending" || tracking.status.startsWith("paused") ? " calm" : ""}`} aria-label="Why it is not updating">
       <p><b>{tracking.status === "pending" ? "No numbers yet." : "Not updating."}</b> {reason}</p>
       <p class="small quiet">
-        Last read <When value={account.last_scrape_time} />{tracking.next_attempt_at && <> · next attempt <When value={tracking.next_attempt_at} /></>}
+        {account.last_scrape_time ? <>Last read <When value={account.last_scrape_time} /></> : "Never read"}{tracking.next_attempt_at && <> · next attempt <When value={tracking.next_attempt_at} /></>}
         {tracking.last_error && <> · {tracking.last_error}</>}
       </p>
       {tracking.status === "paused_by_creator" && creator_id && <p><a class="link" href={linkTo(`/creators/${creator_id}`)}>Resume {creator_name}</a></p>}

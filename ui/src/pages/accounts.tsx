@@ -15,7 +15,7 @@ import type { Figure } from "../components/figures.ts";
 import type { PageProps } from "../components/frame.tsx";
 import { sortText } from "../components/gain-rows.ts";
 import { usePages, type PagedRows } from "../components/pages.ts";
-import { Change, Count, Empty, Entity, ProblemNotice, Status, WindowNote } from "../components/parts.tsx";
+import { CardTitle, Change, Count, Empty, Entity, ProblemNotice, Status, WindowNote } from "../components/parts.tsx";
 import { SelectionBar } from "../components/selection.tsx";
 import { CsvButton, Table, type Column } from "../components/table.tsx";
 import { reasonOf } from "../components/tracking-reason.ts";
@@ -119,7 +119,7 @@ export function AccountsPage({ identity }: PageProps) {
           <Usage identity={identity} />
           <WindowNote meta={pages.page?.meta ?? undefined} />
         </div>
-        {canWrite && <button type="button" class="primary" aria-expanded={current.filters.has("add")} onClick={() => setAdding(!current.filters.has("add"))}>Add accounts</button>}
+        {(canWrite || !identity) && <button type="button" class={`primary${identity ? "" : " unknown"}`} aria-expanded={current.filters.has("add")} onClick={() => setAdding(!current.filters.has("add"))}>Add accounts</button>}
         <Controls />
       </div>
       {canWrite && current.filters.has("add") && <AddAccounts onAdded={pages.reload} onClose={() => setAdding(false)} />}
@@ -161,8 +161,7 @@ function AccountsCard({ pages, canWrite }: CardProps) {
         ? <SelectionBar ids={ids} onChanged={(text) => (pages.reload(), select(new Set()), setOutcome(text))} onClear={() => setSelected(new Set())} />
         : (
           <header>
-            <h2>{loaded.gain ? "By what they gained" : "All accounts"}</h2>
-            <p class="small quiet" role="status">{outcome}</p>
+            <CardTitle title={loaded.gain ? "By what they gained" : "All accounts"} note={<span role="status">{outcome}</span>} />
             <div class="controls">
               <CsvButton title="Accounts" columns={[...shown.slice(0, 1), ...DETAILS, ...shown.slice(1)]} rows={rows} />
               <ExportButton name="accounts" query={{ ...windowParameters(view.value.range), ...listFilters(view.value) }} />

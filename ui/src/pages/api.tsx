@@ -6,6 +6,7 @@ import { asCurl } from "../api/requests.ts";
 import { CopyButton } from "../components/copy.tsx";
 import { Facts } from "../components/facts.tsx";
 import type { PageProps } from "../components/frame.tsx";
+import { CardTitle } from "../components/parts.tsx";
 import { day, exact } from "../format.ts";
 import { view, windowParameters } from "../state/view.ts";
 
@@ -47,7 +48,7 @@ export function ApiPage({ identity }: PageProps) {
         <section class="card" aria-label="Limits"><header><h2>Limits</h2></header>{identity ? <Limits identity={identity} /> : <div class="skeleton" style={{ height: "140px" }} />}</section>
       </div>
       <section class="card" aria-label="Ask it yourself">
-        <header><h2>Ask it yourself</h2><p class="quiet small">with your key in the variable TIDEMARK_KEY</p></header>
+        <header><CardTitle title="Ask it yourself" note="with your key in the variable TIDEMARK_KEY" /></header>
         <ul class="examples">
           {examples().map(({ question, command }) => (
             <li key={question}>

@@ -3,9 +3,9 @@
 import { useState } from "preact/hooks";
 
 import { Sparkline } from "../charts/line.tsx";
-import { CaptionFilter, ContentFilters, contentFilters } from "../components/content-filters.tsx";
+import { CaptionFilter, ContentFilters } from "../components/content-filters.tsx";
 import { ContentGrid, GridSkeleton } from "../components/content-grid.tsx";
-import { PAGE_SIZE, fetchContent, fetchContentDetails, sortOf, type ContentDetail, type ContentRow, type WindowMeta } from "../components/content-rows.ts";
+import { PAGE_SIZE, contentFilters, fetchContent, fetchContentDetails, sortOf, type ContentDetail, type ContentRow, type WindowMeta } from "../components/content-rows.ts";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { useDetails } from "../components/details.ts";
 import { ExportButton } from "../components/export.tsx";
@@ -45,7 +45,7 @@ function columns(metric: Metric, today: number): Column<Row>[] {
       name: "Post", csv: (row) => row.description,
       render: (row) => (
         <Entity id={row.account_id ?? row.id} kind="cover" src={row.cover_image_url} href={linkTo(`/content/${row.id}`)}
-          name={row.description || "Post without a caption"} owner={row.account_username ?? "?"}
+          name={row.description || "Post without a caption"} owner={row.account_username ?? PLATFORM_NAMES[row.platform]}
           detail={[row.account_username ? `@${row.account_username}` : "tracked alone", `${PLATFORM_NAMES[row.platform]} ${row.media_type ?? ""}`].join(" · ")} />
       ),
     },

@@ -6,8 +6,8 @@ import { useResource, type Resource } from "../api/resource.ts";
 import { LineChart } from "../charts/line.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { CreatorSettings, PauseCreatorButton } from "../components/creator-settings.tsx";
-import { FIGURE_NAMES, SERIES_FIGURES, chartOf, seriesFigure, shortFormat } from "../components/figures.ts";
-import { FigureSelect, figureOf } from "../components/figure-tiles.tsx";
+import { FIGURE_NAMES, SERIES_FIGURES, chartOf, figureOf, seriesFigure, shortFormat } from "../components/figures.ts";
+import { FigureSelect } from "../components/figure-tiles.tsx";
 import type { PageProps } from "../components/frame.tsx";
 import { Card, Change, Count, Empty, Entity, ProblemNotice, WindowNote } from "../components/parts.tsx";
 import { Picture, copyPath } from "../components/picture.tsx";
@@ -18,19 +18,14 @@ import { UnlinkedAccountPicker } from "../components/record-pickers.tsx";
 import { CsvButton, Table, type Column } from "../components/table.tsx";
 import { exact, gain, rate } from "../format.ts";
 import { useTitle } from "../state/title.ts";
-import { METRICS, linkTo, view, windowParameters, type View } from "../state/view.ts";
+import { recordContentQuery } from "../loads/rankings.ts";
+import { fetchCreator, fetchCreatorAccounts } from "../loads/records.ts";
+import { linkTo, view, windowParameters, type View } from "../state/view.ts";
 
-/** The longest page of a ranking. */
-const MAX_ACCOUNTS = 100;
 const MAX_LINES = 5;
 const COLOURS = [1, 2, 3, 4, 5] as const;
 
-async function fetchAccounts(creator_id: string, view: View, signal: AbortSignal) {
-  const query = { ...windowParameters(view.range), creator_id, metric: seriesFigure(figureOf(view)), include_all: true, limit: MAX_ACCOUNTS };
-  return unwrap(api.GET("/accounts/top", { params: { query }, signal }));
-}
-
-type Ranking = Awaited<ReturnType<typeof fetchAccounts>>;
+type Ranking = Awaited<ReturnType<typeof fetchCreatorAccounts>>;
 type AccountRow = Ranking["data"][number];
 
 async function fetchLines(accounts: Ranking, view: View, signal: AbortSignal) {
@@ -48,9 +43,9 @@ function pictureOf(accounts: Ranking | null): string | null {
 export function CreatorPage({ id, identity }: PageProps) {
   const current = view.value;
   const canWrite = identity?.scopes.includes("write") ?? false;
-  const creator = useResource((signal) => unwrap(api.GET("/creators/{creator_id}", { params: { path: { creator_id: id } }, signal })), [id]);
+  const creator = useResource((signal) => fetchCreator(id, signal), [id]);
   const gains = useRecordGains(id, { creator_id: id });
-  const accounts = useResource((signal) => fetchAccounts(id, current, signal), [id, JSON.stringify(current.range), seriesFigure(figureOf(current))]);
+  const accounts = useResource((signal) => fetchCreatorAccounts(id, current, signal), [id, JSON.stringify(current.range), seriesFigure(figureOf(current))]);
   const record = creator.data?.data ?? null;
   useTitle(record?.name);
   if (!record && creator.problem) return <RecordProblem name="Creator" resource={creator} list="/creators" />;
@@ -80,7 +75,7 @@ export function CreatorPage({ id, identity }: PageProps) {
         <FollowersHistory days={gains.days} />
       </div>
       <div class="columns">
-        <RankedContent title="Posts that gained most" query={{ ...windowParameters(current.range), creator_id: id, metric: METRICS.find((metric) => metric === figureOf(current)) ?? "views", limit: 10 }} />
+        <RankedContent title="Posts that gained most" query={recordContentQuery(current, { creator_id: id })} />
         {canWrite && <Card title="Settings" resource={creator} height={200}>{({ data }) => <CreatorSettings key={id} creator={data} onChanged={reload} />}</Card>}
       </div>
     </>

@@ -17,7 +17,7 @@ import type { PageProps } from "../components/frame.tsx";
 import { sortText } from "../components/gain-rows.ts";
 import { NameFilter } from "../components/name-filter.tsx";
 import { usePages, type PagedRows } from "../components/pages.ts";
-import { Change, Count, Empty, Entity, ProblemNotice, Status, WindowNote } from "../components/parts.tsx";
+import { CardTitle, Change, Count, Empty, Entity, ProblemNotice, Status, WindowNote } from "../components/parts.tsx";
 import { CsvButton, Table, type Column } from "../components/table.tsx";
 import { gain, rate } from "../format.ts";
 import { linkTo, navigate, view, windowParameters } from "../state/view.ts";
@@ -83,7 +83,7 @@ export function CreatorsPage({ identity }: PageProps) {
           <p class="quiet small">Tick up to {MAX_COMPARED} to compare them.</p>
           <WindowNote meta={pages.page?.meta ?? undefined} />
         </div>
-        {canWrite && <button type="button" class="primary" aria-expanded={isCreating} onClick={() => setCreating(!isCreating)}>New creator</button>}
+        {(canWrite || !identity) && <button type="button" class={`primary${identity ? "" : " unknown"}`} aria-expanded={isCreating} onClick={() => setCreating(!isCreating)}>New creator</button>}
         <Controls />
       </div>
       {isCreating && <NewCreator />}
@@ -105,7 +105,7 @@ function CreatorsCard({ pages }: { pages: PagedRows<CreatorPage> }) {
   return (
     <section class="card dense" aria-label="Creators" aria-busy={pages.isLoading}>
       <header>
-        <h2>{isRanked ? "By what they gained" : "All creators"}</h2>
+        <CardTitle title={isRanked ? "By what they gained" : "All creators"} />
         <div class="controls">
           <CsvButton title="Creators" columns={shown} rows={rows} />
           <ExportButton name="creators" query={{ ...windowParameters(view.value.range), ...(q ? { q } : {}) }} />

@@ -1,46 +1,29 @@
 // Overview: what the organization gained, day by day, and what gained most.
 
-import { api, unwrap } from "../api/client.ts";
+import { useMemo } from "preact/hooks";
+
 import { useResource, type Resource } from "../api/resource.ts";
 import { LineChart } from "../charts/line.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
-import { FigureSelect, Figures, figureOf, seriesOf, todayOf, type Timeseries } from "../components/figure-tiles.tsx";
-import { chartOf, type Figure } from "../components/figures.ts";
+import { FigureSelect, Figures, seriesOf, todayOf, type Timeseries } from "../components/figure-tiles.tsx";
+import { chartOf, figureOf, type Figure } from "../components/figures.ts";
 import type { PageProps } from "../components/frame.tsx";
 import { Breakouts, RankedAccounts, RankedContent, RankedCreators } from "../components/rankings.tsx";
-import { Card, Count, WindowNote } from "../components/parts.tsx";
+import { Card, Count, DASHED_NOTE, WindowNote } from "../components/parts.tsx";
 import { days, exact } from "../format.ts";
-import { METRICS, PLATFORMS, linkTo, setFilters, view, windowParameters, type View } from "../state/view.ts";
-
-function shared({ range, platform }: View) {
-  return { ...windowParameters(range), ...(platform ? { platform } : {}) };
-}
-
-function isSplit({ platform, filters }: View): boolean {
-  return platform === null && filters.get("split") === "platform";
-}
-
-async function fetchOverview(view: View, signal: AbortSignal) {
-  return unwrap(api.GET("/overview", { params: { query: shared(view) }, signal }));
-}
-
-async function fetchSeries(view: View, signal: AbortSignal) {
-  const query = {
-    ...shared(view),
-    ...(view.compare ? { compare: "previous" as const } : {}),
-    ...(isSplit(view) ? { group_by: "platform" as const } : {}),
-  };
-  return unwrap(api.GET("/analytics/timeseries", { params: { query }, signal }));
-}
+import { fetchDays, fetchTotals, isSplit, overviewScope } from "../loads/overview.ts";
+import { overviewQueries } from "../loads/rankings.ts";
+import { NOT_UPDATING, fetchTracking } from "../loads/tracking.ts";
+import { PLATFORMS, linkTo, setFilters, view } from "../state/view.ts";
 
 export function OverviewPage({ identity }: PageProps) {
   const current = view.value;
-  const dependencies = [JSON.stringify(shared(current))];
-  const overview = useResource((signal) => fetchOverview(current, signal), dependencies);
-  const series = useResource((signal) => fetchSeries(current, signal), [...dependencies, current.compare, isSplit(current)]);
-  const window = shared(current);
+  const scope = overviewScope(current);
+  const dependencies = [JSON.stringify(current.range), current.platform];
+  const series = useResource((signal) => fetchDays(current, scope, isSplit(current), signal), [...dependencies, current.compare, isSplit(current)]);
+  const overview = useResource((signal) => fetchTotals(current, scope, signal), dependencies);
   const figure = figureOf(current);
-  const metric = METRICS.find((name) => name === figure) ?? "views";
+  const rankings = overviewQueries(current);
   const totals = overview.data?.data.totals;
   const canWrite = identity?.scopes.includes("write") ?? false;
   return (
@@ -60,10 +43,10 @@ export function OverviewPage({ identity }: PageProps) {
           </Card>
           <ChartCard resource={series} figure={figure} />
           <div class="columns wide">
-            <RankedContent title="Top content" query={{ ...window, metric, limit: 7 }} />
-            <Breakouts title="Breakouts" query={{ ...(current.platform ? { platform: current.platform } : {}), limit: 7 }} />
-            <RankedAccounts title="Top accounts" query={{ ...window, metric: figure, limit: 7 }} />
-            <RankedCreators title="Top creators" query={{ ...window, metric: figure, limit: 7 }} />
+            <RankedContent title="Top content" query={rankings.content} />
+            <Breakouts title="Breakouts" query={rankings.breakouts} />
+            <RankedAccounts title="Top accounts" query={rankings.accounts} />
+            <RankedCreators title="Top creators" query={rankings.creators} />
           </div>
         </>
       )}
@@ -72,12 +55,11 @@ export function OverviewPage({ identity }: PageProps) {
 }
 
 const ADD_ACCOUNTS = "/accounts?add=true";
-const PROBLEMS = ["failing", "unavailable", "unsupported"] as const;
 
 /** How many accounts do not update, and where to see why. */
 function TrackingNote({ accounts, canWrite }: { accounts: number | undefined; canWrite: boolean }) {
-  const { data } = useResource((signal) => unwrap(api.GET("/tracking", { signal })), []);
-  const found = PROBLEMS.filter((status) => data && data.data.accounts[status] > 0);
+  const { data } = useResource(fetchTracking, []);
+  const found = NOT_UPDATING.filter((status) => data && data.accounts[status] > 0);
   if (!data || !accounts) return <p class="tracking-note small">{"\u00a0"}</p>;
   return (
     <p class="tracking-note quiet small">
@@ -85,7 +67,7 @@ function TrackingNote({ accounts, canWrite }: { accounts: number | undefined; ca
       {found.length === 0 && <span>all updating</span>}
       {found.length > 0 && (
         <a class="link" href={linkTo("/tracking")}>
-          {found.map((status, index) => <>{index > 0 && ", "}<Count value={data.data.accounts[status]} format={exact} /> {status}</>)}: see why
+          {found.map((status, index) => <>{index > 0 && ", "}<Count value={data.accounts[status]} format={exact} /> {status}</>)}: see why
         </a>
       )}
       {canWrite && <a class="link" href={ADD_ACCOUNTS}>add more</a>}
@@ -117,7 +99,8 @@ function ChartCard({ resource, figure }: { resource: Resource<Timeseries>; figur
       )}
     </>
   );
-  const note = previous.length > 0 && view.value.compare ? `dashed: ${days(previous[0]?.date ?? "", previous.at(-1)?.date ?? "")}` : undefined;
+  const dashed = previous.length > 0 ? `dashed: ${days(previous[0]?.date ?? "", previous.at(-1)?.date ?? "")}` : DASHED_NOTE;
+  const note = view.value.compare ? dashed : undefined;
   return (
     <Card title={title} note={note} resource={resource} height={292} actions={actions}>
       {(timeseries) => <Chart timeseries={timeseries} figure={figure} />}
@@ -125,7 +108,12 @@ function ChartCard({ resource, figure }: { resource: Resource<Timeseries>; figur
   );
 }
 
+/** Drawn again for other data only. */
 function Chart({ timeseries, figure }: { timeseries: Timeseries; figure: Figure }) {
+  return useMemo(() => drawChart(timeseries, figure), [timeseries, figure]);
+}
+
+function drawChart(timeseries: Timeseries, figure: Figure) {
   const { data } = timeseries;
   const { title, ...look } = chartOf(figure);
   const series = data[0]?.platforms

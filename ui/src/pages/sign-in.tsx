@@ -42,7 +42,7 @@ export function SignInPage() {
         />
         <label class="check"><input type="checkbox" checked={stay} onChange={(event) => setStay(event.currentTarget.checked)} /> Stay signed in on this device</label>
         <button type="submit" class="primary" disabled={check.isRunning}>{check.isRunning ? "Checking…" : "Sign in"}</button>
-        <p class="quiet small">Whoever runs this installation creates keys with <code>tidemark key create</code>. The key stays in this browser.</p>
+        <p class="quiet small">The operator of this installation creates keys with <code>tidemark key create</code>. The key stays in this browser.</p>
       </form>
     </main>
   );

@@ -1,35 +1,24 @@
 // Tracking: is it healthy, what is not updating and why, which sources pause, which days are covered.
 
+import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 
-import { api, unwrap } from "../api/client.ts";
-import { useResource } from "../api/resource.ts";
+import { useResource, type Resource } from "../api/resource.ts";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
-import { Coverage } from "../components/coverage.tsx";
+import { Coverage, useCoverage } from "../components/coverage.tsx";
 import { Facts } from "../components/facts.tsx";
 import { Card, Count, Empty, Entity, ProblemNotice, Status, statusName } from "../components/parts.tsx";
 import { CsvButton, Table, type Column } from "../components/table.tsx";
 import { FAILURE_NAMES, PAUSE_NAMES, STATUSES, reasonOf } from "../components/tracking-reason.ts";
 import { When } from "../components/when.tsx";
 import { duration, exact } from "../format.ts";
+import { MAX_LISTED, NOT_UPDATING, fetchNotUpdating, fetchTracking } from "../loads/tracking.ts";
 import { linkTo } from "../state/view.ts";
 
 /** How often the page asks again while it is visible. */
 const RELOAD_MS = 10_000;
 /** A due attempt that waits longer is late. */
 const LATE_SECONDS = 900;
-const MAX_LISTED = 50;
-const NOT_UPDATING = ["failing", "unavailable", "unsupported"] as const;
-
-async function fetchTracking(signal: AbortSignal) {
-  return (await unwrap(api.GET("/tracking", { signal }))).data;
-}
-
-async function fetchNotUpdating(signal: AbortSignal) {
-  const query = { status: [...NOT_UPDATING], order_by: "follower_count" as const, limit: MAX_LISTED };
-  return unwrap(api.GET("/accounts", { params: { query }, signal }));
-}
-
 type Health = Awaited<ReturnType<typeof fetchTracking>>;
 type Failure = Health["failures"][number];
 type Source = Health["sources"][number];
@@ -58,6 +47,9 @@ function troubles(health: Health): string[] {
 export function TrackingPage() {
   const tracking = useResource(fetchTracking, []);
   const accounts = useResource(fetchNotUpdating, []);
+  const coverage = useCoverage();
+  // The cards below stand under a table of unknown length.
+  const areShown = [tracking, accounts].every(({ data, problem }) => data || problem);
   useEffect(() => {
     const timer = setInterval(() => !document.hidden && (tracking.reload(), accounts.reload()), RELOAD_MS);
     return () => clearInterval(timer);
@@ -65,7 +57,7 @@ export function TrackingPage() {
   return (
     <>
       <div class="page-head"><div class="grow"><h1>Tracking</h1><p class="quiet small">Whether the numbers are current. Days in UTC.</p></div><Controls hasPlatform={false} hasComparison={false} /></div>
-      <Card title="Now" resource={tracking} height={86}>{(health) => <Now health={health} />}</Card>
+      <Card title="Now" resource={tracking} height={86} placeholder={<Now health={null} />}>{(health) => <Now health={health} />}</Card>
       <Card title="Not updating" resource={accounts} height={69} actions={<CsvButton title="Not updating" columns={ACCOUNT_COLUMNS} rows={accounts.data?.data ?? []} />}>
         {({ data, pagination }) => data.length === 0 ? <Empty>Every account that is not paused is updating.</Empty> : (
           <>
@@ -74,6 +66,15 @@ export function TrackingPage() {
           </>
         )}
       </Card>
+      {areShown && <Details tracking={tracking} coverage={coverage} />}
+      {tracking.problem && accounts.problem && <ProblemNotice problem={tracking.problem} retry={tracking.reload} />}
+    </>
+  );
+}
+
+function Details({ tracking, coverage }: { tracking: Resource<Health>; coverage: ReturnType<typeof useCoverage> }) {
+  return (
+    <>
       <div class="columns">
         <Card title="Failures by reason" resource={tracking} height={69}>
           {({ failures }) => failures.length === 0 ? <Empty>No read is failing.</Empty> : <Table title="Failures by reason" columns={FAILURE_COLUMNS} rows={failures} rowKey={({ reason }) => reason} />}
@@ -81,33 +82,37 @@ export function TrackingPage() {
         <Card title="By status" resource={tracking} height={69}>{(health) => <ByStatus health={health} />}</Card>
       </div>
       <div class="columns wide">
-        <Coverage />
+        <Coverage coverage={coverage} />
         <Card title="Sources" resource={tracking} height={160} note="in the order in which they are tried">
           {({ sources }) => sources.length === 0 ? <Empty>No source is configured: nothing can be read.</Empty> : <Table title="Sources" columns={SOURCE_COLUMNS} rows={sources} rowKey={({ platform, name }) => `${platform}/${name}`} />}
         </Card>
       </div>
-      {tracking.problem && accounts.problem && <ProblemNotice problem={tracking.problem} retry={tracking.reload} />}
     </>
   );
 }
 
-function Now({ health }: { health: Health }) {
-  const wrong = troubles(health);
-  const { active, pending } = health.accounts;
+/** Without numbers until they are loaded. */
+function Now({ health }: { health: Health | null }) {
+  const fact = (text: (health: Health) => ComponentChildren) => (health ? text(health) : "\u00a0");
   return (
     <div class="health" role="status">
-      {wrong.length === 0
-        ? <p class="verdict"><span class="status ok">Tracking is healthy.</span> {plural(active, "account is", "accounts are")} read on time{pending > 0 && `, ${plural(pending, "waits", "wait")} for the first read`}.</p>
-        : <ul class="verdict">{wrong.map((text) => <li key={text}><span class="status bad">{text}</span></li>)}</ul>}
+      {health ? <Verdict health={health} /> : <p class="verdict"><span class="skeleton text" /></p>}
       <Facts facts={[
-        ["Oldest due read waits", <span title={`${exact(health.lag_seconds)} seconds`}>{duration(health.lag_seconds)}</span>],
-        ["Due now", <Count value={health.due} />],
-        ["In flight", <Count value={health.in_flight} />],
-        ["Succeeded in 24 h", <Count value={health.scrapes_24h.succeeded} />],
-        ["Failed in 24 h", <Count value={health.scrapes_24h.failed} />],
+        ["Oldest due read waits", fact(({ lag_seconds }) => <span title={`${exact(lag_seconds)} seconds`}>{duration(lag_seconds)}</span>)],
+        ["Due now", fact(({ due }) => <Count value={due} />)],
+        ["In flight", fact(({ in_flight }) => <Count value={in_flight} />)],
+        ["Succeeded in 24 h", fact(({ scrapes_24h }) => <Count value={scrapes_24h.succeeded} />)],
+        ["Failed in 24 h", fact(({ scrapes_24h }) => <Count value={scrapes_24h.failed} />)],
       ]} />
     </div>
   );
+}
+
+function Verdict({ health }: { health: Health }) {
+  const wrong = troubles(health);
+  const { active, pending } = health.accounts;
+  if (wrong.length > 0) return <ul class="verdict">{wrong.map((text) => <li key={text}><span class="status bad">{text}</span></li>)}</ul>;
+  return <p class="verdict"><span class="status ok">Tracking is healthy.</span> {plural(active, "account is", "accounts are")} read on time{pending > 0 && `, ${plural(pending, "waits", "wait")} for the first read`}.</p>;
 }
 
 const ACCOUNT_COLUMNS: readonly Column<AccountRow>[] = [

@@ -1,6 +1,5 @@
 // One video: its counters, its history, its caption, and how it is tracked.
 
-import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import type { components } from "../api/schema.d.ts";
 import { AgeCurve } from "../components/age-curve.tsx";
@@ -12,20 +11,10 @@ import { Card, Count, ProblemNotice, WindowNote } from "../components/parts.tsx"
 import { Picture } from "../components/picture.tsx";
 import { VideoTracking, accountLink } from "../components/video-tracking.tsx";
 import { clock, gain, rate, time } from "../format.ts";
-import { linkTo, view, windowParameters } from "../state/view.ts";
+import { fetchCounters, fetchHistory, fetchVideo } from "../loads/records.ts";
+import { linkTo, view } from "../state/view.ts";
 
 type Content = components["schemas"]["Content"];
-
-async function fetchVideo(video_id: string, signal: AbortSignal): Promise<Content> {
-  return (await unwrap(api.GET("/content/{video_id}", { params: { path: { video_id } }, signal }))).data;
-}
-
-/** The counters as last observed: null where the platform never reported one, which the record itself shows as 0. */
-async function fetchCounters(video_id: string, signal: AbortSignal): Promise<Counts | null> {
-  const query = { period: "7d" as const, values: "cumulative" as const };
-  const { data } = await unwrap(api.GET("/videos/{video_id}/analytics", { params: { path: { video_id }, query }, signal }));
-  return data.at(-1) ?? null;
-}
 
 const COUNTERS = [
   ["Views", "view_count"],
@@ -36,20 +25,17 @@ const COUNTERS = [
 ] as const;
 
 export function VideoPage({ id, identity }: PageProps) {
-  const window = windowParameters(view.value.range);
+  const current = view.value;
   const video = useResource((signal) => fetchVideo(id, signal), [id]);
   const counters = useResource((signal) => fetchCounters(id, signal), [id]);
-  const history = useResource(
-    (signal) => unwrap(api.GET("/videos/{video_id}/analytics", { params: { path: { video_id: id }, query: { ...window, values: "both" } }, signal })),
-    [id, JSON.stringify(window)],
-  );
+  const history = useResource((signal) => fetchHistory(id, current, signal), [id, JSON.stringify(current.range)]);
   const record = video.data;
   if (video.problem?.status === 404) return <><div class="page-head"><h1>Post</h1></div><ProblemNotice problem={video.problem} retry={video.reload} /></>;
   const posted = record?.create_time?.slice(0, 10);
   return (
     <>
       <div class="page-head">
-        <Picture id={record?.account_id ?? id} name={record?.account_username ?? "?"} kind="cover" src={record?.cover_image_url ?? null} />
+        <Picture id={record?.account_id ?? id} name={record ? record.account_username ?? PLATFORM_NAMES[record.platform] : "?"} kind="cover" src={record?.cover_image_url ?? null} />
         <div class="grow">
           <h1>{record?.account_username ? `Post of @${record.account_username}` : "Post"}</h1>
           <WindowNote meta={history.data?.meta} />
@@ -63,7 +49,7 @@ export function VideoPage({ id, identity }: PageProps) {
         {(video) => <Counters video={video} counters={counters.data} gains={history.data?.meta.totals ?? null} />}
       </Card>
       <HistoryCard resource={history} {...(posted ? { events: new Map([[posted, "Posted"]]) } : {})} />
-      {record && <AgeCurve key={id} video={record} />}
+      <AgeCurve key={id} video={record} />
       <div class="columns">
         <Card title="Post" resource={video} height={220}>
           {(video) => <Post video={video} />}

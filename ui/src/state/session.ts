@@ -1,6 +1,6 @@
 // The API key of the person who is signed in. In `sessionStorage`, or in `localStorage` if they stay signed in; never in a cookie.
 
-import { signal } from "@preact/signals";
+import { signal } from "@preact/signals-core";
 
 const STORAGE_KEY = "tidemark.key";
 const KEY_PATTERN = /^[\x21-\x7e]{1,200}$/;

@@ -1,7 +1,7 @@
 // What a page shows, as far as its address says it: reload, back and a shared link show the same. A default is left out of the
 // address, and an invalid value falls back to the default.
 
-import { signal } from "@preact/signals";
+import { signal } from "@preact/signals-core";
 
 export const PERIODS = ["7d", "30d", "90d"] as const;
 export const METRICS = ["views", "likes", "comments", "shares", "engagement"] as const;
@@ -121,9 +121,12 @@ export function setFilters(changes: Readonly<Record<string, string | null>>): vo
   navigate({ filters }, { replace: true });
 }
 
-/** A link to a path that keeps range, platform, comparison and metric, and drops the filters of this page. */
+/**
+ * A link to a path that keeps range, platform, comparison and metric, and drops the filters of this page. It does not subscribe:
+ * the frame is rendered again for every view, and each row of a table need not know it.
+ */
 export function linkTo(path: string, filters: Record<string, string> = {}): string {
-  return formatView({ ...view.value, path, filters: new Map(Object.entries(filters)) });
+  return formatView({ ...view.peek(), path, filters: new Map(Object.entries(filters)) });
 }
 
 /** Shows the view of the address when the browser goes back or forward, and follows links without loading the page again. */

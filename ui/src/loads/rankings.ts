@@ -1,0 +1,37 @@
+// What gained most in a window: content, accounts, creators.
+
+import { api, unwrap } from "../api/client.ts";
+import type { paths } from "../api/schema.d.ts";
+import { figureOf } from "../components/figures.ts";
+import { METRICS, windowParameters, type Metric, type View } from "../state/view.ts";
+
+export type RankingPath = "/content/top" | "/content/breakouts" | "/accounts/top" | "/creators/top";
+export type RankingQuery<Path extends RankingPath> = NonNullable<paths[Path]["get"]["parameters"]["query"]>;
+
+export const fetchTopContent = (query: RankingQuery<"/content/top">, signal: AbortSignal) => unwrap(api.GET("/content/top", { params: { query }, signal }));
+export const fetchBreakouts = (query: RankingQuery<"/content/breakouts">, signal: AbortSignal) => unwrap(api.GET("/content/breakouts", { params: { query }, signal }));
+export const fetchTopAccounts = (query: RankingQuery<"/accounts/top">, signal: AbortSignal) => unwrap(api.GET("/accounts/top", { params: { query }, signal }));
+export const fetchTopCreators = (query: RankingQuery<"/creators/top">, signal: AbortSignal) => unwrap(api.GET("/creators/top", { params: { query }, signal }));
+
+/** What posts are ranked by beside a figure that only accounts have. */
+function contentMetric(view: View): Metric {
+  return METRICS.find((metric) => metric === figureOf(view)) ?? "views";
+}
+
+/** The posts of an account or a creator that gained most. */
+export function recordContentQuery(view: View, filter: { account_id: string } | { creator_id: string }): RankingQuery<"/content/top"> {
+  return { ...windowParameters(view.range), ...filter, metric: contentMetric(view), limit: 10 };
+}
+
+/** The rankings of the overview. */
+export function overviewQueries(view: View) {
+  const platform = view.platform ? { platform: view.platform } : {};
+  const shared = { ...windowParameters(view.range), ...platform, limit: 7 };
+  const figure = figureOf(view);
+  return {
+    content: { ...shared, metric: contentMetric(view) },
+    breakouts: { ...platform, limit: 7 },
+    accounts: { ...shared, metric: figure },
+    creators: { ...shared, metric: figure },
+  };
+}
