@@ -79,24 +79,22 @@ test("a revoked key ends the session", async ({ page, dashboard, watch, world })
 const WRITES = /^(add|create|delete|edit|link|new (account|creator)|pause|refresh|remove|rename|resume|save(?! as CSV)|stop|track|unlink|untrack)\b/i;
 
 test("a key that may only read sees no controls that write", async ({ dashboard, world }) => {
-  const findWrites = async (key: string) => {
-    const found: string[] = [];
-    const collect = async () => found.push(...(await dashboard.main.getByRole("button", { name: WRITES }).allTextContents()));
-    await dashboard.open(PATHS.Overview, key);
-    for (const name of PAGE_NAMES) {
-      await dashboard.go(name);
-      await collect();
-      const record = dashboard.main.getByRole("table").first().getByRole("link").first();
-      if (!["Content", "Accounts", "Creators"].includes(name)) continue;
-      await record.click();
-      await expect(dashboard.heading).not.toHaveText(name);
-      await dashboard.settled();
-      await collect();
-    }
-    return found;
-  };
-  expect(await findWrites(world.keys.read)).toEqual([]);
-  expect(await findWrites(world.keys.write)).toEqual(expect.arrayContaining(["Add accounts", "Pause tracking"]));
+  const found: string[] = [];
+  const collect = async () => found.push(...(await dashboard.main.getByRole("button", { name: WRITES }).allTextContents()));
+  await dashboard.open(PATHS.Overview, world.keys.read);
+  for (const name of PAGE_NAMES) {
+    await dashboard.go(name);
+    await collect();
+    if (!["Content", "Accounts", "Creators"].includes(name)) continue;
+    await dashboard.main.getByRole("table").first().getByRole("link").first().click();
+    await expect(dashboard.heading).not.toHaveText(name);
+    await dashboard.settled();
+    await collect();
+  }
+  expect(found).toEqual([]);
+  await dashboard.open(PATHS.Accounts, world.keys.write);
+  await collect();
+  expect(found).toEqual(["Add accounts"]);
 });
 
 test("an organization without accounts says how to begin", async ({ dashboard, page, world }) => {

@@ -43,7 +43,9 @@ function chosen(dashboard: Dashboard): Promise<string[]> {
   return dashboard.choices.evaluateAll((elements) =>
     elements.map((element) => {
       const control = element as HTMLInputElement;
-      const name = element.getAttribute("aria-label") ?? control.labels?.[0]?.textContent.trim() ?? element.textContent.trim();
+      // The numbers of a figure load.
+      const text = element.firstElementChild ?? element;
+      const name = element.getAttribute("aria-label") ?? control.labels?.[0]?.textContent.trim() ?? text.textContent?.trim();
       return `${name}: ${["checkbox", "radio"].includes(control.type) ? control.checked : element.getAttribute("aria-pressed") ?? control.value}`;
     }),
   );
@@ -52,8 +54,6 @@ function chosen(dashboard: Dashboard): Promise<string[]> {
 async function changeAll(dashboard: Dashboard): Promise<void> {
   const initial = await chosen(dashboard);
   for (let position = 0; position < (await dashboard.choices.count()); position++) {
-    // The names of figures contain numbers, which load.
-    await dashboard.settled();
     const [address, before] = [dashboard.page.url(), await chosen(dashboard)];
     await change(dashboard.choices.nth(position));
     if ((await chosen(dashboard)).join() === before.join()) continue;

@@ -63,7 +63,7 @@ function firstChart(page: Page): Promise<number> {
 async function timeUntilChanged(page: Page, read: "chart" | "first row", act: () => Promise<unknown>): Promise<number> {
   const shown = page.evaluate((read) => {
     const clock = window as unknown as BenchWindow;
-    const current = () => (read === "chart" ? clock.chart() : document.querySelector("main tbody tr")?.textContent ?? null);
+    const current = () => (read === "chart" ? clock.chart() : document.querySelector("main tbody tr:not(.gap)")?.textContent ?? null);
     const before = current();
     return clock.painted(() => current() !== null && current() !== before).then((time) => time - clock.acted);
   }, read);

@@ -184,7 +184,7 @@ export class Table {
   }
 
   get rows(): Locator {
-    return this.card.locator("table").first().locator("tbody tr");
+    return this.card.locator("table").first().locator("tbody tr:not(.gap)");
   }
 
   get headings(): Locator {
@@ -200,7 +200,7 @@ export class Table {
   async read(): Promise<Map<string, Cell>[]> {
     const rows = await this.card.locator("table").first().evaluate((table) => {
       const names = [...table.querySelectorAll("thead th")].map((heading) => heading.textContent.replace(/ [↑↓]$/, "").trim());
-      return [...table.querySelectorAll("tbody tr")].map((row) =>
+      return [...table.querySelectorAll("tbody tr:not(.gap)")].map((row) =>
         [...row.querySelectorAll("td, th")].map((cell, position): [string, { text: string; title: string | null }] => {
           const text = cell.textContent.trim();
           return [names[position] ?? "", { text, title: cell.querySelector("[title]")?.getAttribute("title") ?? null }];

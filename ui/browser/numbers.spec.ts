@@ -1,6 +1,6 @@
 // Every number on a page is one that the API answers, and in short form it has a title with all digits.
 
-import { change, compact, exact, gain, rate } from "../src/format.ts";
+import { change, compact, exact, gain, rate, times } from "../src/format.ts";
 import type { Dashboard } from "./dashboard.ts";
 import { apiClient, type World } from "./environment.ts";
 import { expect, test } from "./fixtures.ts";
@@ -49,7 +49,7 @@ async function expectNumbersOfApi(dashboard: Dashboard, world: World, path: stri
   dashboard.page.on("request", (request) => request.method() === "GET" && request.url().startsWith(world.baseUrl) && urls.add(request.url()));
   await dashboard.open(path, world.keys.write);
   const numbers = await fetchAnswers(urls, world.keys.write);
-  const full = new Set(numbers.flatMap((number) => [exact(number), `+${exact(number)}`, rate(number), change(number)]));
+  const full = new Set(numbers.flatMap((number) => [exact(number), `+${exact(number)}`, rate(number), change(number), times(number).replace(/\D+$/, "")]));
   const short = new Map(numbers.flatMap((number) => [compact(number), gain(number)].map((text) => [`${text} ${exact(number)}`, number])));
   const texts = await shownTexts(dashboard);
   expect(texts.length).toBeGreaterThan(10);

@@ -1,12 +1,17 @@
 // Every page: accessible, and without sideways scrolling, on wide and narrow screens, light and dark.
 // `make test-deep` looks at more of them, in all four forms.
 
+import type { Page } from "@playwright/test";
+
 import { PATHS, type Dashboard } from "./dashboard.ts";
 import { apiClient } from "./environment.ts";
 import { expect, expectAccessible, expectNoSidewaysScroll, test } from "./fixtures.ts";
 
 /** The most requests that a page may send until it is loaded. */
 const MAX_REQUESTS = 8;
+
+/** A name of two lines moves what is below it. */
+const MAX_SHIFT = 0.02;
 
 type Records = "/accounts" | "/content" | "/creators";
 
@@ -55,21 +60,33 @@ const OTHER_FORMS: readonly Form[] = [
 
 async function expectReadable(dashboard: Dashboard, name: string, forms: readonly Form[]): Promise<void> {
   const { page } = dashboard;
-  for (const { width, colorScheme } of forms) {
+  for (const [position, { width, colorScheme }] of forms.entries()) {
     await page.setViewportSize({ width, height: 900 });
     await page.emulateMedia({ colorScheme });
     await expectNoSidewaysScroll(page, `${name}, ${width} px`);
-    await expectAccessible(page, `${name}, ${width} px, ${colorScheme}`);
+    await expectAccessible(page, `${name}, ${width} px, ${colorScheme}`, position === 0 ? "all" : "looks");
   }
+}
+
+/** How much moved without an action of the person: the cumulative layout shift. */
+function layoutShift(page: Page): Promise<number> {
+  return page.evaluate(() => new Promise<number>((resolve) => {
+    const sum = (entries: PerformanceEntryList) => entries.reduce((sum, entry) => sum + (entry as PerformanceEntry & { value: number }).value, 0);
+    new PerformanceObserver((list) => resolve(sum(list.getEntries()))).observe({ type: "layout-shift", buffered: true });
+    requestAnimationFrame(() => setTimeout(() => resolve(0), 100));
+  }));
 }
 
 for (const [name, address] of Object.entries(PAGES)) {
   test(`${name} is readable`, async ({ dashboard, page, world }) => {
-    const requests = new Set<string>();
-    page.on("request", (request) => request.url().startsWith(world.baseUrl) && requests.add(request.url()));
+    const requests: string[] = [];
+    // The identity is requested again while the page is open.
+    page.on("request", (request) => request.url().startsWith(world.baseUrl) && !request.url().endsWith("/whoami") && requests.push(request.url()));
     await dashboard.open(typeof address === "string" ? address : await address(world), world.keys.write);
-    expect(requests.size, [...requests].join("\n")).toBeLessThanOrEqual(MAX_REQUESTS);
+    expect(requests.length + 1, requests.join("\n")).toBeLessThanOrEqual(MAX_REQUESTS);
+    expect(requests, "each is sent once").toEqual([...new Set(requests)]);
     await expect(page).toHaveTitle(/Tidemark/);
+    expect(await layoutShift(page), "nothing moves while it loads").toBeLessThan(MAX_SHIFT);
     await expectReadable(dashboard, name, TWO_FORMS);
   });
 }
@@ -81,6 +98,33 @@ for (const [name, address] of Object.entries({ ...PAGES, ...VARIANTS })) {
     await expectReadable(dashboard, name, [...TWO_FORMS, ...OTHER_FORMS]);
   });
 }
+
+test("a page's requests start before its code is there", async ({ dashboard, page, world }) => {
+  const requested: string[] = [];
+  page.on("request", (request) => request.url().startsWith(world.baseUrl) && requested.push(new URL(request.url()).pathname.replace("/v2", "")));
+  const account = await PAGES["an account"](world);
+  const expected = {
+    [PATHS.Overview]: ["/analytics/timeseries", "/overview", "/content/top", "/content/breakouts", "/accounts/top", "/creators/top", "/tracking", "/whoami"],
+    [PATHS.Content]: ["/content/top", "/whoami"],
+    [PATHS.Accounts]: ["/accounts/top", "/accounts", "/accounts/categories", "/whoami"],
+    [account]: [account, "/analytics/timeseries", "/overview", "/content/top", `${account}/benchmarks`, "/whoami"],
+  };
+  for (const [path, paths] of Object.entries(expected)) {
+    requested.length = 0;
+    let send = () => {};
+    const isSent = new Promise<void>((resolve) => (send = resolve));
+    await page.route("**/app.js", async (route) => {
+      await isSent;
+      await route.continue();
+    });
+    await page.goto(`${path}#key=${world.keys.write}`, { waitUntil: "commit" });
+    await expect.poll(() => requested.toSorted()).toEqual(paths.toSorted());
+    send();
+    await dashboard.settled();
+    await page.unroute("**/app.js");
+    await page.goto("about:blank");
+  }
+});
 
 test("faults of a page are noticed", async ({ page, watch }) => {
   await page.goto("/");

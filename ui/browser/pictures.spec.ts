@@ -55,10 +55,9 @@ for (const layout of ["table", "grid"] as const) {
     const items = layout === "grid" ? dashboard.main.locator(".grid li") : dashboard.table("Content").rows;
     await expectPictures(items, posts.map((post) => post.cover_image_url));
     await expectShown(items.locator(".picture img").first());
-    for (const colorScheme of ["light", "dark"] as const) {
-      await page.emulateMedia({ colorScheme });
-      await expectAccessible(page, `${layout} with covers, ${colorScheme}`);
-    }
+    await expectAccessible(page, `${layout} with covers`);
+    await page.emulateMedia({ colorScheme: "dark" });
+    await expectAccessible(page, `${layout} with covers, dark`, "looks");
   });
 }
 

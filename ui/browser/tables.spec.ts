@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 
-import { change, exact, rate } from "../src/format.ts";
+import { change, exact, rate, times } from "../src/format.ts";
 import { PATHS, type Cell, type Table } from "./dashboard.ts";
 import { expect, test } from "./fixtures.ts";
 
@@ -25,10 +25,10 @@ function shows({ text, title }: Cell, value: string): boolean {
   if (value === "") return /^(–|.*(without|alone|nobody).*)?$/i.test(text);
   const number = Number(value);
   if (!Number.isNaN(number)) {
-    return title === exact(number) || text === exact(number) || text === rate(number) || text === change(number);
+    return title === exact(number) || text === exact(number) || text === rate(number) || text === change(number) || text === times(number);
   }
   const [, year, month, day] = /^(\d{4})-(\d{2})-(\d{2})/.exec(value) ?? [];
-  if (year) return text.startsWith(`${Number(day)} ${MONTHS.slice(3 * Number(month) - 3, 3 * Number(month))}`);
+  if (year) return [text, title].some((shown) => shown?.startsWith(`${Number(day)} ${MONTHS.slice(3 * Number(month) - 3, 3 * Number(month))}`));
   // Spreadsheets do not read text behind an apostrophe as a formula.
   const plain = value.replace(/^'/, "").toLowerCase();
   return [plain, plain.replaceAll("_", " ")].some((words) => `${text} ${title ?? ""}`.toLowerCase().includes(words));
@@ -54,20 +54,19 @@ async function expectCsvShowsTable(table: Table): Promise<void> {
   expect(differences).toEqual([]);
 }
 
-const TABLES: readonly [path: string, name: string][] = [
-  [PATHS.Overview, "Top content"],
-  [PATHS.Overview, "Top accounts"],
-  [PATHS.Overview, "Top creators"],
-  ["/content?period=30d", "Content"],
-  ["/content?sort=-view_count&period=7d", "Content"],
-  [PATHS.Accounts, "Accounts"],
-  [PATHS.Creators, "Creators"],
+const TABLES: readonly [path: string, names: string[]][] = [
+  [PATHS.Overview, ["Top content", "Breakouts", "Top accounts", "Top creators"]],
+  ["/content?period=30d", ["Content"]],
+  ["/content?sort=-view_count&period=7d", ["Content"]],
+  [PATHS.Accounts, ["Accounts"]],
+  [PATHS.Creators, ["Creators"]],
+  [PATHS.Tracking, ["Not updating"]],
 ];
 
-for (const [path, name] of TABLES) {
-  test(`the CSV of ${name} (${path}) is what it shows`, async ({ dashboard, world }) => {
+for (const [path, names] of TABLES) {
+  test(`the CSV of each table of ${path} is what it shows`, async ({ dashboard, world }) => {
     await dashboard.open(path, world.keys.write);
-    await expectCsvShowsTable(dashboard.table(name));
+    for (const name of names) await expectCsvShowsTable(dashboard.table(name));
   });
 }
 
@@ -87,6 +86,37 @@ test("a list that is loaded completely is sorted without a request, as the API s
     expect(await rows.allTextContents()).toEqual(order);
     requests.length = 0;
   }
+});
+
+test("of a long table the rows near the screen are laid out", async ({ dashboard, page, watch, world }) => {
+  watch.allow(/status of 503/);
+  const count = 300;
+  await page.route(/\/v2\/accounts\/(metrics|timeseries)/, (route) => route.fulfill({ status: 503, json: { detail: "not in this test" } }));
+  await page.route(/\/v2\/accounts\?.*order_by/, async (route) => {
+    const response = await route.fetch();
+    const { data: [account], ...rest } = await response.json();
+    const data = Array.from({ length: count }, (_, number) => ({ ...account, id: crypto.randomUUID(), username: `account${String(number).padStart(3, "0")}`, follower_count: count - number }));
+    await route.fulfill({ response, json: { ...rest, data } });
+  });
+  await dashboard.open(`${PATHS.Accounts}?sort=username`, world.keys.write);
+  const { headings, rows } = dashboard.table("Accounts");
+  const shown = rows.filter({ visible: true });
+  await expect(rows).toHaveCount(count);
+  await expect(shown.first()).toContainText("@account000");
+  await expect.poll(() => shown.count()).toBeLessThan(60);
+  const before = await dashboard.card("Accounts").boundingBox();
+  await page.mouse.move(700, 700);
+  await expect(async () => {
+    await page.mouse.wheel(0, 4_000);
+    await expect(shown.filter({ hasText: "@account299" })).toBeInViewport({ timeout: 300 });
+  }).toPass();
+  await expect(shown.first()).not.toContainText("@account000");
+  const after = await dashboard.card("Accounts").boundingBox();
+  expect(Math.abs((after?.height ?? 0) - (before?.height ?? 0))).toBeLessThan((before?.height ?? 0) / 10);
+  await headings.filter({ hasText: "Account" }).first().getByRole("button").click();
+  await page.keyboard.press("Control+Home");
+  await expect(shown.first()).toContainText("@account299");
+  await expect(shown.first()).toHaveAttribute("aria-rowindex", "2");
 });
 
 for (const [path, name, file] of [[PATHS.Accounts, "Accounts", "accounts"], [PATHS.Content, "Posts", "content"], [PATHS.Creators, "Creators", "creators"]] as const) {

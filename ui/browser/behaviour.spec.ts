@@ -1,0 +1,100 @@
+// What every page does: by keyboard, while it loads, and with texts that are hostile.
+
+import { PATHS, type Dashboard } from "./dashboard.ts";
+import { apiClient, type World } from "./environment.ts";
+import { expect, expectNoSidewaysScroll, test } from "./fixtures.ts";
+
+/** As long as the platforms permit. */
+const HOSTILE = `<script>window.injected = true</script><img src=x onerror="window.injected = true"> ${"never-ending".repeat(200)}`.slice(0, 2_200);
+
+async function firstPost({ baseUrl, keys }: World): Promise<string> {
+  const { data } = await apiClient({ baseUrl, key: keys.read }).GET("/content", { params: { query: { limit: 1 } } });
+  return `/content/${data?.data[0]?.id}`;
+}
+
+test("a caption is text, whatever it has in it", async ({ dashboard, page, world }) => {
+  const post = await firstPost(world);
+  await page.route(/\/v2\/content/, async (route) => {
+    const response = await route.fetch();
+    const { data, ...rest } = await response.json();
+    const spoil = <Record extends object>(record: Record) => ({ ...record, description: HOSTILE });
+    await route.fulfill({ response, json: { ...rest, data: Array.isArray(data) ? data.map(spoil) : spoil(data) } });
+  });
+  await page.setViewportSize({ width: 360, height: 780 });
+  for (const path of [PATHS.Overview, "/content?layout=grid", post]) {
+    await dashboard.open(path, world.keys.read);
+    await expect(dashboard.main.locator("[dir=auto]", { hasText: HOSTILE.slice(0, 60) }).first()).toHaveText(HOSTILE);
+    await expectNoSidewaysScroll(page, path);
+    expect(await page.evaluate(() => "injected" in window || document.scripts.length !== 2)).toBe(false);
+  }
+});
+
+test("leaving a page aborts its requests", async ({ dashboard, page, world }) => {
+  await dashboard.open(PATHS.API, world.keys.read);
+  await page.route("**/v2/accounts/top**", () => {});
+  const [request] = await Promise.all([page.waitForRequest("**/v2/accounts/top**"), dashboard.link("Accounts").click()]);
+  const [failed] = await Promise.all([page.waitForEvent("requestfailed"), dashboard.link("API").click()]);
+  expect(failed).toBe(request);
+  expect(failed.failure()?.errorText).toBe("net::ERR_ABORTED");
+});
+
+/** Bytes of the answers since the last call, and of their bodies. */
+function transferred(page: Dashboard["page"]) {
+  return page.evaluate(() => {
+    const entries = performance.getEntriesByType("resource").filter(({ name }) => name.includes("/v2/")) as PerformanceResourceTiming[];
+    performance.clearResourceTimings();
+    return entries.map(({ name, transferSize, encodedBodySize }) => ({ name, isUnchanged: encodedBodySize > 0 && transferSize <= 300 }));
+  });
+}
+
+test("what a page shows again is not sent again", async ({ dashboard, page, world }) => {
+  await dashboard.open(PATHS.Accounts, world.keys.read);
+  await dashboard.go("API");
+  await transferred(page);
+  await dashboard.go("Accounts");
+  const again = await transferred(page);
+  expect(again.length).toBeGreaterThanOrEqual(3);
+  expect(again.filter(({ isUnchanged }) => !isUnchanged)).toEqual([]);
+});
+
+test("a chart is read by keyboard", async ({ dashboard, page, world }) => {
+  await dashboard.open(PATHS.Overview, world.keys.read);
+  const rows = await (await dashboard.openChartTable()).read();
+  const slider = dashboard.main.getByRole("slider").first();
+  await slider.focus();
+  const at = async (key: string, row: number) => {
+    await page.keyboard.press(key);
+    const [day, ...values] = [...(rows.at(row)?.values() ?? [])].map(({ text }) => text);
+    for (const text of [day, ...values]) await expect(slider).toHaveAttribute("aria-valuetext", new RegExp(`(^|\\s)${text}(:|,|$)`));
+    await expect(dashboard.main.locator(".tooltip")).toContainText(values[0] ?? "");
+  };
+  await at("ArrowLeft", -1);
+  await at("ArrowLeft", -2);
+  await at("PageUp", -9);
+  await at("Home", 0);
+  await page.keyboard.press("Escape");
+  await expect(dashboard.main.locator(".tooltip")).toHaveCount(0);
+});
+
+test("the content is reached by one key", async ({ dashboard, page, world }) => {
+  await dashboard.open(PATHS.Tracking, world.keys.read);
+  await page.keyboard.press("Tab");
+  await expect(page.getByRole("link", { name: "Skip to content" })).toBeFocused();
+  await page.keyboard.press("Enter");
+  await expect(dashboard.main).toBeFocused();
+});
+
+test("only the page that is shown of many accounts is requested", async ({ dashboard, page, world }) => {
+  const [lists, limits]: [string[], number[]] = [[], []];
+  await page.route(/\/v2\/accounts\/top/, async (route) => {
+    lists.push(route.request().url());
+    const response = await route.fetch();
+    const { pagination, ...rest } = await response.json();
+    await route.fulfill({ response, json: { ...rest, pagination: { ...pagination, next_cursor: "more", has_next: true } } });
+  });
+  page.on("request", (request) => limits.push(Number(new URL(request.url()).searchParams.get("limit") ?? 0)));
+  await dashboard.open(PATHS.Accounts, world.keys.read);
+  await expect(dashboard.showMore).toBeVisible();
+  expect(lists).toHaveLength(1);
+  expect(Math.max(...limits)).toBeLessThanOrEqual(200);
+});
