@@ -139,7 +139,9 @@ export function Sparkline({ values, label, today = -1, base = "zero", format = e
   return (
     <svg class="sparkline" viewBox={`0 0 ${SPARK.width} ${SPARK.height}`} width={SPARK.width} height={SPARK.height} preserveAspectRatio="none" role="img" aria-label={title}>
       <title>{title}</title>
-      <path d={complete} /><path class="running" d={running} /><path class="lone" d={lone} />
+      <path d={complete} />
+      {running && <path class="running" d={running} />}
+      {lone && <path class="lone" d={lone} />}
     </svg>
   );
 }
