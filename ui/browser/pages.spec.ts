@@ -10,8 +10,8 @@ import { expect, expectAccessible, expectNoSidewaysScroll, test } from "./fixtur
 /** The most requests that a page may send until it is loaded. */
 const MAX_REQUESTS = 8;
 
-/** A name of two lines moves what is below it. */
-const MAX_SHIFT = 0.02;
+/** Shifts of less are not seen. */
+const MAX_SHIFT = 0.01;
 
 type Records = "/accounts" | "/content" | "/creators";
 
@@ -68,12 +68,25 @@ async function expectReadable(dashboard: Dashboard, name: string, forms: readonl
   }
 }
 
-/** How much moved without an action of the person: the cumulative layout shift. */
-function layoutShift(page: Page): Promise<number> {
-  return page.evaluate(() => new Promise<number>((resolve) => {
-    const sum = (entries: PerformanceEntryList) => entries.reduce((sum, entry) => sum + (entry as PerformanceEntry & { value: number }).value, 0);
-    new PerformanceObserver((list) => resolve(sum(list.getEntries()))).observe({ type: "layout-shift", buffered: true });
-    requestAnimationFrame(() => setTimeout(() => resolve(0), 100));
+interface LayoutShift extends PerformanceEntry {
+  value: number;
+  sources: { node: Element | null; previousRect: DOMRect; currentRect: DOMRect }[];
+}
+
+interface Shift {
+  /** The share of the screen, times how far it moved. */
+  value: number;
+  moved: string[];
+}
+
+/** What moved without an action of the person. */
+function layoutShifts(page: Page): Promise<Shift[]> {
+  return page.evaluate(() => new Promise<Shift[]>((resolve) => {
+    const describe = ({ value, sources }: LayoutShift) => ({
+      value, moved: sources.map(({ node, previousRect, currentRect }) => `${node?.className}: ${previousRect.y} to ${currentRect.y}`),
+    });
+    new PerformanceObserver((list) => resolve((list.getEntries() as LayoutShift[]).map(describe))).observe({ type: "layout-shift", buffered: true });
+    requestAnimationFrame(() => setTimeout(() => resolve([]), 100));
   }));
 }
 
@@ -86,7 +99,9 @@ for (const [name, address] of Object.entries(PAGES)) {
     expect(requests.length + 1, requests.join("\n")).toBeLessThanOrEqual(MAX_REQUESTS);
     expect(requests, "each is sent once").toEqual([...new Set(requests)]);
     await expect(page).toHaveTitle(/Tidemark/);
-    expect(await layoutShift(page), "nothing moves while it loads").toBeLessThan(MAX_SHIFT);
+    const shifts = await layoutShifts(page);
+    // A name of two lines, not known before, moves what is below it.
+    if (!name.includes("long name")) expect(shifts.reduce((sum, { value }) => sum + value, 0), `nothing moves while it loads: ${JSON.stringify(shifts)}`).toBeLessThan(MAX_SHIFT);
     await expectReadable(dashboard, name, TWO_FORMS);
   });
 }
