@@ -157,3 +157,46 @@ async fn scrape_merges_tracked_video_into_discovered_video() {
     organization.get(&format!("/videos/{}", tracked.text("/data/id"))).await.ok(404);
     organization.wait_applied().await;
 }
+
+/// Triggers do what foreign keys would: with a check per statement, not per row.
+#[tokio::test]
+async fn videos_need_their_account_and_organization_and_go_with_them() {
+    let stack = Stack::shared();
+    let organization = stack.organization().await;
+    let insert = "insert into videos (id, subject_id, organization_id, platform, external_id, account_id, is_tracked,
+                     added_at, updated_at)
+                  select gen_random_uuid(), n, $1, 'tiktok', n::text, $2, true, now(), now() from generate_series(1, 3) n";
+    let violated = async |sql: &'static str, organization: uuid::Uuid, account: Option<uuid::Uuid>| {
+        let result = sqlx::query(sql).bind(organization).bind(account).execute(stack.pg()).await;
+        result.err().map(|error| error.as_database_error().unwrap().constraint().unwrap().to_owned())
+    };
+    let unknown = uuid::Uuid::now_v7();
+    let to_account = Some("videos_account_id_fkey".to_owned());
+    assert_eq!(violated(insert, organization.id, Some(unknown)).await, to_account);
+    assert_eq!(violated(insert, unknown, None).await, Some("videos_organization_id_fkey".to_owned()));
+    let account: uuid::Uuid = sqlx::query_scalar(
+        "insert into accounts (id, organization_id, platform, username, added_at, updated_at)
+         values (gen_random_uuid(), $1, 'tiktok', 'parent', now(), now()) returning id",
+    )
+    .bind(organization.id)
+    .fetch_one(stack.pg())
+    .await
+    .unwrap();
+    assert_eq!(violated(insert, organization.id, Some(account)).await, None);
+    let attach = "update videos set account_id = $2 where organization_id = $1";
+    assert_eq!(violated(attach, organization.id, Some(unknown)).await, to_account);
+    let count = async || -> i64 {
+        let sql = "select count(*) from videos where organization_id = $1";
+        sqlx::query_scalar(sql).bind(organization.id).fetch_one(stack.pg()).await.unwrap()
+    };
+    assert_eq!(count().await, 3);
+    sqlx::query("delete from accounts where id = $1").bind(account).execute(stack.pg()).await.unwrap();
+    assert_eq!(count().await, 0);
+    assert_eq!(violated(insert, organization.id, None).await, None);
+    sqlx::query("delete from organizations where id = $1")
+        .bind(organization.id)
+        .execute(stack.pg())
+        .await
+        .unwrap();
+    assert_eq!(count().await, 0);
+}

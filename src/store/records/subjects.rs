@@ -77,7 +77,8 @@ pub async fn partition_by_existence(
          where exists (select from accounts a
                        where a.organization_id = x.organization_id and a.internal_id = x.subject_id)
             or exists (select from videos v
-                       where v.organization_id = x.organization_id and v.subject_id = x.subject_id)",
+                       where v.organization_id = x.organization_id and v.subject_id = x.subject_id
+                         and v.account_id is null)",
     )
     .bind(organizations)
     .bind(ids)
@@ -99,12 +100,16 @@ pub async fn list_record_ids(
             .bind(subjects)
             .fetch_all(pg)
             .await?;
-    let videos =
-        sqlx::query_scalar("select id from videos where organization_id = $1 and subject_id = any($2)")
-            .bind(organization)
-            .bind(subjects)
-            .fetch_all(pg)
-            .await?;
+    let videos = sqlx::query_scalar(
+        "select v.id from accounts a join videos v on v.account_id = a.id
+         where a.organization_id = $1 and a.internal_id = any($2)
+         union all
+         select id from videos where organization_id = $1 and subject_id = any($2) and account_id is null",
+    )
+    .bind(organization)
+    .bind(subjects)
+    .fetch_all(pg)
+    .await?;
     Ok((accounts, videos))
 }
 
@@ -130,8 +135,14 @@ pub async fn fetch_videos(
     subjects: &[i64],
 ) -> Result<Vec<VideoRecord>, Error> {
     Ok(sqlx::query_as(
-        "select internal_id as video_id, id, subject_id, platform, create_time as posted_at, media_type, is_tracked
-         from videos where organization_id = $1 and subject_id = any($2) order by internal_id",
+        "select v.internal_id as video_id, v.id, v.subject_id, v.platform, v.create_time as posted_at, v.media_type,
+             v.is_tracked
+         from accounts a join videos v on v.account_id = a.id
+         where a.organization_id = $1 and a.internal_id = any($2)
+         union all
+         select internal_id, id, subject_id, platform, create_time, media_type, is_tracked
+         from videos where organization_id = $1 and subject_id = any($2) and account_id is null
+         order by video_id",
     )
     .bind(organization)
     .bind(subjects)

@@ -143,20 +143,14 @@ pub(super) fn ranked_query<H: RankedHit>(
             Strategy::Skip => {}
             Strategy::LookUp(ids) => lookups.extend_from_slice(ids),
             Strategy::Scan { candidates, rows } => {
-                query.push(format_args!("(select id from {table} where organization_id = "));
-                // `is true` keeps the planner from joining: each row of the ordered scan is looked up in a hash table.
-                query
-                    .push_bind(organization)
-                    .push(" and (id in (select unnest(")
-                    .push_bind(candidates.clone());
-                query.push(format_args!("::uuid[]))) is true order by {size} desc, id limit {rows}) union "));
+                query.push("(select id from ");
+                push_largest::<H>(&mut query, organization, Some(candidates), *rows);
+                query.push(" largest) union ");
             }
             Strategy::Compare { rows } => {
-                query.push(format_args!(
-                    "(select id from (select id, {size}, {column} from {table} where organization_id = "
-                ));
-                query.push_bind(organization);
-                query.push(format_args!(" order by {size} desc, id limit {rows}) largest where "));
+                query.push("(select id from ");
+                push_largest::<H>(&mut query, organization, None, *rows);
+                query.push(" largest where ");
                 push_match(&mut query, column, tier, text);
                 query.push(format_args!(" order by {size} desc, id limit {limit}) union "));
             }
@@ -176,6 +170,38 @@ pub(super) fn ranked_query<H: RankedHit>(
     query.push(format_args!(" order by tier, size desc, id limit {limit}) select best.tier, {}", H::COLUMNS));
     query.push(format_args!(" from best {} order by best.tier, best.size desc, best.id", H::JOIN));
     query
+}
+
+/// Pushes the `rows` largest candidates, or records if there are none: by size and then id, and maybe others of the least
+/// size. The index of sizes, read backwards, has the last ids of a size first, so the first ones are read separately.
+fn push_largest<H: RankedHit>(
+    query: &mut QueryBuilder<Postgres>,
+    organization: Uuid,
+    candidates: Option<&[Uuid]>,
+    rows: usize,
+) {
+    let (table, size) = (H::TABLE, H::SIZE_COLUMN);
+    let columns = match candidates {
+        Some(_) => format!("id, {size}"),
+        None => format!("id, {size}, {}", H::TEXT_COLUMN),
+    };
+    let push_select = |query: &mut QueryBuilder<Postgres>| {
+        query
+            .push(format_args!("select {columns} from {table} where organization_id = "))
+            .push_bind(organization);
+        if let Some(candidates) = candidates {
+            // `is true` keeps the planner from joining: each row of the ordered scan is looked up in a hash table.
+            query.push(" and (id in (select unnest(").push_bind(candidates).push("::uuid[]))) is true");
+        }
+    };
+    query.push("(with first as materialized (");
+    push_select(query);
+    query.push(format_args!(
+        " order by {size} desc, id desc limit {rows}), least as (select min({size}) as least from first)
+         select {columns} from first where {size} > (select least from least) union all ("
+    ));
+    push_select(query);
+    query.push(format_args!(" and {size} = (select least from least) order by id limit {rows}))"));
 }
 
 /// Adds the condition of a tier.
