@@ -16,6 +16,9 @@ use crate::failpoint;
 use crate::model::picture::PictureKind;
 use crate::model::snapshot::{AccountSnapshot, VideoSnapshot};
 
+/// Records in a row of `search_changes`: the row stays in its page.
+const IDS_PER_SEARCH_CHANGE: i64 = 100;
+
 /// A kind of record in the search index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Entity {
@@ -219,12 +222,18 @@ impl Write {
         let (entities, ids): (Vec<_>, Vec<_>) =
             self.changes.search_changes.iter().map(|(entity, id)| (entity.as_str(), *id)).unzip();
         sqlx::query(
-            "insert into search_changes (organization_id, entity, entity_id)
-             select $1, * from unnest($2::text[], $3::uuid[])",
+            "insert into search_changes (organization_id, entity, entity_id, more_ids)
+             select $1, entity, ids[1], nullif(ids[2:], '{}')
+             from (
+                select entity, array_agg(id) as ids
+                from unnest($2::text[], $3::uuid[]) with ordinality as x(entity, id, n)
+                group by entity, n / $4
+             ) changes",
         )
         .bind(self.organization)
         .bind(entities)
         .bind(ids)
+        .bind(IDS_PER_SEARCH_CHANGE)
         .execute(&mut *self.transaction)
         .await?;
         Ok(())

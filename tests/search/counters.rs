@@ -39,11 +39,8 @@ async fn scrape(pg: &PgPool, organization: Uuid, account: AccountRef, views: [i6
 }
 
 async fn count_changes(pg: &PgPool, organization: Uuid) -> i64 {
-    sqlx::query_scalar("select count(*) from search_changes where organization_id = $1")
-        .bind(organization)
-        .fetch_one(pg)
-        .await
-        .unwrap()
+    let changes = "select sum(1 + coalesce(cardinality(more_ids), 0))::bigint from search_changes where organization_id = $1";
+    sqlx::query_scalar(changes).bind(organization).fetch_one(pg).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -14,8 +14,8 @@ use uuid::Uuid;
 use crate::store::Error;
 use crate::store::write::Entity;
 
-/// Changes per batch.
-const MAX_BATCH_ROWS: i64 = 20_000;
+/// Changed records after which a batch ends.
+const MAX_BATCH_IDS: i64 = 20_000;
 /// Documents per page when an index is built.
 const PAGE_ROWS: i64 = 5_000;
 /// Changes are deleted afterwards; an index that was offline for longer is rebuilt.
@@ -113,28 +113,41 @@ pub async fn read_batch(pg: &PgPool, after: &IndexPosition) -> Result<ChangeBatc
     if after.database.rsplit('/').next() != Some(&relation) {
         return Err(Error::Search("postgres was restored from a dump: the index is rebuilt".to_owned()));
     }
-    let rows: Vec<(i64, i64, String, Uuid)> = sqlx::query_as(
-        "select txid::text::bigint, position, entity, entity_id
-         from search_changes
-         where (txid, position) > ($1::text::xid8, $2) and txid < $3::text::xid8
-         order by txid, position
-         limit $4",
+    let rows: Vec<(i64, i64, String, Vec<Uuid>)> = sqlx::query_as(
+        "select txid::text::bigint, position, entity, entity_id || more_ids
+         from (
+            select txid, position, entity, entity_id, more_ids,
+                count(*) over earlier + coalesce(sum(cardinality(more_ids)) over earlier, 0) as ids
+            from (
+                select * from search_changes
+                where (txid, position) > ($1::text::xid8, $2) and txid < $3::text::xid8
+                order by txid, position
+                limit $4
+            ) c
+            window earlier as (order by txid, position rows between unbounded preceding and 1 preceding)
+         ) c
+         where ids < $4
+         order by txid, position",
     )
     .bind(after.txid.to_string())
     .bind(after.position)
     .bind(horizon.to_string())
-    .bind(MAX_BATCH_ROWS)
+    .bind(MAX_BATCH_IDS)
     .fetch_all(pg)
     .await?;
-    let is_last = rows.len() < MAX_BATCH_ROWS as usize;
+    let is_last = rows.iter().map(|(.., ids)| ids.len()).sum::<usize>() < MAX_BATCH_IDS as usize;
     let (txid, position) = match rows.last() {
         Some(&(txid, position, ..)) if !is_last => (txid, position),
         _ => (horizon.max(after.txid), if horizon > after.txid { 0 } else { after.position }),
     };
-    let removed_organizations =
-        rows.iter().filter(|(.., entity, _)| entity == ORGANIZATION).map(|(.., id)| *id).collect();
-    let records: BTreeSet<_> =
-        rows.into_iter().filter_map(|(.., entity, id)| Some((parse(&entity)?, id))).collect();
+    let (mut records, mut removed_organizations) = (BTreeSet::new(), Vec::new());
+    for (.., entity, ids) in rows {
+        match parse(&entity) {
+            Some(entity) => records.extend(ids.into_iter().map(|id| (entity, id))),
+            None if entity == ORGANIZATION => removed_organizations.extend(ids),
+            None => {}
+        }
+    }
     Ok(ChangeBatch {
         records: records.into_iter().collect(),
         removed_organizations,
@@ -147,7 +160,8 @@ pub async fn read_batch(pg: &PgPool, after: &IndexPosition) -> Result<ChangeBatc
 /// Counts changes, up to 100,000, that an index lacks if it has applied all transactions below `txid`.
 pub async fn count_pending(pg: &PgPool, txid: i64) -> Result<i64, Error> {
     let pending = sqlx::query_scalar(
-        "select count(*) from (select from search_changes where txid >= $1::text::xid8 limit 100000) pending",
+        "select least(count(*) + coalesce(sum(cardinality(more_ids)), 0), 100000)::bigint
+         from (select more_ids from search_changes where txid >= $1::text::xid8 limit 100000) pending",
     )
     .bind(txid.to_string())
     .fetch_one(pg)
