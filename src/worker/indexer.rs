@@ -23,6 +23,8 @@ use crate::store::search::{DiskIndex, SearchIndex};
 
 /// A write is found after at most this and a commit of the index.
 const POLL_INTERVAL: Duration = Duration::from_millis(150);
+/// The same where many records change: a pause is as long as the batch before it took, so that commits are few and large.
+const MAX_POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// After so many documents the first build of an index makes them searchable.
 const BUILD_COMMIT_DOCUMENTS: usize = 50_000;
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(5);
@@ -81,6 +83,7 @@ impl Indexer {
         let mut has_progress = true;
         let mut rebuild = None;
         loop {
+            let started = Instant::now();
             let batch = apply_batch(&self.pg, &self.index.current(), &position).await?;
             has_progress |= !batch.is_empty();
             position = batch.next;
@@ -105,7 +108,7 @@ impl Indexer {
                     timeout::long(changes::prune(&self.pg)).await?;
                     self.last_prune = Some(Instant::now());
                 }
-                tokio::time::sleep(POLL_INTERVAL).await;
+                tokio::time::sleep(started.elapsed().clamp(POLL_INTERVAL, MAX_POLL_INTERVAL)).await;
             }
         }
     }
