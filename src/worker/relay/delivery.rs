@@ -3,6 +3,8 @@
 //! Each step can be repeated, by this process or another, so a kill between any two loses nothing. Before each step the
 //! process checks that it still holds the relay lock.
 
+use std::collections::HashSet;
+
 use chrono::NaiveDate;
 use clickhouse::Client;
 
@@ -16,7 +18,12 @@ use crate::store::records::subjects;
 use crate::worker::chunks::Chunks;
 use crate::worker::timeout;
 
+/// Subjects per statement, where the history may be a thousand times what is delivered.
 const MAX_RECOMPUTED_SUBJECTS: usize = 128;
+/// The same, where the delivery is the history: of new videos with few snapshots. A statement costs as much as 300 subjects.
+const MAX_NEW_SUBJECTS: usize = 512;
+/// Snapshots per statement of new videos.
+const MAX_NEW_SNAPSHOTS: usize = 100_000;
 
 /// Delivers. Returns false if ClickHouse's last delivery is not `previous` any more: its data was replaced meanwhile.
 pub(super) async fn deliver(
@@ -46,31 +53,42 @@ pub(super) async fn deliver(
         history_writer::insert_video_snapshots(client, &plan.video_snapshots)
     )?;
     failpoint::reached("relay-snapshots");
+    let max_subjects = max_recomputed_subjects(&plan);
     let (rebuilt, removed) =
         timeout::long(subjects::partition_by_existence(&databases.pg, plan.rebuilt)).await?;
     history_writer::clear_rollup(client, &removed, number).await?;
     let mode = if rebuilt.is_empty() { mode } else { RecomputeMode::AllDays };
     let subjects = plan.affected.keys().copied().chain(rebuilt).collect();
-    for batch in plan.subject_moves.batches(subjects, MAX_RECOMPUTED_SUBJECTS) {
+    for batch in plan.subject_moves.batches(subjects, max_subjects) {
         let since = batch.iter().filter_map(|subject| plan.affected.get(subject)).min();
         let since = since.copied().unwrap_or_default();
-        recompute(client, lock, &batch, since, number, mode).await?;
+        recompute(client, lock, Chunks::new(&batch, max_subjects), since, number, mode).await?;
     }
     failpoint::reached("relay-rollup");
     timeout::short(lock.ensure_held()).await?;
     history_writer::record_delivery(client, previous, number).await
 }
 
+/// How many subjects one statement recomputes.
+fn max_recomputed_subjects(plan: &DeliveryPlan) -> usize {
+    let videos: HashSet<_> = plan.video_snapshots.iter().map(|(_, snapshot)| snapshot.video_id).collect();
+    let is_new = (1..=plan.changed.videos.len()).contains(&videos.len());
+    if !is_new || !plan.moves.is_empty() || !plan.rebuilt.is_empty() {
+        return MAX_RECOMPUTED_SUBJECTS;
+    }
+    let snapshots = plan.video_snapshots.len().div_ceil(plan.affected.len().max(1));
+    (MAX_NEW_SNAPSHOTS / snapshots).clamp(MAX_RECOMPUTED_SUBJECTS, MAX_NEW_SUBJECTS)
+}
+
 /// Recomputes the rollups of subjects, in their order if they are too many for one statement.
 async fn recompute(
     client: &Client,
     lock: &mut RelayLock,
-    subjects: &[Subject],
+    mut chunks: Chunks<'_, Subject>,
     since: NaiveDate,
     delivery: i64,
     mode: RecomputeMode,
 ) -> Result<(), Error> {
-    let mut chunks = Chunks::new(subjects, MAX_RECOMPUTED_SUBJECTS);
     while let Some(chunk) = chunks.pop() {
         timeout::short(lock.ensure_held()).await?;
         let recomputed = async {

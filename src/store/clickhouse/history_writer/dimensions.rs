@@ -37,7 +37,7 @@ pub struct RemovedRecords {
 }
 
 /// Records per query to Postgres and per insert.
-const MAX_BATCH_ROWS: usize = 5_000;
+const MAX_BATCH_ROWS: usize = 20_000;
 
 #[derive(Row, Serialize, FromRow)]
 struct AccountRow {
