@@ -17,7 +17,8 @@ use crate::store::{Error, Write};
 pub(super) struct VideoDraft {
     pub(super) id: Uuid,
     pub(super) internal_id: i64,
-    pub(super) stored: Option<StoredVideo>,
+    /// Boxed, because most drafts of an import have none.
+    pub(super) stored: Option<Box<StoredVideo>>,
     platform: Platform,
     external_id: Option<String>,
     shortcode: Option<String>,
@@ -42,7 +43,7 @@ impl VideoDraft {
             subject_id: stored.subject_id,
             is_tracked: stored.is_tracked,
             latest: stored.latest.clone(),
-            stored: Some(stored),
+            stored: Some(Box::new(stored)),
             ..draft
         }
     }

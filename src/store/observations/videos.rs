@@ -58,9 +58,7 @@ pub async fn save_videos(
     }
     video_rows::insert(write, now, inserted).await?;
     video_rows::update(write, now, updated).await?;
-    extend_tracking(write, &first_days).await?;
-    let accounts: Vec<_> = first_days.into_keys().collect();
-    refresh_account_sums(write, &accounts).await?;
+    refresh_accounts(write, &first_days).await?;
     let covers = drafts.iter().filter_map(|draft| Some((draft.id, draft.cover_url()?.to_owned()))).collect();
     let internal_ids = drafts.into_iter().map(|draft| draft.internal_id).collect();
     Ok(SavedVideos { merged, internal_ids, covers })
@@ -126,28 +124,12 @@ async fn assign_internal_ids(write: &mut Write, drafts: &mut [VideoDraft]) -> Re
     Ok(())
 }
 
-/// Moves the tracking start of accounts back to the first observation of any of their videos.
-async fn extend_tracking(
+/// Recomputes the sums of accounts over the latest counters of their discovered videos, and moves their tracking start back to
+/// the first observation of any of these.
+async fn refresh_accounts(
     write: &mut Write,
     first_days: &BTreeMap<Uuid, Option<NaiveDate>>,
 ) -> Result<(), Error> {
-    let (accounts, days): (Vec<_>, Vec<_>) = first_days.iter().map(|(account, day)| (*account, *day)).unzip();
-    sqlx::query(
-        "update accounts a set tracked_since = least(a.tracked_since, x.day)
-         from unnest($2::uuid[], $3::date[]) as x(id, day)
-         where a.organization_id = $1 and a.id = x.id and x.day is not null
-           and (a.tracked_since is null or x.day < a.tracked_since)",
-    )
-    .bind(write.organization())
-    .bind(accounts)
-    .bind(days)
-    .execute(write.connection())
-    .await?;
-    Ok(())
-}
-
-/// Recomputes the sums of accounts over the latest counters of their discovered videos.
-async fn refresh_account_sums(write: &mut Write, accounts: &[Uuid]) -> Result<(), Error> {
     // The lateral join reads each account's videos by index; joined together, all videos of the organization would be read.
     // So they would with a condition on videos.organization_id, which `a` implies: before the first ANALYZE, indexes of the
     // organization cost as much as those of the account, and the planner takes the last one created.
@@ -161,8 +143,9 @@ async fn refresh_account_sums(write: &mut Write, accounts: &[Uuid]) -> Result<()
                 },
             );
         format!(
-            "update accounts a set total_post_count = s.posts, {assignments}
-             from unnest($2::uuid[]) as x(account_id)
+            "update accounts a
+             set total_post_count = s.posts, tracked_since = least(a.tracked_since, x.day), {assignments}
+             from unnest($2::uuid[], $3::date[]) as x(account_id, day)
              cross join lateral (
                 select count(*) as posts, {}
                 from videos where account_id = x.account_id
@@ -171,9 +154,11 @@ async fn refresh_account_sums(write: &mut Write, accounts: &[Uuid]) -> Result<()
             sums.collect::<Vec<_>>().join(", ")
         )
     });
+    let (accounts, days): (Vec<_>, Vec<_>) = first_days.iter().map(|(account, day)| (*account, *day)).unzip();
     sqlx::query(UPDATE.as_str())
         .bind(write.organization())
         .bind(accounts)
+        .bind(days)
         .execute(write.connection())
         .await?;
     Ok(())
