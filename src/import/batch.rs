@@ -18,15 +18,17 @@ use crate::store::{Error, Write};
 /// An account by platform and username.
 pub type AccountName = (Platform, String);
 
+/// A video by platform, username of the account, and external id.
+type VideoName = (Platform, Option<String>, String);
+
 #[derive(Debug, Default)]
 pub struct RowBatch {
     accounts: HashMap<AccountName, AccountRows>,
-    /// By platform, external id, and username of the account.
-    videos: HashMap<(Platform, String, Option<String>), VideoRows>,
+    videos: HashMap<VideoName, VideoRows>,
     pub creators: HashMap<AccountName, LatestValue<String>>,
     pub categories: HashMap<AccountName, LatestValue<String>>,
     rows: usize,
-    text_bytes: usize,
+    bytes: usize,
 }
 
 #[derive(Debug, Default)]
@@ -35,7 +37,7 @@ struct AccountRows {
     observations: Vec<(DateTime<Utc>, ProfileCounters)>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct VideoRows {
     latest: VideoLatest,
     observations: Vec<(DateTime<Utc>, Counters)>,
@@ -47,9 +49,9 @@ impl RowBatch {
         self.rows
     }
 
-    /// Returns the bytes of the rows' texts.
-    pub const fn text_bytes(&self) -> usize {
-        self.text_bytes
+    /// Returns the approximate memory of the rows.
+    pub const fn bytes(&self) -> usize {
+        self.bytes
     }
 
     pub const fn is_empty(&self) -> bool {
@@ -58,7 +60,7 @@ impl RowBatch {
 
     pub fn add(&mut self, row: Row) {
         self.rows += 1;
-        self.text_bytes += row.text_bytes();
+        self.bytes += row.text_bytes();
         match row {
             Row::Account(row) => self.add_account(row),
             Row::Video(row) => self.add_video(row),
@@ -72,16 +74,24 @@ impl RowBatch {
                 names.entry((row.platform, row.username.clone())).or_default().record(name, at);
             }
         }
-        let account = self.accounts.entry((row.platform, row.username)).or_default();
+        let account = self.accounts.entry((row.platform, row.username)).or_insert_with(|| {
+            self.bytes += size_of::<(AccountName, AccountRows)>();
+            AccountRows::default()
+        });
+        self.bytes += size_of::<(DateTime<Utc>, ProfileCounters)>();
         account.latest.record(row.fields, row.counters, at);
         account.observations.extend(row.observed_at.map(|at| (at, row.counters)));
     }
 
     fn add_video(&mut self, row: VideoRow) {
         let at = row.observed_at.unwrap_or(UNDATED);
-        let video = self.videos.entry((row.platform, row.external_id, row.username)).or_default();
+        let video = self.videos.entry((row.platform, row.username, row.external_id)).or_insert_with(|| {
+            self.bytes += size_of::<(VideoName, VideoRows)>();
+            VideoRows { latest: VideoLatest::default(), observations: Vec::with_capacity(1) }
+        });
         video.latest.record(row.fields, row.counters, at);
         if !row.counters.is_empty() {
+            self.bytes += size_of::<(DateTime<Utc>, Counters)>();
             video.observations.push((at, row.counters));
         }
     }
@@ -96,7 +106,7 @@ impl RowBatch {
     ) -> Result<SavedBatch, Error> {
         let mut write = Write::begin(pg, organization).await?;
         let video_accounts =
-            self.videos.keys().filter_map(|(platform, _, username)| Some((*platform, username.clone()?)));
+            self.videos.keys().filter_map(|(platform, username, _)| Some((*platform, username.clone()?)));
         let names: BTreeSet<_> = self.accounts.keys().cloned().chain(video_accounts).collect();
         let names: Vec<_> = names.into_iter().collect();
         let accounts = imports::find_or_create_accounts(&mut write, &names, is_active, now).await?;
@@ -111,7 +121,10 @@ impl RowBatch {
             })
         });
         save_accounts(&mut write, observed.collect()).await?;
-        let observed = self.videos.iter().filter_map(|((platform, external_id, username), video)| {
+        // Inserts are cheaper if successive rows are neighbours in the indexes by account and by external id.
+        let mut videos: Vec<_> = self.videos.iter().collect();
+        videos.sort_unstable_by_key(|(name, _)| *name);
+        let observed = videos.into_iter().filter_map(|((platform, username, external_id), video)| {
             let origin = match username {
                 Some(username) => VideoOrigin::Account(find(&(*platform, username.clone()))?),
                 None => VideoOrigin::Individual { is_active },

@@ -1,11 +1,13 @@
 //! Saves batches of rows, then links creators and sets categories.
 
 use std::collections::HashMap;
+use std::pin::pin;
 
 use chrono::{DateTime, Utc};
+use futures_util::{Stream, StreamExt, TryStreamExt};
 use uuid::Uuid;
 
-use super::batch::{AccountName, RowBatch};
+use super::batch::{AccountName, RowBatch, SavedBatch};
 use super::error::Error;
 use super::id_set::IdSet;
 use crate::app::Databases;
@@ -14,6 +16,8 @@ use crate::model::platform::Platform;
 use crate::store::records::imports;
 use crate::store::{Write, retry_on_conflict};
 
+/// Batches that are saved at the same time: one is prepared while Postgres inserts another.
+const CONCURRENT_BATCHES: usize = 2;
 /// Accounts whose creators or categories are set in one transaction.
 const BATCH_ACCOUNTS: usize = 1_000;
 
@@ -46,21 +50,36 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// Saves a batch. [`Self::finish`] saves its creators and categories.
-    pub async fn save(&mut self, batch: &RowBatch) -> Result<(), Error> {
-        let pg = &self.databases.pg;
-        let saved = retry_on_conflict(|| batch.save(pg, self.organization, self.is_active, self.now)).await?;
+    /// Saves batches, some at the same time. [`Self::finish`] saves their creators and categories.
+    pub async fn save_all(
+        &mut self,
+        batches: impl Stream<Item = RowBatch>,
+        mut on_saved: impl FnMut(&RowBatch),
+    ) -> Result<(), Error> {
+        let Loader { databases: Databases { pg, .. }, organization, is_active, now, .. } = *self;
+        let saving = batches.map(|batch| async move {
+            let saved = retry_on_conflict(|| batch.save(pg, organization, is_active, now)).await?;
+            Ok::<_, Error>((batch, saved))
+        });
+        let mut saving = pin!(saving.buffer_unordered(CONCURRENT_BATCHES));
+        while let Some((batch, saved)) = saving.try_next().await? {
+            on_saved(&batch);
+            self.add(batch, saved);
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, batch: RowBatch, saved: SavedBatch) {
         self.snapshots += saved.snapshots;
         self.accounts.extend(saved.accounts);
         self.videos.extend(saved.videos);
         for (names, observed) in
-            [(&mut self.creators, &batch.creators), (&mut self.categories, &batch.categories)]
+            [(&mut self.creators, batch.creators), (&mut self.categories, batch.categories)]
         {
             for (account, name) in observed {
-                names.entry(account.clone()).or_default().merge(name.clone());
+                names.entry(account).or_default().merge(name);
             }
         }
-        Ok(())
     }
 
     /// Links creators and sets categories.

@@ -24,6 +24,7 @@ mod time;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use futures_util::stream;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use tokio::sync::mpsc;
@@ -87,15 +88,13 @@ pub async fn load(
     let Input { rows, rows_read, report } = reading.await.map_err(|_| Error::Interrupted)??;
 
     show_rows(&bar, rows_read - report.rejected());
-    let (sender, mut batches) = mpsc::channel(1);
+    let (sender, mut receiver) = mpsc::channel(1);
     let batching = tokio::task::spawn_blocking(move || {
         rows.drain(|batch| sender.blocking_send(batch).is_ok()).map_err(Error::TemporaryFile)
     });
     let mut loader = Loader::new(databases, organization, options.track, now);
-    while let Some(batch) = batches.recv().await {
-        loader.save(&batch).await?;
-        bar.inc(batch.len() as u64);
-    }
+    let batches = stream::poll_fn(|context| receiver.poll_recv(context));
+    loader.save_all(batches, |batch| bar.inc(batch.len() as u64)).await?;
     batching.await.map_err(|_| Error::Interrupted)??;
     loader.finish().await?;
     bar.set_message("waiting until everything is visible");

@@ -10,8 +10,10 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use super::row::{AccountRow, Row, VideoRow};
 
 /// Bytes of a partition that are buffered, then compressed and written.
-const BLOCK_BYTES: usize = 32 << 10;
-const MAX_PARTITIONS: u64 = 512;
+const BLOCK_BYTES: usize = 8 << 10;
+/// What a buffer may hold beyond a block without growing: most rows are shorter.
+const SPARE_BYTES: usize = 1 << 10;
+const MAX_PARTITIONS: u64 = 2_048;
 
 pub struct PartitionedSpill {
     file: File,
@@ -19,7 +21,6 @@ pub struct PartitionedSpill {
     partitions: Vec<Partition>,
 }
 
-#[derive(Default)]
 struct Partition {
     buffer: Vec<u8>,
     /// The offsets and lengths of its blocks.
@@ -34,7 +35,9 @@ impl PartitionedSpill {
     /// Creates the temporary file, with partitions of about `partition_rows` each.
     pub fn new(expected_rows: u64, partition_rows: u64) -> io::Result<Self> {
         let count = expected_rows.div_ceil(partition_rows).clamp(1, MAX_PARTITIONS);
-        let partitions = (0..count).map(|_| Partition::default()).collect();
+        let partition =
+            || Partition { buffer: Vec::with_capacity(BLOCK_BYTES + SPARE_BYTES), blocks: Vec::new() };
+        let partitions = (0..count).map(|_| partition()).collect();
         Ok(PartitionedSpill { file: create_unlinked_file()?, length: 0, partitions })
     }
 
@@ -55,7 +58,8 @@ impl PartitionedSpill {
 
     /// Passes the rows of a partition to `consume`, until it returns false. Returns whether it wants more.
     pub fn read(&mut self, partition: usize, mut consume: impl FnMut(Row) -> bool) -> io::Result<bool> {
-        let Partition { buffer, blocks } = std::mem::take(&mut self.partitions[partition]);
+        let Partition { buffer, blocks } = &mut self.partitions[partition];
+        let (buffer, blocks) = (std::mem::take(buffer), std::mem::take(blocks));
         let mut compressed = Vec::new();
         let mut consume_all = |mut rows: &[u8]| -> io::Result<bool> {
             while !rows.is_empty() {

@@ -6,35 +6,34 @@ use super::batch::RowBatch;
 use super::partitioned_spill::PartitionedSpill;
 use super::row::Row;
 
-/// Rows per transaction: few round trips, yet little memory and short locks.
-const BATCH_ROWS: usize = 20_000;
-/// Bytes of text per transaction: more than captions have in so many rows.
-const BATCH_TEXT_BYTES: usize = 32 << 20;
+/// Memory of the rows of a transaction: few round trips, yet little memory and short locks.
+const BATCH_BYTES: usize = 3 << 20;
+/// Rows per partition: about a transaction's, where each describes another video.
+const PARTITION_ROWS: u64 = 3_000;
 
 pub struct RowBuffer {
     /// The expected number of rows, at most.
     expected_rows: u64,
     memory: Vec<Row>,
-    memory_text_bytes: usize,
+    memory_bytes: usize,
     spill: Option<PartitionedSpill>,
 }
 
 impl RowBuffer {
     pub const fn new(expected_rows: u64) -> Self {
-        RowBuffer { expected_rows, memory: Vec::new(), memory_text_bytes: 0, spill: None }
+        RowBuffer { expected_rows, memory: Vec::new(), memory_bytes: 0, spill: None }
     }
 
     pub fn add(&mut self, row: Row) -> io::Result<()> {
-        let is_full = self.memory.len() >= BATCH_ROWS || self.memory_text_bytes >= BATCH_TEXT_BYTES;
         match &mut self.spill {
             Some(spill) => spill.add(&row),
-            None if !is_full => {
-                self.memory_text_bytes += row.text_bytes();
+            None if self.memory_bytes < BATCH_BYTES => {
+                self.memory_bytes += size_of::<Row>() + row.text_bytes();
                 self.memory.push(row);
                 Ok(())
             }
             none => {
-                let spill = none.insert(PartitionedSpill::new(self.expected_rows, BATCH_ROWS as u64)?);
+                let spill = none.insert(PartitionedSpill::new(self.expected_rows, PARTITION_ROWS)?);
                 for row in std::mem::take(&mut self.memory) {
                     spill.add(&row)?;
                 }
@@ -72,7 +71,7 @@ impl RowBuffer {
 
 /// Whether there are rows for so many transactions.
 const fn has_batches(rows: &RowBatch, batches: usize) -> bool {
-    rows.len() >= batches * BATCH_ROWS || rows.text_bytes() >= batches * BATCH_TEXT_BYTES
+    rows.bytes() >= batches * BATCH_BYTES
 }
 
 #[cfg(test)]
@@ -106,6 +105,6 @@ mod tests {
             true
         };
         rows.drain(consume).unwrap();
-        assert_eq!((batches.len(), batches.iter().sum::<usize>()), (2, ROWS), "{batches:?}");
+        assert_eq!((batches.len(), batches.iter().sum::<usize>()), (17, ROWS), "{batches:?}");
     }
 }
