@@ -13,34 +13,42 @@ use crate::store::Error;
 /// The version of the data that a response about an organization depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::FromRow)]
 pub struct DataVersion {
-    /// When Postgres started: a restored one may reuse numbers.
-    started: DateTime<Utc>,
-    /// The oid of `organizations`: restoring a dump changes it without a restart.
-    relation: i64,
-    /// Incremented when ClickHouse's data is replaced.
-    clickhouse_generation: i64,
+    #[sqlx(flatten)]
+    pub history: HistoryVersion,
     /// Incremented by changes of accounts, creators and their links.
     accounts: i64,
     /// Incremented by changes of videos, if the response depends on them.
     videos: Option<i64>,
-    /// The last delivery that changed a number of the requested days.
-    delivery: i64,
     /// The first day of history, as the request knows it.
     history_since: Option<NaiveDate>,
+}
+
+/// The version of an organization's history in ClickHouse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::FromRow)]
+pub struct HistoryVersion {
+    /// When Postgres started: a restored one may reuse numbers.
+    started: DateTime<Utc>,
+    /// The oid of `organizations`: restoring a dump changes it without a restart.
+    relation: i64,
+    /// Incremented when ClickHouse's data is replaced, and before tombstones are purged.
+    clickhouse_generation: i64,
+    /// The last delivery that changed a number of the requested days.
+    pub delivery: i64,
+}
+
+impl HistoryVersion {
+    /// Whether the delivery numbers of both count the same deliveries.
+    pub fn is_comparable(&self, other: &HistoryVersion) -> bool {
+        *self == HistoryVersion { delivery: self.delivery, ..*other }
+    }
 }
 
 #[cfg(test)]
 impl DataVersion {
     pub fn example(delivery: i64) -> Self {
-        DataVersion {
-            started: DateTime::UNIX_EPOCH,
-            relation: 0,
-            clickhouse_generation: 0,
-            accounts: 0,
-            videos: None,
-            delivery,
-            history_since: None,
-        }
+        let history =
+            HistoryVersion { started: DateTime::UNIX_EPOCH, relation: 0, clickhouse_generation: 0, delivery };
+        DataVersion { history, accounts: 0, videos: None, history_since: None }
     }
 }
 
@@ -78,6 +86,32 @@ pub async fn fetch(
     .fetch_optional(pg)
     .await?
     .ok_or(Error::NotFound("organization"))
+}
+
+/// Returns the versions of organizations, for all days.
+pub async fn fetch_history_versions(
+    pg: &PgPool,
+    organizations: &[Uuid],
+) -> Result<Vec<(Uuid, HistoryVersion)>, Error> {
+    #[derive(sqlx::FromRow)]
+    struct Versioned {
+        id: Uuid,
+        #[sqlx(flatten)]
+        version: HistoryVersion,
+    }
+    let versions: Vec<Versioned> = sqlx::query_as(
+        "select o.id, pg_postmaster_start_time() as started, o.tableoid::bigint as relation,
+                c.generation as clickhouse_generation,
+                coalesce((
+                    select delivery from history_versions
+                    where organization_id = o.id order by day desc limit 1
+                ), 0) as delivery
+         from organizations o cross join clickhouse_generation c where o.id = any($1)",
+    )
+    .bind(organizations)
+    .fetch_all(pg)
+    .await?;
+    Ok(versions.into_iter().map(|row| (row.id, row.version)).collect())
 }
 
 /// Records the days whose numbers a delivery changed, after it is visible.
