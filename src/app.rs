@@ -19,6 +19,7 @@ use crate::model::readable::{KnownSource, ReadablePlatforms};
 use crate::response_cache::ResponseCache;
 use crate::shutdown::InFlightRequests;
 use crate::store::analytics::HistoryReader;
+use crate::store::analytics::rollup_cache::RollupCache;
 use crate::store::clickhouse::client;
 use crate::store::migrate::SchemaCheck;
 use crate::store::postgres::clock::ClockReading;
@@ -64,6 +65,8 @@ pub struct Settings {
     pub short_link_url: Option<Url>,
     /// Capacity of the response cache; 0 disables it.
     pub response_cache_bytes: u64,
+    /// Capacity of the rollups in memory; 0 disables them.
+    pub rollup_cache_bytes: u64,
     /// Concurrent analytics queries of this process.
     pub analytics_concurrency: usize,
     /// How old the last successful scrape has to be for a refresh.
@@ -92,6 +95,7 @@ impl Default for Settings {
             rate_limit_store: RateLimitStore::default(),
             short_link_url: None,
             response_cache_bytes: 64 << 20,
+            rollup_cache_bytes: 128 << 20,
             analytics_concurrency: 16,
             refresh_floor: TimeDelta::hours(1),
             media_dir: None,
@@ -107,7 +111,8 @@ impl App {
         settings: Settings,
     ) -> Self {
         let Databases { pg, clickhouse, clock } = databases;
-        let history = HistoryReader::new(&clickhouse, settings.analytics_concurrency);
+        let rollups = RollupCache::new(settings.rollup_cache_bytes);
+        let history = HistoryReader::new(&clickhouse, settings.analytics_concurrency, rollups);
         let responses = ResponseCache::new(settings.response_cache_bytes);
         App {
             pg,

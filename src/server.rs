@@ -24,7 +24,7 @@ use crate::store::postgres::pool;
 use crate::store::search::SearchIndex;
 use crate::store::{health, migrate};
 use crate::telemetry::{MetricsArgs, probes};
-use crate::worker::{gauges, indexer, pictures};
+use crate::worker::{gauges, indexer, pictures, rollup_follower};
 use crate::{api, http, store};
 
 const LISTEN_BACKLOG: u32 = 4096;
@@ -71,6 +71,10 @@ pub struct ServeArgs {
     #[arg(long = "answer-cache", env = "TIDEMARK_ANSWER_CACHE", default_value_t = Settings::default().response_cache_bytes,
           value_name = "BYTES")]
     pub response_cache_bytes: u64,
+    /// Memory for rollups of recently used organizations in bytes, some 40 for each account and day; 0 disables it
+    #[arg(long = "rollup-cache", env = "TIDEMARK_ROLLUP_CACHE", default_value_t = Settings::default().rollup_cache_bytes,
+          value_name = "BYTES")]
+    pub rollup_cache_bytes: u64,
     /// Concurrent analytics queries; one organization gets at most half
     #[arg(long, env = "TIDEMARK_ANALYTICS_CONCURRENCY", default_value_t = Settings::default().analytics_concurrency,
           value_name = "N")]
@@ -149,6 +153,7 @@ impl ServeArgs {
             rate_limit_store: self.rate_limit_store,
             short_link_url: self.sources.short_link_url()?,
             response_cache_bytes: self.response_cache_bytes,
+            rollup_cache_bytes: self.rollup_cache_bytes,
             analytics_concurrency: self.analytics_concurrency,
             refresh_floor: TimeDelta::seconds(self.refresh_floor_seconds),
             media_dir: self.media.folder(),
@@ -188,6 +193,7 @@ pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     let handle = server.handle();
     let stop = CancellationToken::new();
     tokio::spawn(gauges::run_for_api(databases, app.history.clone(), search.clone(), stop.clone()));
+    tokio::spawn(rollup_follower::run(app.pg.clone(), app.history.clone(), stop.clone()));
     if let Some(media) = app.media.clone() {
         tokio::spawn(pictures::run_for_api(app.pg.clone(), media, stop.clone()));
     }

@@ -82,6 +82,14 @@ metrics! {
         "Changes that this process's search index lacks, counted up to 100,000.";
     SEARCH_DOCUMENTS: "tidemark.search.documents", Gauge, "{document}", [], Api,
         "Documents in this process's search index.";
+    ROLLUP_READS: "tidemark.rollup_cache.reads", Counter, "{read}", [OUTCOME], Api,
+        "Reads of the history of accounts for a request: from `memory`, or from `clickhouse` while the organization is not in memory.";
+    ROLLUP_CHANGE_DURATION: "tidemark.rollup_cache.change.duration", Histogram(STATEMENT_SECONDS), "s", [OUTCOME], Api,
+        "Duration of changes of rollups in memory: `loaded`, `updated`, `failed`.";
+    ROLLUP_ROWS: "tidemark.rollup_cache.rows", Gauge, "{row}", [], Api,
+        "Rows of rollups in memory, one for each account and day.";
+    ROLLUP_USAGE: "tidemark.rollup_cache.usage", Gauge, "By", [], Api,
+        "Memory that they occupy.";
     STATEMENT_DURATION: "db.client.operation.duration", Histogram(STATEMENT_SECONDS), "s", [SYSTEM, OPERATION, ROUTE, ERROR_TYPE], Both,
         "Duration of statements to `postgresql` and `clickhouse`, by route if a request runs them.";
     CONNECTIONS: "db.client.connection.count", Gauge, "{connection}", [POOL, STATE], Both,

@@ -1,6 +1,6 @@
 //! The background loops: scheduler and scrapes, relay, pictures, housekeeping, erasure, retention, gauges, search indexer.
 //!
-//! `tidemark track` runs all but the search indexer, which runs in each API process.
+//! `tidemark track` runs all but the search indexer and the follower of rollups, which run in each API process.
 
 mod attempt;
 pub mod budget;
@@ -16,6 +16,7 @@ pub mod pictures;
 mod refresh_budget;
 pub mod relay;
 pub mod retention;
+pub mod rollup_follower;
 mod schedule;
 mod scheduler;
 mod scrape;

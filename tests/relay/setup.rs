@@ -7,6 +7,7 @@ use tidemark::model::observed::{AccountFields, AccountLatest, VideoFields, Video
 use tidemark::model::period::{Period, Window};
 use tidemark::model::platform::Platform;
 use tidemark::store::Write;
+use tidemark::store::analytics::rollup_cache::RollupCache;
 use tidemark::store::analytics::subjects;
 use tidemark::store::analytics::{AccountFilter, HistoryReader, SubjectScope};
 use tidemark::store::clickhouse::history_writer;
@@ -96,7 +97,7 @@ impl IsolatedStores {
         let scope = SubjectScope::fetch(self.pg(), organization, &AccountFilter::default()).await.unwrap();
         let today = Utc::now().date_naive();
         let window = Window { period: Period::Custom, start: today - Days::new(30), end: today };
-        let history = HistoryReader::new(&self.databases.clickhouse, 2);
+        let history = HistoryReader::new(&self.databases.clickhouse, 2, RollupCache::new(0));
         let daily = subjects::fetch_daily(&history, &scope, window).await.unwrap();
         let levels = subjects::fetch_levels(&history, &scope, window).await.unwrap();
         format!("{daily:?}\n{levels:?}")

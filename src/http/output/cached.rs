@@ -84,6 +84,7 @@ impl<A: Serialize> WindowedRequest<A> {
         // Read before computing, so that a cached response is never older than its version.
         let version =
             data_version::fetch(&self.pg, self.organization, dependencies, self.history_since).await?;
+        self.history.set_version(version.history);
         self.responses.get_or_compute(key, version, compute).await
     }
 }

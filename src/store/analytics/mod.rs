@@ -15,6 +15,7 @@ mod fair_limiter;
 mod new_posts;
 pub mod overview;
 mod reader;
+pub mod rollup_cache;
 pub mod scope;
 mod snapshots;
 pub mod sparklines;

@@ -1,6 +1,7 @@
 //! Reads history from ClickHouse for requests: bounded, one organization at a time, and within its retention.
 
-use std::time::Duration;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, NaiveDate, Utc};
 use clickhouse::query::Query;
@@ -8,10 +9,12 @@ use clickhouse::{Client, RowOwned, RowRead};
 use uuid::Uuid;
 
 use super::fair_limiter::FairLimiter;
+use super::rollup_cache::{ReadVersion, RollupCache, RollupRows};
 use super::scope::Part;
-use crate::model::period::Window;
+use crate::model::period::{Window, clamp_day};
 use crate::store::Error;
 use crate::store::clickhouse::client::{self, Timeout};
+use crate::store::outbox::data_version::HistoryVersion;
 
 /// A request has five seconds in all.
 const TIMEOUT: Timeout = Timeout { execution: Duration::from_secs(4), response: Duration::from_secs(4) };
@@ -32,26 +35,40 @@ const SETTINGS: [(&str, &str); 5] = [
 pub struct HistoryReader {
     client: Client,
     limiter: FairLimiter,
+    rollups: RollupCache,
     /// The first day within retention; None = no limit.
     since: Option<NaiveDate>,
+    /// The version that a request has read; without one, it reads nothing from memory.
+    version: OnceLock<ReadVersion>,
 }
 
 impl HistoryReader {
     /// Runs at most `max_concurrency` queries at a time.
-    pub fn new(client: &Client, max_concurrency: usize) -> Self {
+    pub fn new(client: &Client, max_concurrency: usize, rollups: RollupCache) -> Self {
         let client =
             SETTINGS.iter().fold(client.clone(), |client, (name, value)| client.with_setting(*name, *value));
-        HistoryReader { client, limiter: FairLimiter::new(max_concurrency), since: None }
+        let limiter = FairLimiter::new(max_concurrency);
+        HistoryReader { client, limiter, rollups, since: None, version: OnceLock::new() }
     }
 
     /// Sets the comment of its queries in ClickHouse's query log.
     pub fn with_log_comment(&self, comment: impl Into<String>) -> Self {
-        HistoryReader { client: self.client.clone().with_setting("log_comment", comment), ..self.clone() }
+        let client = self.client.clone().with_setting("log_comment", comment);
+        HistoryReader { client, version: OnceLock::new(), ..self.clone() }
     }
 
     /// Sets the first day within the organization's retention.
     pub fn with_history_since(self, since: Option<NaiveDate>) -> Self {
         HistoryReader { since, ..self }
+    }
+
+    /// Sets the version of the organization's history that was read just now: everything in memory is at least as new.
+    pub fn set_version(&self, version: HistoryVersion) {
+        let _ = self.version.set((version, Instant::now()));
+    }
+
+    pub const fn rollups(&self) -> &RollupCache {
+        &self.rollups
     }
 
     /// A day, or the first day within retention if that is later.
@@ -87,6 +104,34 @@ impl HistoryReader {
     pub async fn ping(&self) -> Result<(), Error> {
         client::read(&self.client, "SELECT 1").fetch_one::<u8>().await?;
         Ok(())
+    }
+
+    /// Computes from the organization's rollup in memory, if it is there, and the first and last day of the window that are
+    /// retained: the default if there is none.
+    pub(super) async fn read_rollup<T: Default>(
+        &self,
+        organization: Uuid,
+        window: Window,
+        compute: impl FnOnce(&RollupRows, NaiveDate, NaiveDate) -> T,
+    ) -> Option<T> {
+        let version = self.version.get()?;
+        let compute = |rows: &RollupRows| match self.clip(window) {
+            Some(Window { start, end, .. }) => compute(rows, clamp_day(start), clamp_day(end)),
+            None => T::default(),
+        };
+        self.rollups.read(self, organization, *version, compute).await
+    }
+
+    /// Runs a query of an organization, its `org`, and calls `each` with its rows, one by one.
+    pub(super) async fn for_each<T: RowOwned + RowRead>(
+        &self,
+        organization: Uuid,
+        sql: &'static str,
+        each: impl FnMut(T),
+    ) -> Result<(), Error> {
+        let _permit = self.limiter.acquire(organization).await?;
+        let bind = |query: Query| query.param("org", organization);
+        client::for_each(&self.client, sql, TIMEOUT.execution, bind, each).await
     }
 
     /// Runs a query of an organization, its `org`.

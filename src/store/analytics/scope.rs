@@ -8,11 +8,14 @@
 //! - `removed`: subjects that are deleted in Postgres and maybe not yet in ClickHouse, all of them from `first` to `last`
 //! - `platform`: instagram or tiktok
 
+use std::collections::HashSet;
+
 use clickhouse::query::Query;
 use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::accounts::{self, AccountFilter};
+use super::rollup_cache::{RollupRows, Selection};
 use crate::model::period::{Window, clamp_day};
 use crate::model::platform::Platform;
 use crate::store::Error;
@@ -151,6 +154,19 @@ impl SubjectScope {
         match self {
             SubjectScope::Organization(scope) => scope.organization,
             SubjectScope::Subjects { organization, .. } => *organization,
+        }
+    }
+
+    /// Selects its subjects as one group.
+    pub(super) fn select(&self, rows: &RollupRows) -> Selection {
+        match self {
+            SubjectScope::Organization(OrganizationScope { platform, removed, .. }) => {
+                rows.select(*platform, 1, |_, id| removed.binary_search(&id).is_err().then_some(0))
+            }
+            SubjectScope::Subjects { ids, .. } => {
+                let ids: HashSet<_> = ids.iter().copied().collect();
+                rows.select(None, 1, |_, id| ids.contains(&id).then_some(0))
+            }
         }
     }
 

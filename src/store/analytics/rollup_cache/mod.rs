@@ -1,0 +1,282 @@
+//! The rollups of recently used organizations in memory: their figures need no query.
+//!
+//! ClickHouse answers the first request of an organization, while its rollup is loaded. Later ones first read what
+//! deliveries up to their data version have changed, by the version of rows. Purged tombstones are not found so: a purge
+//! invalidates all rollups first, and rows that were read long after the data version are not applied.
+
+mod rows;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, Instant};
+
+use clickhouse::query::Query;
+use futures_util::future;
+use moka::future::Cache;
+use moka::policy::EvictionPolicy;
+use opentelemetry::KeyValue;
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use self::rows::StoredRow;
+use super::reader::HistoryReader;
+use crate::store::Error;
+use crate::store::outbox::data_version::{self, HistoryVersion};
+use crate::telemetry::{labels, metrics};
+
+pub use rows::{RollupRows, Selection, Sums};
+
+/// How old a data version may be when the rows that it needs have been read. Less than [`PURGE_DELAY`].
+const MAX_VERSION_AGE: Duration = Duration::from_millis(500);
+/// How long a purge of tombstones waits after it invalidated all rollups.
+pub const PURGE_DELAY: Duration = Duration::from_secs(1);
+/// So that the load does not delay the request that starts it.
+const LOAD_DELAY: Duration = Duration::from_millis(100);
+/// The time from one load of an organization to the next, and after one that failed.
+const LOAD_INTERVAL: Duration = Duration::from_secs(10);
+const FAILED_LOAD_INTERVAL: Duration = Duration::from_secs(60);
+/// The pause after an update that failed.
+const UPDATE_RETRY_DELAY: Duration = Duration::from_secs(1);
+/// How long a request waits for another update or a load.
+const CHANGE_TIMEOUT: Duration = Duration::from_millis(100);
+/// More are loaded as a whole.
+const MAX_CHANGED_ROWS: &str = "10000";
+/// How long an organization stays in memory, and up to date, after its last request.
+const MAX_IDLE: Duration = Duration::from_secs(600);
+
+/// The version of an organization's history, and when it was read.
+pub type ReadVersion = (HistoryVersion, Instant);
+
+/// The rollups of this process. Cheap to clone.
+#[derive(Clone)]
+pub struct RollupCache {
+    max_bytes: u64,
+    entries: Cache<Uuid, Arc<Entry>>,
+    /// One organization is loaded at a time.
+    load: Arc<tokio::sync::Mutex<()>>,
+    /// From memory, and from ClickHouse.
+    reads: Arc<[AtomicU64; 2]>,
+}
+
+#[derive(Default)]
+struct Entry {
+    rows: RwLock<Option<(HistoryVersion, RollupRows)>>,
+    /// Locked during a load or an update.
+    schedule: Arc<tokio::sync::Mutex<Schedule>>,
+    /// Bytes that it counts for.
+    weight: AtomicU64,
+}
+
+/// When to load and to update at the earliest.
+#[derive(Default)]
+struct Schedule {
+    load_at: Option<Instant>,
+    update_at: Option<Instant>,
+}
+
+/// Reads since the process started, and the current size.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RollupCacheStats {
+    pub from_memory: u64,
+    pub from_clickhouse: u64,
+    pub organizations: u64,
+    pub rows: u64,
+    pub bytes: u64,
+}
+
+impl Entry {
+    fn read(&self) -> RwLockReadGuard<'_, Option<(HistoryVersion, RollupRows)>> {
+        self.rows.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Option<(HistoryVersion, RollupRows)>> {
+        self.rows.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The last delivery in memory, if it can be compared with a version.
+    fn delivery(&self, version: &HistoryVersion) -> Option<i64> {
+        let rows = self.read();
+        rows.as_ref().filter(|(loaded, _)| loaded.is_comparable(version)).map(|(loaded, _)| loaded.delivery)
+    }
+
+    fn weigh(&self) -> u32 {
+        let bytes = self.read().as_ref().map_or(0, |(_, rows)| rows.bytes());
+        self.weight.store(bytes, Ordering::Relaxed);
+        u32::try_from(bytes).unwrap_or(u32::MAX)
+    }
+}
+
+impl RollupCache {
+    /// Creates a cache of this capacity; 0 disables it.
+    pub fn new(max_bytes: u64) -> Self {
+        let entries = Cache::builder()
+            .max_capacity(max_bytes)
+            .weigher(|_: &Uuid, entry: &Arc<Entry>| entry.weigh())
+            .eviction_policy(EvictionPolicy::lru())
+            .time_to_idle(MAX_IDLE)
+            .build();
+        RollupCache { max_bytes, entries, load: Arc::default(), reads: Arc::default() }
+    }
+
+    /// Computes from the rows of an organization, at least at a version. None if they are not in memory; they are loaded
+    /// meanwhile.
+    pub(super) async fn read<T>(
+        &self,
+        history: &HistoryReader,
+        organization: Uuid,
+        version: ReadVersion,
+        compute: impl FnOnce(&RollupRows) -> T,
+    ) -> Option<T> {
+        if self.max_bytes == 0 {
+            return None;
+        }
+        let entry = self.entries.get_with(organization, async { Arc::default() }).await;
+        let mut result = None;
+        if self.update(&entry, history, organization, version).await
+            && let Some((loaded, rows)) = &*entry.read()
+            && loaded.is_comparable(&version.0)
+        {
+            result = Some(compute(rows));
+        }
+        if result.is_none() {
+            self.start_load(entry, history, organization, version.0);
+        }
+        let (position, outcome) = if result.is_some() { (0, "memory") } else { (1, "clickhouse") };
+        self.reads[position].fetch_add(1, Ordering::Relaxed);
+        if let Some(metrics) = metrics::instruments() {
+            metrics.rollup_reads.add(1, &[KeyValue::new(labels::OUTCOME, outcome)]);
+        }
+        result
+    }
+
+    /// Reads what deliveries up to a version have changed. Returns false if that fails, or nothing is in memory.
+    async fn update(
+        &self,
+        entry: &Arc<Entry>,
+        history: &HistoryReader,
+        organization: Uuid,
+        (version, read_at): ReadVersion,
+    ) -> bool {
+        let is_outdated = |delivery: &i64| *delivery < version.delivery;
+        let Some(_) = entry.delivery(&version).filter(is_outdated) else {
+            return entry.delivery(&version).is_some();
+        };
+        let schedule = tokio::time::timeout(CHANGE_TIMEOUT, entry.schedule.lock()).await;
+        let Ok(mut schedule) = schedule else { return false };
+        let Some(delivery) = entry.delivery(&version).filter(is_outdated) else {
+            return entry.delivery(&version).is_some();
+        };
+        let started = Instant::now();
+        if schedule.update_at.is_some_and(|at| at > started) {
+            return false;
+        }
+        let bind =
+            |query: Query| query.param("version", delivery).with_setting("max_result_rows", MAX_CHANGED_ROWS);
+        let changed = history.fetch_all(organization, include_str!("changed.sql"), bind).await;
+        let changed: Option<Vec<StoredRow>> = changed.ok().filter(|_| read_at.elapsed() < MAX_VERSION_AGE);
+        record_change(started, if changed.is_some() { "updated" } else { "failed" });
+        let Some(mut changed) = changed else {
+            schedule.update_at = Some(Instant::now() + UPDATE_RETRY_DELAY);
+            return false;
+        };
+        changed.sort_by_key(|row| row.version);
+        let (is_applied, has_grown) = match &mut *entry.write() {
+            Some((loaded, rows)) => {
+                *loaded = version;
+                let is_applied = changed.iter().try_for_each(|row| rows.apply(row)).is_ok();
+                (is_applied, rows.bytes() > entry.weight.load(Ordering::Relaxed) * 5 / 4)
+            }
+            None => return false,
+        };
+        if !is_applied {
+            *entry.write() = None;
+        } else if has_grown {
+            self.entries.insert(organization, Arc::clone(entry)).await;
+        }
+        is_applied
+    }
+
+    /// Loads an organization in the background, unless that is under way or failed a moment ago.
+    fn start_load(
+        &self,
+        entry: Arc<Entry>,
+        history: &HistoryReader,
+        organization: Uuid,
+        version: HistoryVersion,
+    ) {
+        let Ok(mut schedule) = Arc::clone(&entry.schedule).try_lock_owned() else { return };
+        if schedule.load_at.is_some_and(|at| at > Instant::now()) {
+            return;
+        }
+        let (cache, history) = (self.clone(), history.with_log_comment("rollup cache"));
+        tokio::spawn(async move {
+            tokio::time::sleep(LOAD_DELAY).await;
+            let _load = cache.load.lock().await;
+            let started = Instant::now();
+            let loaded = cache.load(&history, organization).await;
+            let (outcome, interval) = match &loaded {
+                Ok(Some(_)) => ("loaded", LOAD_INTERVAL),
+                Ok(None) | Err(_) => ("failed", FAILED_LOAD_INTERVAL),
+            };
+            record_change(started, outcome);
+            *schedule = Schedule { load_at: Some(Instant::now() + interval), update_at: None };
+            match loaded {
+                Ok(rows) => *entry.write() = rows.map(|rows| (version, rows)),
+                Err(error) => tracing::debug!(%error, "cannot load a rollup into memory"),
+            }
+            cache.entries.insert(organization, Arc::clone(&entry)).await;
+        });
+    }
+
+    /// Loads an organization; None if it does not fit.
+    async fn load(&self, history: &HistoryReader, organization: Uuid) -> Result<Option<RollupRows>, Error> {
+        let (mut rows, mut count) = (Some(RollupRows::default()), 0);
+        let each = |row: StoredRow| {
+            count += 1;
+            let fits = count * RollupRows::ROW_BYTES <= self.max_bytes;
+            rows = rows.take().filter(|_| fits).and_then(|mut rows| rows.apply(&row).is_ok().then_some(rows));
+        };
+        history.for_each(organization, include_str!("all.sql"), each).await?;
+        rows.iter_mut().for_each(RollupRows::shrink);
+        Ok(rows.filter(|rows| rows.bytes() <= self.max_bytes))
+    }
+
+    /// Brings all organizations in memory up to date.
+    pub async fn follow(&self, pg: &PgPool, history: &HistoryReader) -> Result<(), Error> {
+        let entries: HashMap<_, _> =
+            self.entries.iter().filter(|(_, entry)| entry.read().is_some()).collect();
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let (read_at, organizations) = (Instant::now(), entries.keys().map(|id| **id).collect::<Vec<_>>());
+        let versions = data_version::fetch_history_versions(pg, &organizations).await?;
+        let update = |(id, version): &(Uuid, HistoryVersion)| {
+            let (id, version) = (*id, (*version, read_at));
+            entries.get(&id).map(|entry| self.update(entry, history, id, version))
+        };
+        future::join_all(versions.iter().filter_map(update)).await;
+        Ok(())
+    }
+
+    pub fn stats(&self) -> RollupCacheStats {
+        let [from_memory, from_clickhouse] =
+            [0, 1].map(|position| self.reads[position].load(Ordering::Relaxed));
+        let mut stats = RollupCacheStats { from_memory, from_clickhouse, ..RollupCacheStats::default() };
+        for (_, entry) in &self.entries {
+            if let Some((_, rows)) = &*entry.read() {
+                stats.organizations += 1;
+                stats.rows += rows.len();
+                stats.bytes += rows.bytes();
+            }
+        }
+        stats
+    }
+}
+
+fn record_change(started: Instant, outcome: &'static str) {
+    if let Some(metrics) = metrics::instruments() {
+        let labels = [KeyValue::new(labels::OUTCOME, outcome)];
+        metrics::record_duration(&metrics.rollup_change_duration, started.elapsed(), &labels);
+    }
+}

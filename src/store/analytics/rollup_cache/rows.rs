@@ -1,0 +1,236 @@
+//! The rollup of an organization in memory: 40 bytes for each subject and day.
+
+use std::collections::{BTreeMap, HashMap};
+
+use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
+use clickhouse::Row;
+use serde::Deserialize;
+
+use crate::model::gains::{AccountGains, Gains};
+use crate::model::platform::Platform;
+
+/// Gains of views, plays, likes, comments, shares and followers; 0 if never reported.
+type RowGains<T> = [T; 6];
+
+/// A row of `account_daily`.
+#[derive(Row, Deserialize)]
+pub(super) struct StoredRow {
+    #[serde(with = "clickhouse::serde::chrono::date")]
+    date: NaiveDate,
+    subject_id: u64,
+    /// 0 = Instagram, 1 = TikTok, 2 = unknown.
+    platform: u8,
+    observed_micros: i64,
+    gains: (i64, i64, i64, i64, i64, i64),
+    /// Change of the follower level; null before the first observation.
+    follower_step: Option<i64>,
+    pub version: u64,
+    is_deleted: u8,
+}
+
+/// One subject on one day.
+#[derive(Clone, Copy)]
+struct CompactRow {
+    /// Position in [`RollupRows::subjects`].
+    subject: u32,
+    gains: RowGains<i32>,
+    /// 0 if unknown.
+    follower_step: i32,
+    /// Microseconds since the beginning of the day, 40 bits.
+    micros_low: u32,
+    micros_high: u8,
+    platform: u8,
+    has_followers: bool,
+}
+
+/// A value that a compact row cannot hold: ClickHouse remains in charge of the organization.
+#[derive(Debug)]
+pub(super) struct ValueTooLarge;
+
+/// The rows of an organization.
+#[derive(Default)]
+pub struct RollupRows {
+    /// By subject.
+    days: BTreeMap<NaiveDate, Vec<CompactRow>>,
+    pub subjects: Vec<i64>,
+    indexes: HashMap<i64, u32>,
+}
+
+/// The rows to add up, and their groups.
+pub struct Selection {
+    /// Of each subject, by its position.
+    groups: Vec<Option<u32>>,
+    platform: Option<Platform>,
+    group_count: usize,
+    /// Platforms are the groups.
+    by_platform: bool,
+}
+
+/// What rows add up to.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sums {
+    gains: RowGains<i64>,
+    follower_steps: i64,
+    has_followers: bool,
+    latest_micros: i64,
+    /// Number of rows.
+    pub observed: u64,
+}
+
+/// The beginning of a day in microseconds.
+fn day_micros(day: NaiveDate) -> i64 {
+    day.and_time(NaiveTime::MIN).and_utc().timestamp_micros()
+}
+
+impl CompactRow {
+    fn new(subject: u32, row: &StoredRow) -> Option<Self> {
+        let (views, plays, likes, comments, shares, followers) = row.gains;
+        let mut gains = [0; 6];
+        for (gain, stored) in gains.iter_mut().zip([views, plays, likes, comments, shares, followers]) {
+            *gain = i32::try_from(stored).ok()?;
+        }
+        let micros = u64::try_from(row.observed_micros - day_micros(row.date)).ok()?;
+        Some(CompactRow {
+            subject,
+            gains,
+            follower_step: i32::try_from(row.follower_step.unwrap_or_default()).ok()?,
+            micros_low: micros as u32,
+            micros_high: u8::try_from(micros >> 32).ok()?,
+            platform: row.platform,
+            has_followers: row.follower_step.is_some(),
+        })
+    }
+}
+
+impl RollupRows {
+    pub(super) const ROW_BYTES: u64 = size_of::<CompactRow>() as u64;
+
+    /// Replaces or removes the row of a subject and day.
+    pub(super) fn apply(&mut self, row: &StoredRow) -> Result<(), ValueTooLarge> {
+        let id = row.subject_id.cast_signed();
+        let subject = *self.indexes.entry(id).or_insert_with(|| {
+            self.subjects.push(id);
+            self.subjects.len() as u32 - 1
+        });
+        let day = self.days.entry(row.date).or_default();
+        let position = day.binary_search_by_key(&subject, |row| row.subject);
+        if row.is_deleted == 1 {
+            if let Ok(position) = position {
+                day.remove(position);
+            }
+            return Ok(());
+        }
+        let row = CompactRow::new(subject, row).ok_or(ValueTooLarge)?;
+        match position {
+            Ok(position) => day[position] = row,
+            Err(position) => day.insert(position, row),
+        }
+        Ok(())
+    }
+
+    /// Returns unused memory.
+    pub(super) fn shrink(&mut self) {
+        self.days.values_mut().for_each(Vec::shrink_to_fit);
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.days.values().map(|day| day.len() as u64).sum()
+    }
+
+    /// The memory in use, with an allowance for the tables of days and subjects.
+    pub(super) fn bytes(&self) -> u64 {
+        let rows: usize = self.days.values().map(Vec::capacity).sum();
+        rows as u64 * Self::ROW_BYTES + 48 * (self.days.len() + self.subjects.len()) as u64
+    }
+
+    /// Selects subjects, on one platform or all. `group` returns the group of a position in `subjects` and an id.
+    pub fn select(
+        &self,
+        platform: Option<Platform>,
+        group_count: usize,
+        group: impl Fn(usize, i64) -> Option<usize>,
+    ) -> Selection {
+        let subjects = self.subjects.iter().enumerate();
+        let groups = subjects.map(|(position, id)| group(position, *id).map(|group| group as u32)).collect();
+        Selection { groups, platform, group_count, by_platform: false }
+    }
+
+    /// Adds up days, both inclusive, by group.
+    pub fn totals(&self, selection: &Selection, first: NaiveDate, last: NaiveDate) -> Vec<Sums> {
+        let mut sums = vec![Sums::default(); selection.group_count];
+        if first <= last {
+            self.days.range(first..=last).for_each(|(date, rows)| selection.add_up(*date, rows, &mut sums));
+        }
+        sums
+    }
+
+    /// The sums of each day and group with an observation, ascending.
+    pub fn series(
+        &self,
+        selection: &Selection,
+        first: NaiveDate,
+        last: NaiveDate,
+    ) -> impl Iterator<Item = (NaiveDate, usize, Sums)> {
+        self.days.range(first..=last).flat_map(move |(date, _)| {
+            let sums = self.totals(selection, *date, *date).into_iter().enumerate();
+            sums.filter(|(_, sums)| sums.observed > 0).map(|(group, sums)| (*date, group, sums))
+        })
+    }
+}
+
+impl Selection {
+    /// Makes the platforms the groups, in the order of [`Platform::ALL`]; rows of no known platform belong to the first.
+    pub fn by_platform(self) -> Self {
+        Selection { group_count: Platform::ALL.len(), by_platform: true, ..self }
+    }
+
+    fn add_up(&self, date: NaiveDate, rows: &[CompactRow], sums: &mut [Sums]) {
+        let (beginning, platform) = (day_micros(date), self.platform.map(|platform| platform as u8));
+        for row in rows {
+            let Some(group) = self.groups[row.subject as usize] else { continue };
+            if platform.is_some_and(|platform| platform != row.platform) {
+                continue;
+            }
+            let is_tiktok = row.platform == Platform::Tiktok as u8;
+            let group = if self.by_platform { usize::from(is_tiktok) } else { group as usize };
+            sums[group].add(row, beginning);
+        }
+    }
+}
+
+impl Sums {
+    fn add(&mut self, row: &CompactRow, day_micros: i64) {
+        for (sum, gain) in self.gains.iter_mut().zip(row.gains) {
+            *sum += i64::from(gain);
+        }
+        self.follower_steps += i64::from(row.follower_step);
+        self.has_followers |= row.has_followers;
+        let micros = i64::from(row.micros_high) << 32 | i64::from(row.micros_low);
+        self.latest_micros = self.latest_micros.max(day_micros + micros);
+        self.observed += 1;
+    }
+
+    pub const fn gains(&self) -> Gains {
+        let [views, plays, likes, comments, shares, _] = self.gains;
+        Gains::new(views, plays, likes, comments, shares)
+    }
+
+    pub const fn account_gains(&self) -> AccountGains {
+        AccountGains { gains: self.gains(), followers: self.gains[5] }
+    }
+
+    pub fn only_followers(self) -> Self {
+        let Sums { follower_steps, has_followers, .. } = self;
+        Sums { follower_steps, has_followers, ..Sums::default() }
+    }
+
+    /// The change of the follower level; None while it is unknown.
+    pub fn follower_step(&self) -> Option<i64> {
+        self.has_followers.then_some(self.follower_steps)
+    }
+
+    /// The latest observation; None without any.
+    pub fn as_of(&self) -> Option<DateTime<Utc>> {
+        DateTime::from_timestamp_micros(self.latest_micros).filter(|_| self.observed > 0)
+    }
+}

@@ -1,0 +1,29 @@
+//! Keeps the rollups in memory up to date, so that requests rarely wait for it.
+
+use std::time::{Duration, Instant};
+
+use sqlx::PgPool;
+use tokio_util::sync::CancellationToken;
+
+use super::timeout;
+use crate::store::analytics::HistoryReader;
+
+/// How often the versions of the organizations in memory are read, unless that takes longer.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// Follows until it is stopped. While it fails, requests read what they lack.
+pub async fn run(pg: PgPool, history: HistoryReader, stop: CancellationToken) {
+    let history = history.with_log_comment("rollup cache");
+    let mut pause = POLL_INTERVAL;
+    while stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_some() {
+        let started = Instant::now();
+        pause = match timeout::short(history.rollups().follow(&pg, &history)).await {
+            Ok(()) => POLL_INTERVAL.max(started.elapsed()),
+            Err(error) => {
+                tracing::debug!(%error, "cannot update the rollups in memory");
+                RETRY_DELAY
+            }
+        };
+    }
+}
