@@ -17,11 +17,13 @@ use super::passes::{self, PassTask};
 use super::schedule::Schedule;
 use super::{retention, timeout};
 use crate::app::Databases;
-use crate::store::Error;
+use crate::store::analytics::rollup_cache::PURGE_DELAY;
 use crate::store::lifecycle::outbox::SnapshotPurge;
+use crate::store::lifecycle::purge::PurgeScope;
 use crate::store::lifecycle::retention::wait_for_compactions;
 use crate::store::lifecycle::vacuum::VacuumTracker;
 use crate::store::lifecycle::{ErasureLock, organizations, purge, sum_results};
+use crate::store::{Error, outbox};
 
 /// Deleted data must have left the files within 24 hours.
 const PURGE_INTERVAL: TimeDelta = TimeDelta::hours(12);
@@ -170,7 +172,7 @@ impl Erasure {
         let outbox_rows = self.purge_outbox(organization).await;
         timeout::short(self.lock.ensure_held()).await?;
         let deadline = Instant::now() + PURGE_TIMEOUT;
-        let purged = purge_history(&self.client, organization, deadline).await;
+        let purged = self.purge_history(organization, deadline).await;
         timeout::short(self.lock.ensure_held()).await?;
         let restored = match organization {
             Some(_) => Ok(0),
@@ -182,6 +184,21 @@ impl Erasure {
             tracing::info!(outbox_rows, history_rows, seconds, "deleted data purged");
         }
         Ok(ErasedRows { outbox_rows, history_rows })
+    }
+
+    /// Removes deleted rows from ClickHouse's files, after compactions that could write such rows again.
+    async fn purge_history(&self, organization: Option<Uuid>, deadline: Instant) -> Result<u64, Error> {
+        let waited = tokio::time::timeout_at(deadline, wait_for_compactions(&self.client)).await;
+        waited.map_err(|_| Error::Clickhouse(clickhouse::error::Error::TimedOut))??;
+        let pg = &self.databases.pg;
+        let delivered = timeout::short(outbox::last_applied_delivery(pg)).await?;
+        let scope = PurgeScope { organization, delivered };
+        if purge::has_rollup_tombstones(&self.client, scope).await? {
+            // Without them, rollups in memory would keep the rows that they hide.
+            timeout::short(outbox::invalidate_responses(pg)).await?;
+            tokio::time::sleep(PURGE_DELAY).await;
+        }
+        purge::purge_removed_rows(&self.client, scope, deadline).await
     }
 
     /// Removes snapshots of deleted subjects from the outbox, and returns the number of rewritten rows.
@@ -218,11 +235,4 @@ impl Erasure {
             rows += purge::purge_organizations(&self.client, table, &erased, deadline).await?;
         }
     }
-}
-
-/// Removes deleted rows from ClickHouse's files, after compactions that could write such rows again.
-async fn purge_history(client: &Client, organization: Option<Uuid>, deadline: Instant) -> Result<u64, Error> {
-    let waited = tokio::time::timeout_at(deadline, wait_for_compactions(client)).await;
-    waited.map_err(|_| Error::Clickhouse(clickhouse::error::Error::TimedOut))??;
-    purge::purge_removed_rows(client, organization, deadline).await
 }

@@ -14,6 +14,7 @@ use uuid::Uuid;
 use crate::model::counters::{Counters, ROLLUP_COUNTERS, VIDEO_ROLLUP_COUNTERS, base_column, gain_column};
 use crate::store::Error;
 use crate::store::clickhouse::{client, cluster};
+use crate::store::outbox;
 use crate::store::records::subjects::{self, AccountRecord, VideoRecord};
 
 const TIMEOUT: Duration = Duration::from_secs(300);
@@ -242,6 +243,8 @@ pub async fn advance_delivery_number(pg: &PgPool, client: &Client, organization:
                 query.param("org", organization).param("first", FIRST_INVALID_VERSION)
             })
             .await?;
+            // No tombstone follows.
+            outbox::invalidate_responses(pg).await?;
             highest_in_table = fetch_highest().await?;
         }
         highest = highest.max(highest_in_table);

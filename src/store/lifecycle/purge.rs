@@ -68,30 +68,61 @@ impl TombstoneTable {
         }
     }
 
-    /// The condition of tombstones that hide no row.
+    /// The condition of tombstones that hide no row. Of versioned ones, only those up to a delivery.
     fn unused_tombstones_condition(&self, scope: &str) -> String {
-        let TombstoneTable { table, key, .. } = self;
+        let TombstoneTable { table, key, version } = self;
+        let delivered = version.map(|version| format!("AND {version} <= {{delivered:UInt64}}"));
         format!(
-            "{scope} AND is_deleted = 1 AND ({key}) NOT IN
+            "{scope} AND is_deleted = 1 {} AND ({key}) NOT IN
              (
                  SELECT {key} FROM {table}
                  WHERE {scope} AND is_deleted = 0
                      AND ({key}) IN (SELECT {key} FROM {table} WHERE {scope} AND is_deleted = 1)
-             )"
+             )",
+            delivered.unwrap_or_default()
         )
     }
 }
 
-/// Deletes hidden rows of one organization or of all, and returns their number. Fails if ClickHouse has not finished by the
-/// deadline; its mutations go on, and the next purge finds the rest. Tries all tables, even if one fails.
-pub async fn purge_removed_rows(
-    client: &Client,
-    organization: Option<Uuid>,
-    deadline: Instant,
-) -> Result<u64, Error> {
+/// Which rows a purge deletes.
+#[derive(Debug, Clone, Copy)]
+pub struct PurgeScope {
+    /// Those of one organization or of all.
+    pub organization: Option<Uuid>,
+    /// The last delivery whose tombstones are deleted. Rollups in memory may need those of later ones.
+    pub delivered: i64,
+}
+
+impl PurgeScope {
+    const fn condition(&self) -> &'static str {
+        if self.organization.is_some() { "org_id = {org:UUID}" } else { "1" }
+    }
+
+    fn bind(&self, query: Query) -> Query {
+        let query = query.param("delivered", self.delivered);
+        match self.organization {
+            Some(organization) => query.param("org", organization),
+            None => query,
+        }
+    }
+}
+
+/// Whether the rollup has tombstones that a purge deletes.
+pub async fn has_rollup_tombstones(client: &Client, scope: PurgeScope) -> Result<bool, Error> {
+    let sql = format!(
+        "SELECT count() FROM account_daily WHERE {} AND is_deleted = 1 AND version <= {{delivered:UInt64}}",
+        scope.condition()
+    );
+    let counts: Vec<u64> = fetch_all(client, &sql, |query| scope.bind(query)).await?;
+    Ok(counts.iter().any(|count| *count > 0))
+}
+
+/// Deletes hidden rows and returns their number. Fails if ClickHouse has not finished by the deadline; its mutations go on,
+/// and the next purge finds the rest. Tries all tables, even if one fails.
+pub async fn purge_removed_rows(client: &Client, scope: PurgeScope, deadline: Instant) -> Result<u64, Error> {
     let mut rows = Ok(0);
     for table in &TABLES {
-        rows = sum_results(rows, purge_table(client, table, organization, deadline).await);
+        rows = sum_results(rows, purge_table(client, table, scope, deadline).await);
     }
     rows
 }
@@ -99,17 +130,13 @@ pub async fn purge_removed_rows(
 async fn purge_table(
     client: &Client,
     table: &TombstoneTable,
-    organization: Option<Uuid>,
+    scope: PurgeScope,
     deadline: Instant,
 ) -> Result<u64, Error> {
     wait_for_mutations(client, table.table, deadline).await?;
-    let scope = if organization.is_some() { "org_id = {org:UUID}" } else { "1" };
-    let bind = |query: Query| match organization {
-        Some(organization) => query.param("org", organization),
-        None => query,
-    };
+    let (bind, condition) = (|query: Query| scope.bind(query), scope.condition());
     let mut rows = 0;
-    for condition in [table.hidden_rows_condition(scope), table.unused_tombstones_condition(scope)] {
+    for condition in [table.hidden_rows_condition(condition), table.unused_tombstones_condition(condition)] {
         rows += delete_rows(client, table.table, &condition, bind, deadline).await?;
     }
     Ok(rows)

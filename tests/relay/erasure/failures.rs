@@ -2,7 +2,7 @@
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tidemark::app::Databases;
-use tidemark::store::lifecycle::purge;
+use tidemark::store::lifecycle::purge::{self, PurgeScope};
 use tidemark::store::records::organizations;
 use tidemark::worker::erasure;
 use tokio::time::Instant;
@@ -120,7 +120,8 @@ async fn hanging_mutation_blocks_only_its_table() {
     clickhouse.query_raw(statement).execute().await.unwrap();
     let none = vec![0; others.len()];
     wait_until("the other tables are purged", async || {
-        purge::purge_removed_rows(clickhouse, None, Instant::now()).await.unwrap_err();
+        let scope = PurgeScope { organization: None, delivered: i64::MAX };
+        purge::purge_removed_rows(clickhouse, scope, Instant::now()).await.unwrap_err();
         (count_rows(&stores, &others).await == none).then_some(())
     })
     .await;
