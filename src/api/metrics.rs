@@ -165,11 +165,11 @@ async fn sum_accounts<A>(
     let latest = totals.iter().map(|totals| totals.as_of).max();
     let scope = SubjectScope::for_subjects(*organization, subjects);
     let data_as_of = subjects::resolve_as_of(history, &scope, *window, latest).await?;
-    let totals: HashMap<_, _> = totals.iter().map(|totals| (totals.subject_id(), totals)).collect();
+    let totals: HashMap<_, _> = totals.iter().map(|totals| (totals.subject_id, totals)).collect();
     let sum = |subjects: &[i64]| {
         let mut sum = AccountGains::default();
         let totals = subjects.iter().filter_map(|subject| totals.get(subject));
-        totals.for_each(|totals| sum += totals.gains());
+        totals.for_each(|totals| sum += totals.gains);
         sum
     };
     let data = found.iter().map(|(id, subjects)| (*id, sum(subjects))).collect();

@@ -95,7 +95,7 @@ impl Reader {
         let (totals, posts) = tokio::try_join!(totals, posts)?;
         let mut figures: HashMap<i64, Figures> = HashMap::new();
         for totals in totals {
-            figures.entry(totals.subject_id()).or_default().gains = totals.gains();
+            figures.entry(totals.subject_id).or_default().gains = totals.gains;
         }
         for (subject, posts) in posts {
             figures.entry(subject).or_default().new_posts = posts.current;

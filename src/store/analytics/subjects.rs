@@ -9,6 +9,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::reader::HistoryReader;
+use super::rollup_cache::RollupRows;
 use super::scope::{ScopedSql, SubjectScope, organization_sql, subject_parts};
 use crate::model::gains::{AccountGains, Gains};
 use crate::model::period::{Window, clamp_day};
@@ -21,8 +22,15 @@ const LEVELS_SQL: ScopedSql =
     ScopedSql { organization: organization_sql!("levels"), subjects: include_str!("levels/subjects.sql") };
 
 /// Gains of one subject over a window.
-#[derive(Debug, Clone, Row, Deserialize)]
+#[derive(Debug, Clone, Copy)]
 pub struct SubjectTotals {
+    pub subject_id: i64,
+    pub gains: AccountGains,
+    pub as_of: DateTime<Utc>,
+}
+
+#[derive(Row, Deserialize)]
+struct SubjectTotalsRow {
     subject_id: u64,
     views: Option<i64>,
     plays: Option<i64>,
@@ -31,20 +39,7 @@ pub struct SubjectTotals {
     shares: Option<i64>,
     followers: Option<i64>,
     #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
-    pub as_of: DateTime<Utc>,
-}
-
-impl SubjectTotals {
-    pub const fn subject_id(&self) -> i64 {
-        self.subject_id.cast_signed()
-    }
-
-    pub fn gains(&self) -> AccountGains {
-        AccountGains {
-            gains: gains([self.views, self.plays, self.likes, self.comments, self.shares]),
-            followers: self.followers.unwrap_or_default(),
-        }
-    }
+    as_of: DateTime<Utc>,
 }
 
 /// Gains of one subject in a window and in the previous one.
@@ -80,9 +75,29 @@ pub async fn fetch_totals(
     subjects: &[i64],
     window: Window,
 ) -> Result<Vec<SubjectTotals>, Error> {
-    history
-        .fetch_parts(organization, subject_parts(include_str!("subject_totals.sql"), subjects), window)
-        .await
+    let cached = history.read_rollup(organization, window, |rows, start, end| {
+        let positions: HashMap<i64, usize> = subjects.iter().copied().zip(0..).collect();
+        let selection = rows.select(None, subjects.len(), |_, id| positions.get(&id).copied());
+        let totals = subjects.iter().zip(rows.totals(&selection, start, end));
+        let totals = totals.filter_map(|(subject, sums)| {
+            Some(SubjectTotals { subject_id: *subject, gains: sums.account_gains(), as_of: sums.as_of()? })
+        });
+        totals.collect()
+    });
+    if let Some(totals) = cached.await {
+        return Ok(totals);
+    }
+    let parts = subject_parts(include_str!("subject_totals.sql"), subjects);
+    let rows: Vec<SubjectTotalsRow> = history.fetch_parts(organization, parts, window).await?;
+    let totals = rows.into_iter().map(|row| SubjectTotals {
+        subject_id: row.subject_id.cast_signed(),
+        gains: AccountGains {
+            gains: gains([row.views, row.plays, row.likes, row.comments, row.shares]),
+            followers: row.followers.unwrap_or_default(),
+        },
+        as_of: row.as_of,
+    });
+    Ok(totals.collect())
 }
 
 /// Gains of all subjects in a window and in the previous one, by subject. Those without an observation in either are absent;
@@ -95,6 +110,12 @@ pub async fn fetch_compared(
 ) -> Result<HashMap<i64, ComparedTotals>, Error> {
     let both = Window { start: window.previous().start, ..window };
     let Some(retained) = history.clip(both) else { return Ok(HashMap::new()) };
+    let cached = history.read_rollup(organization, both, |rows, previous_start, end| {
+        compare_in_memory(rows, platform, previous_start, clamp_day(window.start), end)
+    });
+    if let Some(compared) = cached.await {
+        return Ok(compared);
+    }
     let sql = match platform {
         None => include_str!("compared/organization.sql"),
         Some(_) => include_str!("compared/platform.sql"),
@@ -122,6 +143,25 @@ pub async fn fetch_compared(
     Ok(compared)
 }
 
+fn compare_in_memory(
+    rows: &RollupRows,
+    platform: Option<Platform>,
+    previous_start: NaiveDate,
+    start: NaiveDate,
+    end: NaiveDate,
+) -> HashMap<i64, ComparedTotals> {
+    let selection = rows.select(platform, rows.subjects.len(), |position, _| Some(position));
+    let previous = rows.totals(&selection, previous_start, start - Days::new(1));
+    let current = rows.totals(&selection, start.max(previous_start), end);
+    let compared = rows.subjects.iter().zip(current.iter().zip(&previous)).filter_map(|(subject, sums)| {
+        let (current, previous) = sums;
+        let as_of = current.as_of().max(previous.as_of())?;
+        let (current, previous) = (current.account_gains(), previous.account_gains());
+        Some((*subject, ComparedTotals { current, previous, as_of }))
+    });
+    compared.collect()
+}
+
 /// Gains of one subject in a window or in the previous one. Grouping rows by window takes ClickHouse less than twelve
 /// conditional sums.
 #[derive(Row, Deserialize)]
@@ -144,16 +184,37 @@ pub async fn fetch_daily(
     scope: &SubjectScope,
     window: Window,
 ) -> Result<BTreeMap<NaiveDate, DayGains>, Error> {
+    if let Some(days) = read_daily(history, scope, window).await {
+        return Ok(days);
+    }
     Ok(sum_by_day(history.fetch_parts(scope.organization(), scope.parts(&DAILY_SQL), window).await?))
 }
 
-/// Gains per day without plays; days without an observation are absent.
+/// Gains per day from memory.
+async fn read_daily(
+    history: &HistoryReader,
+    scope: &SubjectScope,
+    window: Window,
+) -> Option<BTreeMap<NaiveDate, DayGains>> {
+    let read = |rows: &RollupRows, start, end| {
+        let selection = scope.select(rows);
+        let days = rows.series(&selection, start, end);
+        days.map(|(date, _, sums)| (date, DayGains { gains: sums.gains(), as_of: sums.as_of() })).collect()
+    };
+    history.read_rollup(scope.organization(), window, read).await
+}
+
+/// Gains per day, maybe without plays; days without an observation are absent.
 pub async fn fetch_daily_engagement(
     history: &HistoryReader,
     organization: Uuid,
     subjects: &[i64],
     window: Window,
 ) -> Result<BTreeMap<NaiveDate, DayGains>, Error> {
+    let scope = SubjectScope::for_subjects(organization, subjects.to_vec());
+    if let Some(days) = read_daily(history, &scope, window).await {
+        return Ok(days);
+    }
     let parts = subject_parts(include_str!("daily/subjects_engagement.sql"), subjects);
     Ok(sum_by_day(history.fetch_parts(organization, parts, window).await?))
 }
@@ -193,8 +254,10 @@ pub async fn fetch_levels(
     scope: &SubjectScope,
     window: Window,
 ) -> Result<FollowerLevels, Error> {
-    let parts: Vec<FollowerLevels> =
-        history.fetch_parts(scope.organization(), scope.parts(&LEVELS_SQL), window).await?;
+    let parts = match read_levels(history, scope, window).await {
+        Some(levels) => vec![levels],
+        None => history.fetch_parts(scope.organization(), scope.parts(&LEVELS_SQL), window).await?,
+    };
     let mut levels = parts.into_iter().fold(FollowerLevels::default(), |sum, part| FollowerLevels {
         followers: sum_known(sum.followers, part.followers),
         previous_followers: sum_known(sum.previous_followers, part.previous_followers),
@@ -205,6 +268,25 @@ pub async fn fetch_levels(
     }
     levels.as_of = history.clip_observation(levels.as_of);
     Ok(levels)
+}
+
+/// Follower levels from memory, of all days up to the end of a window.
+async fn read_levels(
+    history: &HistoryReader,
+    scope: &SubjectScope,
+    window: Window,
+) -> Option<FollowerLevels> {
+    let read = |rows: &RollupRows, start: NaiveDate, end| {
+        let selection = scope.select(rows);
+        let before = rows.totals(&selection, NaiveDate::MIN, start - Days::new(1))[0];
+        let within = rows.totals(&selection, start, end)[0];
+        FollowerLevels {
+            followers: sum_known(before.follower_step(), within.follower_step()),
+            previous_followers: before.follower_step(),
+            as_of: before.as_of().max(within.as_of()),
+        }
+    };
+    history.read_rollup(scope.organization(), window, read).await
 }
 
 /// The latest observation by the end of a window: `latest`, that of the window itself, or an earlier one.
