@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::{DateTime, Days, NaiveDate, Utc};
 use clickhouse::Row;
 use serde::Deserialize;
 use sqlx::PgPool;
@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::accounts::AccountFilter;
 use super::new_posts::{self, DayPosts};
 use super::reader::HistoryReader;
+use super::rollup_cache::{RollupRows, Selection, Sums};
 use super::scope::{ScopedSql, SubjectScope, organization_sql};
 use super::subjects::{gains, resolve_as_of, sum_known};
 use crate::model::gains::Gains;
@@ -112,7 +113,12 @@ pub async fn fetch(
 ) -> Result<TimeSeries, Error> {
     let rows = async {
         let scope = SubjectScope::fetch(pg, organization, filter).await?;
-        let rows: Vec<DayRow> = history.fetch_parts(organization, scope.parts(&SQL), window).await?;
+        let read =
+            |rows: &RollupRows, start, end| read_steps(rows, &scope.select(rows).by_platform(), start, end);
+        let rows: Vec<DayRow> = match history.read_rollup(organization, window, read).await {
+            Some(rows) => rows,
+            None => history.fetch_parts(organization, scope.parts(&SQL), window).await?,
+        };
         let latest = rows.iter().filter(|row| row.observed > 0).map(|row| row.as_of).max();
         let as_of = resolve_as_of(history, &scope, window, latest).await?;
         Ok((rows, as_of))
@@ -130,6 +136,29 @@ pub async fn fetch(
         }
     }
     Ok(TimeSeries { days, as_of })
+}
+
+/// Reads the rows that the statements return from memory.
+fn read_steps(rows: &RollupRows, selection: &Selection, start: NaiveDate, end: NaiveDate) -> Vec<DayRow> {
+    let before = start - Days::new(1);
+    let earlier = rows.totals(selection, NaiveDate::MIN, before).into_iter().enumerate();
+    let earlier = earlier.map(|(platform, sums)| (before, platform, sums.only_followers()));
+    let step = |(day, platform, sums): (NaiveDate, usize, Sums)| {
+        let gains = sums.gains();
+        DayRow {
+            day,
+            is_tiktok: platform as u8,
+            views: Some(gains.views),
+            plays: Some(gains.plays),
+            likes: Some(gains.likes),
+            comments: Some(gains.comments),
+            shares: Some(gains.shares),
+            followers: sums.follower_step(),
+            observed: sums.observed,
+            as_of: sums.as_of().unwrap_or_default(),
+        }
+    };
+    earlier.chain(rows.series(selection, start, end)).map(step).collect()
 }
 
 /// Returns every day of the window, with follower levels carried forward from earlier rows.
