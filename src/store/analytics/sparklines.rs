@@ -1,8 +1,8 @@
 //! One metric on each day of a window, of many accounts, creators or videos at a time. Reads only the metric's columns.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::{DateTime, Days, NaiveDate, Utc};
 use clickhouse::Row;
 use clickhouse::query::Query;
 use schemars::JsonSchema;
@@ -11,6 +11,7 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::reader::HistoryReader;
+use super::rollup_cache::{RollupRows, Sums};
 use super::scope::{SubjectScope, subject_parts};
 use super::snapshots::VideoSnapshots;
 use super::subjects::resolve_as_of;
@@ -68,12 +69,24 @@ pub async fn fetch(
         SparklineMetric::Comments => Some("comment_gain"),
         SparklineMetric::Shares => Some("share_gain"),
     };
-    let days = match gain {
-        Some(gain) => {
+    let gain_of = |sums: &Sums| {
+        let gains = sums.gains();
+        Some(match metric {
+            SparklineMetric::Likes => gains.likes,
+            SparklineMetric::Comments => gains.comments,
+            SparklineMetric::Shares => gains.shares,
+            SparklineMetric::Engagement => gains.engagement,
+            _ => gains.views,
+        })
+    };
+    let cached = read_days(history, organization, groups, window, false, gain_of);
+    let days = match (cached.await, gain) {
+        (Some(days), _) => days,
+        (None, Some(gain)) => {
             let sql = include_str!("sparklines/gains.sql");
             fetch_days(history, organization, groups, sql, window, |query| query.param("gain", gain)).await?
         }
-        None => {
+        (None, None) => {
             let sql = include_str!("sparklines/engagement.sql");
             fetch_days(history, organization, groups, sql, window, |query| query).await?
         }
@@ -137,6 +150,33 @@ async fn fetch_days(
     Ok(days)
 }
 
+/// Adds up days from memory, as `value` of each series and day. With earlier days, which become the day before the window.
+async fn read_days(
+    history: &HistoryReader,
+    organization: Uuid,
+    groups: &[AccountGroup],
+    window: Window,
+    with_earlier: bool,
+    value: impl Fn(&Sums) -> Option<i64>,
+) -> Option<SeriesDays> {
+    let read = |rows: &RollupRows, start: NaiveDate, end| {
+        let numbers: HashMap<i64, usize> = subjects(groups).zip(series(groups)).collect();
+        let selection = rows.select(None, groups.len(), |_, id| numbers.get(&id).copied());
+        let (mut days, before) = (SeriesDays::default(), start - Days::new(1));
+        let first = if with_earlier { NaiveDate::MIN } else { start };
+        let earlier = rows.totals(&selection, first, before).into_iter().enumerate();
+        let earlier = earlier.map(|(number, sums)| (before, number, sums)).filter(|day| day.2.observed > 0);
+        for (day, number, sums) in earlier.chain(rows.series(&selection, start, end)) {
+            days.as_of = days.as_of.max(sums.as_of());
+            if let Some(value) = value(&sums) {
+                days.values.insert((number, day), value);
+            }
+        }
+        days
+    };
+    history.read_rollup(organization, window, read).await
+}
+
 impl SeriesDays {
     /// The values of every day, 0 where none is known.
     fn into_values(self, groups: &[AccountGroup], window: Window) -> BTreeMap<Uuid, Vec<Option<i64>>> {
@@ -169,7 +209,10 @@ async fn fetch_followers(
     window: Window,
 ) -> Result<Sparklines, Error> {
     let sql = include_str!("sparklines/followers.sql");
-    let days = fetch_days(history, organization, groups, sql, window, |query| query).await?;
+    let days = match read_days(history, organization, groups, window, true, Sums::follower_step).await {
+        Some(days) => days,
+        None => fetch_days(history, organization, groups, sql, window, |query| query).await?,
+    };
     let levels = |number| {
         let levels = days.levels(number, window);
         levels.map(|(date, level)| level.filter(|_| history.retains(date))).collect()
