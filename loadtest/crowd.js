@@ -1,7 +1,8 @@
 // More analytics queries than permits (TIDEMARK_ANALYTICS_CONCURRENCY). Windows are random, so no response is cached, and the
-// arrival rate is constant. A query without a permit after three seconds must get 503 with Retry-After; lists must stay fast
-// (p99 below 250 ms), and afterwards every query must succeed. TIDEMARK_API_KEY needs a high rate limit. If nothing is rejected,
-// the load is too small: raise QUESTIONS_PER_SECOND.
+// arrival rate is constant; the API needs TIDEMARK_ROLLUP_CACHE=0, because answers from memory need no permit. A query without
+// a permit after three seconds must get 503 with Retry-After; lists must stay fast (p99 below 250 ms), and afterwards every
+// query must succeed. TIDEMARK_API_KEY needs a high rate limit. If nothing is rejected, the load is too small: raise
+// QUESTIONS_PER_SECOND.
 
 import http from 'k6/http';
 import { check } from 'k6';

@@ -25,7 +25,7 @@ fn series(day: u64) -> String {
 
 #[tokio::test]
 async fn every_query_has_limits_and_the_request_id() {
-    let process = ProxiedApi::start(Settings::default()).await;
+    let process = ProxiedApi::start(Settings { rollup_cache_bytes: 0, ..Settings::default() }).await;
     let organization = process.client_for(&unlimited_organization().await);
     let get = organization.request(reqwest::Method::GET, "/overview").header("x-request-id", "trace:of/me");
     send(get).await.ok(200);
@@ -82,7 +82,12 @@ async fn query_is_cancelled_when_the_client_disconnects() {
 /// Two organizations share one permit; one of them sends many requests.
 #[tokio::test]
 async fn other_organization_waits_for_one_query_only() {
-    let process = ProxiedApi::start(Settings { analytics_concurrency: 1, ..Settings::default() }).await;
+    let process = ProxiedApi::start(Settings {
+        analytics_concurrency: 1,
+        rollup_cache_bytes: 0,
+        ..Settings::default()
+    })
+    .await;
     let (many, other) = (
         process.client_for(&unlimited_organization().await),
         process.client_for(&unlimited_organization().await),
@@ -122,7 +127,12 @@ async fn other_organization_waits_for_one_query_only() {
 
 #[tokio::test]
 async fn permit_timeout_returns_503_with_retry_after() {
-    let process = ProxiedApi::start(Settings { analytics_concurrency: 1, ..Settings::default() }).await;
+    let process = ProxiedApi::start(Settings {
+        analytics_concurrency: 1,
+        rollup_cache_bytes: 0,
+        ..Settings::default()
+    })
+    .await;
     let organization = process.client_for(&unlimited_organization().await);
     process.clickhouse.hold();
     let first = {

@@ -364,7 +364,12 @@ async fn cursor_is_bound_to_the_ranking() {
 
 #[tokio::test]
 async fn ranking_reads_with_one_permit_at_a_time() {
-    let process = ProxiedApi::start(Settings { analytics_concurrency: 1, ..Settings::default() }).await;
+    let process = ProxiedApi::start(Settings {
+        analytics_concurrency: 1,
+        rollup_cache_bytes: 0,
+        ..Settings::default()
+    })
+    .await;
     let organization = process.client_for(&Stack::shared().organization().await);
     process.clickhouse.hold();
     let pending = {

@@ -28,6 +28,7 @@ mod ranking_plans;
 mod rankings;
 mod response_cache;
 mod retention;
+mod rollup_cache;
 mod scale;
 mod series;
 mod sparklines;

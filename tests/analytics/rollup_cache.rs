@@ -1,0 +1,260 @@
+//! Rollups in memory: a process that answers from them returns what one that always queries ClickHouse returns.
+
+use chrono::{Days, NaiveDate};
+use serde_json::{Value, json};
+use tidemark::app::Settings;
+use tidemark::import::{self, ImportOptions};
+use tidemark::store::analytics::rollup_cache::RollupCacheStats;
+use tidemark::worker::erasure;
+
+use super::agree::{join_ids, window_query};
+use super::course::Course;
+use super::model::{Random, chosen_seed};
+use super::steps::steps_with_retention;
+use crate::harness::{Organization, ProxiedApi, Stack, wait_until};
+
+const ENOUGH: u64 = 64 << 20;
+
+/// A process with rollups in memory and one without, both with a response cache that holds no response.
+struct Pair {
+    memory: ProxiedApi,
+    clickhouse: ProxiedApi,
+}
+
+impl Pair {
+    async fn start(rollup_cache_bytes: u64) -> Self {
+        let start = async |rollup_cache_bytes| {
+            let settings = Settings { response_cache_bytes: 1, rollup_cache_bytes, ..Settings::default() };
+            ProxiedApi::start(settings).await
+        };
+        Pair { memory: start(rollup_cache_bytes).await, clickhouse: start(0).await }
+    }
+
+    fn stats(&self) -> RollupCacheStats {
+        self.memory.app.history.rollups().stats()
+    }
+
+    async fn agree(&self, organization: &Organization, paths: &[String]) {
+        let (memory, clickhouse) =
+            (self.memory.client_for(organization), self.clickhouse.client_for(organization));
+        for path in paths {
+            let expected = clickhouse.get(path).await.ok(200);
+            assert_eq!(memory.get(path).await.ok(200).json, expected.json, "{path}");
+        }
+    }
+
+    /// Requests until the organization is in memory.
+    async fn load(&self, organization: &Organization) {
+        let client = self.memory.client_for(organization);
+        wait_until("the rollup is loaded", async || {
+            let before = self.stats().from_memory;
+            client.get("/overview").await.ok(200);
+            (self.stats().from_memory > before).then_some(())
+        })
+        .await;
+    }
+}
+
+async fn new_organization() -> Organization {
+    Stack::shared().unlimited_organization().await
+}
+
+async fn today() -> NaiveDate {
+    Stack::shared().databases.clock.now().await.date_naive()
+}
+
+/// Imports an observation of an account's only post.
+async fn observe(organization: &Organization, name: &str, date: NaiveDate, views: u64) {
+    let post = u64::from(organization.id.as_fields().0) * 10 + name.len() as u64;
+    let row = json!({"platform": "tiktok", "username": name, "external_id": post.to_string(), "view_count": views,
+                     "create_time": date - Days::new(300), "observed_at": format!("{date}T00:00:01Z")});
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.jsonl");
+    std::fs::write(&path, row.to_string()).unwrap();
+    let databases = &organization.stack.databases;
+    let summary =
+        import::load(databases, organization.id, vec![path], &ImportOptions::default()).await.unwrap();
+    assert_eq!(summary.refused, 0);
+    organization.wait_applied().await;
+}
+
+async fn views(api: &ProxiedApi, organization: &Organization) -> Value {
+    api.client_for(organization).get("/overview?period=90d").await.ok(200).at("/data/views/current").clone()
+}
+
+/// Every request that reads the rollup.
+fn paths(course: &Course, window: (NaiveDate, NaiveDate)) -> Vec<String> {
+    let (ids, window) = (&course.ids, window_query(window));
+    let mut paths = Vec::new();
+    for filter in ["", "&platform=instagram", "&platform=tiktok"] {
+        paths.extend([
+            format!("/overview?{window}{filter}"),
+            format!("/analytics/timeseries?{window}{filter}&group_by=platform&compare=previous"),
+            format!("/creators/top?{window}{filter}"),
+            format!("/accounts/top?{window}{filter}&include_all=true&metric=followers"),
+        ]);
+    }
+    let metrics = ["views", "likes", "comments", "shares", "engagement", "followers", "new_posts"];
+    if !ids.accounts.is_empty() {
+        let list = join_ids(&ids.accounts);
+        paths.push(format!("/accounts/metrics?account_ids={list}&{window}"));
+        paths.extend(
+            metrics.map(|metric| format!("/accounts/timeseries?account_ids={list}&metric={metric}&{window}")),
+        );
+        paths.push(format!("/overview?account_id={}&{window}", ids.accounts[0]));
+    }
+    if !ids.creators.is_empty() {
+        let list = join_ids(&ids.creators);
+        paths.push(format!("/creators/metrics?creator_ids={list}&{window}"));
+        paths.extend(
+            metrics.map(|metric| format!("/creators/timeseries?creator_ids={list}&metric={metric}&{window}")),
+        );
+        paths.push(format!("/creators/{}/analytics/timeseries?{window}", ids.creators[0]));
+        paths.push(format!("/analytics/timeseries?creator_id={}&{window}&granularity=week", ids.creators[0]));
+    }
+    paths
+}
+
+/// Deletions, backfills, merges, retention and rebuilds.
+#[tokio::test]
+async fn memory_agrees_with_clickhouse_over_random_courses() {
+    let (pair, today) = (Pair::start(ENOUGH).await, today().await);
+    for seed in chosen_seed().map_or_else(|| vec![3, fastrand::u32(..).into()], |seed| vec![seed]) {
+        let mut course = Course::start(new_organization().await, today).await;
+        let mut random = Random(seed ^ 0x3E3);
+        for step in steps_with_retention(seed, today) {
+            course.apply(&step).await;
+            course.organization.wait_applied().await;
+            if let Some(since) = course.history.since {
+                for api in [&pair.memory, &pair.clickhouse] {
+                    wait_until("the API knows the start of history", async || {
+                        let response = api.client_for(&course.organization).get("/whoami").await.ok(200);
+                        (response.json["data"]["history_since"] == json!(since)).then_some(())
+                    })
+                    .await;
+                }
+            }
+            if random.chance(50) {
+                let start = today - Days::new(random.below(75) as u64);
+                let window = (start, start + Days::new(random.below(40) as u64));
+                eprintln!("seed {seed} after {step:?}");
+                pair.agree(&course.organization, &paths(&course, window)).await;
+            }
+        }
+        pair.load(&course.organization).await;
+        pair.agree(&course.organization, &paths(&course, (today - Days::new(60), today))).await;
+    }
+    let stats = pair.stats();
+    assert!(stats.from_memory > stats.from_clickhouse, "{stats:?}");
+    assert_eq!(pair.clickhouse.app.history.rollups().stats(), RollupCacheStats::default());
+}
+
+#[tokio::test]
+async fn least_recently_used_rollup_is_evicted() {
+    let (one, other, today) = (new_organization().await, new_organization().await, today().await);
+    for organization in [&one, &other] {
+        for day in 1..20 {
+            observe(organization, "ann", today - Days::new(day), 100 * (30 - day)).await;
+        }
+    }
+    let pair = Pair::start(ENOUGH).await;
+    pair.load(&one).await;
+    let bytes = pair.stats().bytes;
+    assert_eq!(pair.stats().rows, 19);
+    let pair = Pair::start(bytes * 3 / 2).await;
+    for organization in [&one, &other, &one] {
+        pair.load(organization).await;
+        wait_until("the other is evicted", async || (pair.stats().organizations == 1).then_some(())).await;
+        pair.agree(organization, &["/overview".to_owned()]).await;
+    }
+}
+
+#[tokio::test]
+async fn organization_that_does_not_fit_is_read_from_clickhouse() {
+    let (organization, today) = (new_organization().await, today().await);
+    observe(&organization, "ann", today - Days::new(2), 100).await;
+    observe(&organization, "ann", today - Days::new(1), 1 << 40).await;
+    for pair in [Pair::start(10).await, Pair::start(ENOUGH).await] {
+        let client = pair.memory.client_for(&organization);
+        client.get("/overview").await.ok(200);
+        wait_until("the rollup is read", async || {
+            let requests = pair.memory.clickhouse.requests();
+            requests.iter().any(|request| request.contains("rollup+cache")).then_some(())
+        })
+        .await;
+        for _ in 0..3 {
+            pair.agree(&organization, &["/overview".to_owned()]).await;
+        }
+        assert_eq!((pair.stats().from_memory, pair.stats().organizations), (0, 0));
+    }
+}
+
+#[tokio::test]
+async fn rollup_answers_without_clickhouse_until_a_delivery() {
+    let (pair, organization, today) = (Pair::start(ENOUGH).await, new_organization().await, today().await);
+    observe(&organization, "ann", today - Days::new(2), 100).await;
+    observe(&organization, "ann", today - Days::new(1), 150).await;
+    pair.load(&organization).await;
+    pair.memory.clickhouse.hold();
+    assert_eq!(views(&pair.memory, &organization).await, json!(50));
+    observe(&organization, "ann", today, 170).await;
+    pair.memory.client_for(&organization).get("/overview").await.problem(503, "SERVICE_UNAVAILABLE");
+    pair.memory.clickhouse.release();
+    wait_until("the API recovers", async || {
+        (views(&pair.memory, &organization).await == json!(70)).then_some(())
+    })
+    .await;
+    pair.load(&organization).await;
+}
+
+#[tokio::test]
+async fn delivery_during_a_load_is_not_missed() {
+    let (pair, organization, today) = (Pair::start(ENOUGH).await, new_organization().await, today().await);
+    observe(&organization, "ann", today - Days::new(2), 100).await;
+    pair.memory.clickhouse.hold_after("-- The rollup of an organization.");
+    views(&pair.memory, &organization).await;
+    pair.memory.clickhouse.wait_held(1).await;
+    observe(&organization, "ann", today - Days::new(1), 150).await;
+    pair.memory.clickhouse.hold_after("never");
+    pair.memory.clickhouse.release();
+    pair.load(&organization).await;
+    assert_eq!(views(&pair.memory, &organization).await, json!(50));
+    assert_eq!(pair.stats().rows, 2);
+}
+
+#[tokio::test]
+async fn purged_tombstones_invalidate_rollups() {
+    let (pair, organization, today) = (Pair::start(ENOUGH).await, new_organization().await, today().await);
+    for (name, views) in [("ann", 150), ("robert", 190)] {
+        observe(&organization, name, today - Days::new(2), 100).await;
+        observe(&organization, name, today - Days::new(1), views).await;
+    }
+    pair.load(&organization).await;
+    assert_eq!(views(&pair.memory, &organization).await, json!(140));
+    let account = organization.get("/accounts?q=robert").await.ok(200).text("/data/0/id").to_owned();
+    organization.delete(&format!("/accounts/{account}")).await.ok(204);
+    organization.wait_applied().await;
+    let Stack { databases, connection, .. } = &organization.stack;
+    let erased = wait_until("the erasure lock is free", async || {
+        erasure::run_once(databases, &connection.database_url, Some(organization.id)).await.unwrap()
+    });
+    assert_ne!(erased.await.history_rows, 0);
+    assert_eq!(views(&pair.memory, &organization).await, json!(50));
+    pair.load(&organization).await;
+    assert_eq!(views(&pair.memory, &organization).await, json!(50));
+}
+
+/// In the background, without a request.
+#[tokio::test]
+async fn follower_applies_deliveries() {
+    let (pair, organization, today) = (Pair::start(ENOUGH).await, new_organization().await, today().await);
+    observe(&organization, "ann", today - Days::new(2), 100).await;
+    pair.load(&organization).await;
+    observe(&organization, "ann", today - Days::new(1), 150).await;
+    let app = &pair.memory.app;
+    app.history.rollups().follow(&app.pg, &app.history).await.unwrap();
+    assert_eq!(pair.stats().rows, 2);
+    pair.memory.clickhouse.hold();
+    assert_eq!(views(&pair.memory, &organization).await, json!(50));
+    pair.memory.clickhouse.release();
+}
