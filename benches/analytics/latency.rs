@@ -15,6 +15,7 @@ pub struct Tenant<'a> {
 #[derive(Default)]
 struct Measurements {
     api: Times,
+    querying_api: Times,
     sql: Times,
     rows: u64,
     bytes: u64,
@@ -49,6 +50,7 @@ async fn try_once(tenant: &mut Tenant<'_>, endpoint: Endpoint) -> Result<(), Str
     }
     let query = tenant.generator.next(endpoint);
     tenant.targets.api(&query.path, None).await?;
+    tenant.targets.without_rollups().api(&query.path, None).await?;
     tenant.targets.sql(&query).await?;
     Ok(())
 }
@@ -56,9 +58,9 @@ async fn try_once(tenant: &mut Tenant<'_>, endpoint: Endpoint) -> Result<(), Str
 /// Prints a table row for each endpoint and organization.
 pub async fn measure(tenants: &mut [Tenant<'_>], endpoints: &[Endpoint], rounds: usize) {
     println!(
-        "\n| Endpoint | Organization | API p50 | p99 | min | SQL p50 | p99 | min | p50 API − SQL | ratio | rows read | MB read |"
+        "\n| Endpoint | Organization | API p50 | p99 | min | without rollups p50 | p99 | SQL p50 | p99 | min | p50 API − SQL | ratio | rows read | MB read |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
     for endpoint in endpoints.iter().copied() {
         let mut results: Vec<Measurements> = tenants.iter().map(|_| Measurements::default()).collect();
         for round in 0..rounds + WARMUP_ROUNDS {
@@ -72,12 +74,16 @@ pub async fn measure(tenants: &mut [Tenant<'_>], endpoints: &[Endpoint], rounds:
                 // Different ids and days, so that neither benefits from pages cached by the other.
                 let api_query = tenant.generator.next(endpoint);
                 let (took, _) = tenant.targets.api(&api_query.path, None).await.unwrap();
+                let query_again = tenant.generator.next(endpoint);
+                let (querying, _) =
+                    tenant.targets.without_rollups().api(&query_again.path, None).await.unwrap();
                 let sql_response = match sql_response {
                     Some(response) => response,
                     None => tenant.targets.sql(&query).await.unwrap(),
                 };
                 if round >= WARMUP_ROUNDS {
                     result.api.add(took);
+                    result.querying_api.add(querying);
                     result.sql.add(sql_response.took);
                     (result.rows, result.bytes) =
                         (result.rows + sql_response.rows, result.bytes + sql_response.bytes);
@@ -96,12 +102,14 @@ const WARMUP_ROUNDS: usize = 3;
 fn print_row(endpoint: Endpoint, organization: &str, measurements: &Measurements) {
     let (api, sql, count) = (&measurements.api, &measurements.sql, measurements.api.len() as u64);
     println!(
-        "| {}{} | {organization} | {:.1} | {:.1} | {:.1} | {:.1} | {:.1} | {:.1} | {:+.1} | {:.2} | {} | {:.2} |",
+        "| {}{} | {organization} | {:.1} | {:.1} | {:.1} | {:.1} | {:.1} | {:.1} | {:.1} | {:.1} | {:+.1} | {:.2} | {} | {:.2} |",
         endpoint.name(),
         endpoint.target_ms().map(|target| format!(" (≤ {target})")).unwrap_or_default(),
         api.percentile(50),
         api.percentile(99),
         api.percentile(0),
+        measurements.querying_api.percentile(50),
+        measurements.querying_api.percentile(99),
         sql.percentile(50),
         sql.percentile(99),
         sql.percentile(0),

@@ -28,6 +28,8 @@ use tidemark::model::secret::Secret;
 use tidemark::store::postgres::pool;
 use tidemark::store::records::keys::{self, NewKey};
 use tidemark::store::search::SearchIndex;
+use tidemark::worker::rollup_follower;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 #[tokio::main]
@@ -42,26 +44,42 @@ async fn main() {
         writes::insert_rate(&clickhouse, &layout).await;
     }
 
-    // One API with a response cache too small for any response, which still does the lookup, and one with the default cache.
-    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    let uncached = api(&stack, folders[0].path(), 1);
-    let cached = api(&stack, folders[1].path(), Settings::default().response_cache_bytes);
-    let cache = cached.responses.clone();
+    // APIs with the default response cache, and with one too small for any response, which still does the lookup; each with
+    // rollups in memory and without.
+    let folders = [(); 4].map(|()| tempfile::tempdir().unwrap());
+    let Settings { response_cache_bytes, rollup_cache_bytes, .. } = Settings::default();
+    let settings = [
+        (1, rollup_cache_bytes),
+        (1, 0),
+        (response_cache_bytes, rollup_cache_bytes),
+        (response_cache_bytes, 0),
+    ];
+    let apps: Vec<_> =
+        folders.iter().zip(settings).map(|(folder, settings)| api(&stack, folder.path(), settings)).collect();
+    let caches = [apps[2].responses.clone(), apps[3].responses.clone()];
+    let rollups = apps[0].history.rollups().clone();
     // On threads of their own, like another process.
     let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         runtime.block_on(async {
-            sender.send([harness::serve(&uncached).await, harness::serve(&cached).await]).unwrap();
+            let mut urls = Vec::new();
+            for app in &apps {
+                urls.push(harness::serve(app).await);
+                let stop = CancellationToken::new();
+                tokio::spawn(rollup_follower::run(app.pg.clone(), app.history.clone(), stop));
+            }
+            sender.send(urls).unwrap();
             std::future::pending::<()>().await;
         });
     });
-    let [uncached_url, cached_url] = receiver.recv().unwrap();
-    let targets = async |api: &str, organization: usize| {
+    let urls = receiver.recv().unwrap();
+    let targets = async |[api, querying_api]: [&str; 2], organization: usize| {
         let key = NewKey { rate_limit: Some(i32::MAX), ..NewKey::named("bench") };
         let key = keys::create(stack.pg(), layout::organization_id(organization), &key).await.unwrap().key;
         let clickhouse = stack.connection.clone();
-        Targets { http: stack.client.clone(), api: api.to_owned(), key, clickhouse }
+        let (api, querying_api) = (api.to_owned(), querying_api.to_owned());
+        Targets { http: stack.client.clone(), api, querying_api, key, clickhouse }
     };
     let measured = [("largest", 0), ("before it grew", grown)]
         .into_iter()
@@ -73,7 +91,7 @@ async fn main() {
         let seed = seed as u64 + chrono::Utc::now().timestamp_micros().unsigned_abs();
         tenants.push(Tenant {
             name,
-            targets: targets(&uncached_url, organization).await,
+            targets: targets([&urls[0], &urls[1]], organization).await,
             generator: QueryGenerator::new(&layout, organization, creators, last_day, seed),
         });
     }
@@ -85,8 +103,15 @@ async fn main() {
         latency::measure(&mut tenants, &figures, rounds).await;
         let tables = latency::measurable(&mut tenants[0], &selected(endpoints::TABLES)).await;
         latency::measure(&mut tenants[..1], &tables, rounds).await;
-        let cached_targets = Targets { api: cached_url.clone(), ..tenants[0].targets.clone() };
+        let cached_targets = Targets { api: urls[2].clone(), ..tenants[0].targets.clone() };
         let all = figures.iter().chain(&tables);
+        let stats = rollups.stats();
+        println!(
+            "\nrollups in memory: {} organizations, {} rows, {:.1} bytes a row",
+            stats.organizations,
+            stats.rows,
+            stats.bytes as f64 / stats.rows as f64
+        );
         latency::measure_repeats(&cached_targets, &mut tenants[0].generator, all, 100).await;
     }
     if is_selected("load") {
@@ -97,12 +122,12 @@ async fn main() {
         let mut dashboards = Vec::new();
         for organization in 0..layout::ORGANIZATIONS {
             dashboards.push(live::Dashboard {
-                targets: targets(&cached_url, organization).await,
+                targets: targets([&urls[2], &urls[3]], organization).await,
                 creator: creators(&stack, organization).await[0].0,
                 accounts: layout.accounts_of(organization).iter().map(|account| account.subject).collect(),
             });
         }
-        live::measure(&stack.databases, &stack.connection.database_url, &layout, dashboards, &cache).await;
+        live::measure(&stack.databases, &stack.connection.database_url, &layout, dashboards, &caches).await;
     }
 }
 
@@ -140,8 +165,12 @@ async fn seed_once(stack: &Stack, layout: &Layout) -> NaiveDate {
     last_day
 }
 
-/// The API over the databases, on the machine's clock, with an empty search index and a response cache of this capacity.
-fn api(stack: &Stack, folder: &std::path::Path, response_cache_bytes: u64) -> App {
+/// The API over the databases, on the machine's clock, with an empty search index and caches of these capacities.
+fn api(
+    stack: &Stack,
+    folder: &std::path::Path,
+    (response_cache_bytes, rollup_cache_bytes): (u64, u64),
+) -> App {
     let postgres =
         PostgresArgs { database_url: Secret::new(&stack.connection.database_url), database_connections: 16 };
     let databases = Databases {
@@ -150,7 +179,7 @@ fn api(stack: &Stack, folder: &std::path::Path, response_cache_bytes: u64) -> Ap
         clock: Clock::system(),
     };
     let search = SearchIndex::open(folder).unwrap();
-    let settings = Settings { response_cache_bytes, ..Settings::default() };
+    let settings = Settings { response_cache_bytes, rollup_cache_bytes, ..Settings::default() };
     App::new(databases, search, ReadablePlatforms::new(Platform::ALL), settings)
 }
 

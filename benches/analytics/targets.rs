@@ -13,6 +13,8 @@ use crate::queries::Query;
 pub struct Targets {
     pub http: Client,
     pub api: String,
+    /// An API without rollups in memory.
+    pub querying_api: String,
     pub key: String,
     pub clickhouse: Connection,
 }
@@ -26,6 +28,11 @@ pub struct SqlResponse {
 }
 
 impl Targets {
+    /// The same without rollups in memory.
+    pub fn without_rollups(&self) -> Self {
+        Targets { api: self.querying_api.clone(), ..self.clone() }
+    }
+
     /// A GET of the API, which must return 200, or 304 to an earlier ETag.
     pub async fn api(&self, path: &str, tag: Option<&str>) -> Result<(Duration, Option<String>), String> {
         let mut request = self.http.get(format!("{}{path}", self.api)).bearer_auth(&self.key);
