@@ -1,7 +1,7 @@
 //! Caches analytics responses until the data they were computed from changes, in any process.
 //!
-//! The caller reads the [`DataVersion`] before it computes, so a cached response is never older than its version. Memory is
-//! bounded; the least used entries are evicted first.
+//! The [`DataVersion`] is read before the computation, so a cached response is never older than its version. Memory is bounded;
+//! the least used entries are evicted first.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use crate::store::outbox::data_version::DataVersion;
+use crate::store::outbox::data_version::{DataVersion, VersionedRecords};
 
 /// Bytes of an entry besides its body: key, version and the cache's own bookkeeping.
 const ENTRY_OVERHEAD_BYTES: usize = 512;
@@ -155,29 +155,37 @@ impl ResponseCache {
         ResponseCache { cache: (max_bytes > 0).then(build), counts: Arc::default() }
     }
 
-    pub const fn is_enabled(&self) -> bool {
-        self.cache.is_some()
-    }
-
-    /// Returns the response cached under this key and version, or computes it, once for all concurrent requests with this
-    /// key. Errors are not cached.
-    pub async fn get_or_compute<E: Send + Sync + 'static>(
+    /// Returns the response cached under this key if its version is current, or computes it, once for all concurrent requests
+    /// with this key. Errors are not cached.
+    ///
+    /// `fetch` gets the version of the cached response and returns the current one, with the records to compute from if that
+    /// differs.
+    pub async fn get_or_compute<R, E: Send + Sync + 'static>(
         &self,
         key: CacheKey,
-        version: DataVersion,
-        compute: impl Future<Output = Result<CachedResponse, E>>,
+        fetch: impl AsyncFnOnce(Option<DataVersion>) -> Result<VersionedRecords<R>, E>,
+        compute: impl AsyncFnOnce(R) -> Result<CachedResponse, E>,
     ) -> Result<Arc<CachedResponse>, E> {
-        let Some(cache) = &self.cache else { return compute.await.map(Arc::new) };
-        let is_current = |(cached, _): &Entry| *cached == version;
-        if let Some((_, response)) = cache.get(&key).await.filter(is_current) {
-            self.counts.hits.fetch_add(1, Ordering::Relaxed);
-            return Ok(response);
-        }
+        let cached = match &self.cache {
+            Some(cache) => cache.get(&key).await,
+            None => None,
+        };
+        // Read before computing, so that a cached response is never older than its version.
+        let fetched = fetch(cached.as_ref().map(|(version, _)| *version)).await?;
+        let (version, records) = match (fetched, cached) {
+            (VersionedRecords::Changed(version, records), _) => (version, records),
+            (VersionedRecords::Unchanged, Some((_, response))) => {
+                self.counts.hits.fetch_add(1, Ordering::Relaxed);
+                return Ok(response);
+            }
+            (VersionedRecords::Unchanged, None) => unreachable!("no version was given"),
+        };
+        let Some(cache) = &self.cache else { return compute(records).await.map(Arc::new) };
         let outcome = cache
             .entry(key)
             .and_try_compute_with(async |entry| match entry {
-                Some(entry) if is_current(entry.value()) => Ok(Op::Nop),
-                _ => Ok(Op::Put((version, Arc::new(compute.await?)))),
+                Some(entry) if entry.value().0 == version => Ok(Op::Nop),
+                _ => Ok(Op::Put((version, Arc::new(compute(records).await?)))),
             })
             .await?;
         let (count, entry) = match outcome {
@@ -213,11 +221,19 @@ mod tests {
 
     /// Looks up a key under a version; computes the text, or fails where it is empty.
     async fn get(cache: &ResponseCache, number: u32, version: i64, text: &str) -> Result<String, String> {
-        let compute = async {
+        let compute = async |()| {
             if text.is_empty() { Err("failed".to_owned()) } else { Ok(CachedResponse::new(text.into())) }
         };
-        let response = cache.get_or_compute(key(number), DataVersion::example(version), compute).await?;
+        let response = cache.get_or_compute(key(number), fetch(version), compute).await?;
         Ok(String::from_utf8(response.body().to_vec()).unwrap())
+    }
+
+    fn fetch(version: i64) -> impl AsyncFnOnce(Option<DataVersion>) -> Result<VersionedRecords<()>, String> {
+        let current = DataVersion::example(version);
+        async move |cached| {
+            let is_current = cached == Some(current);
+            Ok(if is_current { VersionedRecords::Unchanged } else { VersionedRecords::Changed(current, ()) })
+        }
     }
 
     fn lookups(stats: CacheStats) -> (u64, u64, u64) {
@@ -241,9 +257,8 @@ mod tests {
     #[tokio::test]
     async fn concurrent_requests_share_one_computation() {
         let cache = ResponseCache::new(1 << 20);
-        let version = DataVersion::example(1);
-        let mut stuck =
-            Box::pin(cache.get_or_compute(key(1), version, std::future::pending::<Result<_, String>>()));
+        let pending = async |()| std::future::pending().await;
+        let mut stuck = Box::pin(cache.get_or_compute(key(1), fetch(1), pending));
         assert!((&mut stuck).now_or_never().is_none());
         let mut next = Box::pin(get(&cache, 1, 1, "next"));
         let mut last = Box::pin(get(&cache, 1, 1, "last"));
@@ -266,7 +281,6 @@ mod tests {
         assert!((1..=100_000).contains(&stats.bytes), "{stats:?}");
         assert!((10..=22).contains(&stats.entries), "{stats:?}");
         let disabled = ResponseCache::new(0);
-        assert!(!disabled.is_enabled());
         assert_eq!(get(&disabled, 1, 1, "one").await.unwrap(), "one");
         assert_eq!(get(&disabled, 1, 1, "two").await.unwrap(), "two");
     }

@@ -16,8 +16,9 @@ use crate::http::{Args, Cached, Path, Query, Records, Result, WindowedRequest, W
 use crate::model::ages::LevelOnDay;
 use crate::model::limits::{AGE_DAYS, DEFAULT_AGE, DEFAULT_AGES, MAX_AGES, MEDIA_TYPE_CHARS};
 use crate::model::period::Window;
-use crate::store::analytics::ages;
+use crate::store::analytics::ages::{self, Post};
 use crate::store::analytics::benchmarks::{self, Benchmark, BenchmarkQuery};
+use crate::store::analytics::{AccountFilter, find_subjects};
 
 /// Reads a list of ages.
 fn read_ages(query: &mut QueryParams<'_>, description: &'static str, default: &[u16]) -> Vec<u16> {
@@ -149,16 +150,15 @@ pub(super) struct BenchmarksMeta {
 pub(super) async fn get_video(
     request: WindowedRequest<Args<(Path<VideoPath>, Query<AgesQuery>)>>,
 ) -> Result<Cached<WithMeta<Vec<AgeViews>, VideoAgesMeta>>> {
-    let WindowedRequest { pg, history, organization, complete_through, .. } = &request;
+    let WindowedRequest { history, organization, complete_through, .. } = &request;
     let Args((Path(VideoPath { video_id: id }), Query(AgesQuery { ages }))) = &request.args;
-    let response = async {
-        let post = ages::get(pg, *organization, *id).await?;
+    let compute = async |post: Post| {
         let views = ages::fetch_views(history, *organization, &[post], ages, *complete_through).await?;
         let data = views.iter().flat_map(|views| AgeViews::list(ages, views)).collect();
         Ok(WithMeta { data, meta: VideoAgesMeta { id: *id } })
     };
     // Snapshots of any day may decide.
-    request.cached(Records::Profiles, response).await
+    request.cached(Records::Profiles, ages::get(*organization, *id), compute).await
 }
 
 /// List video views by age
@@ -168,17 +168,16 @@ pub(super) async fn get_video(
 pub(super) async fn get_many(
     request: WindowedRequest<Query<ContentAgesQuery>>,
 ) -> Result<Cached<WithMeta<BTreeMap<Uuid, Vec<AgeViews>>, ContentAgesMeta>>> {
-    let WindowedRequest { pg, history, organization, complete_through, .. } = &request;
+    let WindowedRequest { history, organization, complete_through, .. } = &request;
     let Query(ContentAgesQuery { ids, ages }) = &request.args;
-    let response = async {
-        let posts = ages::find(pg, *organization, ids).await?;
+    let compute = async |posts: Vec<Post>| {
         let views = ages::fetch_views(history, *organization, &posts, ages, *complete_through).await?;
         let found: HashSet<_> = posts.iter().map(|post| post.id).collect();
         let data = posts.iter().zip(&views).map(|(post, views)| (post.id, AgeViews::list(ages, views)));
         let not_found = ids.iter().filter(|id| !found.contains(id)).copied().collect();
         Ok(WithMeta { data: data.collect(), meta: ContentAgesMeta { ages: ages.clone(), not_found } })
     };
-    request.cached(Records::Profiles, response).await
+    request.cached(Records::Profiles, ages::find(*organization, ids), compute).await
 }
 
 /// Get benchmarks of an account
@@ -191,7 +190,7 @@ pub(super) async fn get_benchmarks(
 ) -> Result<Cached<WithMeta<Vec<Benchmark>, BenchmarksMeta>>> {
     let Args((Path(AccountIdPath { account_id }), Query(BenchmarksQuery { ages, media_type }))) =
         &request.args;
-    let response = async {
+    let compute = async |_subject: Vec<i64>| {
         let query = BenchmarkQuery {
             organization: request.organization,
             account: *account_id,
@@ -202,5 +201,6 @@ pub(super) async fn get_benchmarks(
         let data = benchmarks::fetch(&request.pg, &request.history, &query).await?;
         Ok(WithMeta { data, meta: BenchmarksMeta { ages: ages.clone(), media_type: media_type.clone() } })
     };
-    request.cached(Records::Profiles, response).await
+    let query = find_subjects(request.organization, &AccountFilter::account(*account_id));
+    request.cached(Records::Profiles, query, compute).await
 }

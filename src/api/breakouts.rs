@@ -20,8 +20,8 @@ use crate::model::limits::{
 };
 use crate::model::period::Window;
 use crate::model::platform::Platform;
-use crate::store::analytics::AccountFilter;
 use crate::store::analytics::breakouts::{self, Breakout, BreakoutQuery};
+use crate::store::analytics::{AccountFilter, SubjectScope};
 
 const POSTED_AFTER: &str = "Earliest `create_time`: a date, which includes its whole UTC day, or a time. Default: 90 days \
                             ago.";
@@ -154,17 +154,16 @@ pub(super) async fn list(
     let Query(args) = &request.args;
     let default = || DateOrTime::Date(request.window.end - Days::new(DEFAULT_BREAKOUT_DAYS));
     let posted_after = args.posted_after.unwrap_or_else(default);
-    let response = async {
+    let compute = async |scope: SubjectScope| {
         let query = BreakoutQuery {
             organization: request.organization,
-            filter: &args.filter,
             age: args.age_days,
             min_multiple: args.min_multiple,
             posted_after: posted_after.first(),
             complete_through: request.complete_through,
             limit: usize::try_from(args.limit).unwrap_or_default(),
         };
-        let found = breakouts::find(&request.pg, &request.history, &query).await?;
+        let found = breakouts::find(&request.pg, &request.history, &scope, &query).await?;
         let meta = BreakoutsMeta {
             age_days: args.age_days,
             min_multiple: args.min_multiple,
@@ -177,5 +176,6 @@ pub(super) async fn list(
         };
         Ok(WithMeta { data: found.videos.into_iter().map(BreakoutVideo::new).collect(), meta })
     };
-    request.cached(Records::Profiles, response).await
+    let query = SubjectScope::find(request.organization, &args.filter);
+    request.cached(Records::Profiles, query, compute).await
 }

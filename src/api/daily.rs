@@ -14,7 +14,8 @@ use crate::http::{Args, Cached, Path, Query, Records, Result, WindowedRequest, W
 use crate::model::counters::Counters;
 use crate::model::period::{DateRules, Window};
 use crate::store::analytics::days::{self, DailyHistory, HistoryDay};
-use crate::store::analytics::{AccountFilter, accounts, videos};
+use crate::store::analytics::videos::{self, VideoRef};
+use crate::store::analytics::{AccountFilter, find_subjects};
 
 const VALUES: &str = "Return what was gained on each day, the counters at its end, or both.";
 
@@ -121,12 +122,11 @@ type Daily<Day> = WithMeta<Vec<Day>, DailyMeta>;
 #[endpoint(operation_id = "getVideoAnalytics")]
 pub(super) async fn get_video(request: DailyRequest<VideoPath>) -> Result<Cached<Daily<VideoDay>>> {
     let Args((Path(VideoPath { video_id: id }), _)) = request.args;
-    let response = async {
-        let video = videos::get(&request.pg, request.organization, id).await?;
+    let compute = async |video: VideoRef| {
         let days = days::fetch_video(&request.history, request.organization, video, request.window).await?;
         Ok(build_response(&request, id, &days, VideoDay::new))
     };
-    request.cached(Records::Videos, response).await
+    request.cached(Records::Videos, videos::get(request.organization, id), compute).await
 }
 
 /// Get an account's daily analytics
@@ -136,11 +136,7 @@ pub(super) async fn get_video(request: DailyRequest<VideoPath>) -> Result<Cached
 #[endpoint(operation_id = "getAccountAnalytics")]
 pub(super) async fn get_account(request: DailyRequest<AccountIdPath>) -> Result<Cached<Daily<AccountDay>>> {
     let Args((Path(AccountIdPath { account_id: id }), _)) = request.args;
-    let response = async {
-        let days = fetch_accounts(&request, &AccountFilter::account(id)).await?;
-        Ok(build_response(&request, id, &days, AccountDay::new))
-    };
-    request.cached(Records::Accounts, response).await
+    fetch_accounts(&request, id, &AccountFilter::account(id), AccountDay::new).await
 }
 
 /// Get a creator's daily analytics
@@ -150,18 +146,22 @@ pub(super) async fn get_account(request: DailyRequest<AccountIdPath>) -> Result<
 #[endpoint(operation_id = "getCreatorAnalytics")]
 pub(super) async fn get_creator(request: DailyRequest<CreatorPath>) -> Result<Cached<Daily<AccountsDay>>> {
     let Args((Path(CreatorPath { creator_id: id }), _)) = request.args;
-    let response = async {
-        let days = fetch_accounts(&request, &AccountFilter::creator(id)).await?;
-        Ok(build_response(&request, id, &days, AccountsDay::new))
-    };
-    request.cached(Records::Accounts, response).await
+    fetch_accounts(&request, id, &AccountFilter::creator(id), AccountsDay::new).await
 }
 
 /// Fetches the history of one account, or of a creator's accounts together.
-async fn fetch_accounts<P>(request: &DailyRequest<P>, filter: &AccountFilter) -> Result<DailyHistory> {
-    let organization = request.organization;
-    let subjects = accounts::fetch_subject_ids(&request.pg, organization, filter).await?;
-    Ok(days::fetch_subjects(&request.history, organization, &subjects, request.window).await?)
+async fn fetch_accounts<P: Serialize, Day: Serialize>(
+    request: &DailyRequest<P>,
+    id: Uuid,
+    filter: &AccountFilter,
+    day: impl Fn(&HistoryDay, Values) -> Day,
+) -> Result<Cached<Daily<Day>>> {
+    let WindowedRequest { history, organization, window, .. } = request;
+    let compute = async |subjects: Vec<i64>| {
+        let days = days::fetch_subjects(history, *organization, &subjects, *window).await?;
+        Ok(build_response(request, id, &days, day))
+    };
+    request.cached(Records::Accounts, find_subjects(*organization, filter), compute).await
 }
 
 fn build_response<P, Day>(

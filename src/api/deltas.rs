@@ -16,7 +16,7 @@ use crate::http::openapi::schema;
 use crate::http::{Body, Cached, Query, Records, Result, WindowedRequest, WithMeta};
 use crate::model::limits::{DEFAULT_DELTA_WINDOWS, DELTA_DAYS, DELTA_WINDOW_COUNT};
 use crate::model::period::{Period, Window};
-use crate::store::analytics::videos;
+use crate::store::analytics::videos::{self, VideoRef};
 
 const WINDOWS: &str = "Lengths of the look-back windows in days, including today. Default: 1, 7, 14 and 30.";
 
@@ -102,7 +102,8 @@ type DeltasByVideo = WithMeta<BTreeMap<Uuid, ViewsByWindow>, DeltasMeta>;
 /// Like the `GET`, with up to 1,000 ids. Changes nothing, but requires the `write` scope.
 #[endpoint(operation_id = "queryVideoDeltas")]
 pub(super) async fn post(request: WindowedRequest<Body<DeltaBatch>>) -> Result<DeltasByVideo> {
-    fetch_deltas(&request, &request.args.0).await
+    let found = videos::find(request.organization, &request.args.0.ids).fetch(&request.pg).await?;
+    fetch_deltas(&request, &request.args.0, found).await
 }
 
 /// Get view deltas of videos
@@ -111,15 +112,17 @@ pub(super) async fn post(request: WindowedRequest<Body<DeltaBatch>>) -> Result<D
 /// `write` scope.
 #[endpoint(operation_id = "getVideoDeltas")]
 pub(super) async fn get(request: WindowedRequest<Query<DeltaBatch>>) -> Result<Cached<DeltasByVideo>> {
-    request.cached(Records::Videos, fetch_deltas(&request, &request.args.0)).await
+    let Query(batch) = &request.args;
+    let query = videos::find(request.organization, &batch.ids);
+    request.cached(Records::Videos, query, async |found| fetch_deltas(&request, batch, found).await).await
 }
 
 async fn fetch_deltas<A>(
     request: &WindowedRequest<A>,
     DeltaBatch { ids, windows }: &DeltaBatch,
+    found: Vec<VideoRef>,
 ) -> Result<DeltasByVideo> {
     let (organization, today) = (request.organization, request.window.end);
-    let found = videos::find(&request.pg, organization, ids).await?;
     let gains = videos::fetch_view_deltas(&request.history, organization, &found, today, windows).await?;
     let data: BTreeMap<_, _> = found
         .iter()

@@ -17,10 +17,10 @@ use crate::http::output::WindowMeta;
 use crate::http::{Body, Cached, Query, Records, Result, WindowedRequest, WithMeta};
 use crate::model::gains::{AccountGains, Gains};
 use crate::model::period::Window;
-use crate::model::platform::Platform;
 use crate::store::analytics::subjects;
 use crate::store::analytics::videos::{self, VideoGains, VideoRef};
 use crate::store::analytics::{SubjectScope, accounts, creators};
+use crate::store::postgres::RecordsQuery;
 
 const INTERNAL_IDS: &str = "Internal ids (`internal_id`) of account-discovered videos of this platform.";
 
@@ -78,7 +78,8 @@ impl Windowed for AccountBatch {
 pub(super) async fn post_accounts(
     request: WindowedRequest<Body<AccountBatch>>,
 ) -> Result<Totals<Uuid, AccountGains>> {
-    fetch_account_totals(&request, &request.args.0.ids).await
+    let found = find_accounts(&request, &request.args.0.ids).fetch(&request.pg).await?;
+    sum_accounts(&request, &request.args.0.ids, found).await
 }
 
 /// Get metrics of accounts
@@ -88,16 +89,17 @@ pub(super) async fn post_accounts(
 pub(super) async fn get_accounts(
     request: WindowedRequest<Query<AccountBatch>>,
 ) -> Result<Cached<Totals<Uuid, AccountGains>>> {
-    request.cached(Records::Accounts, fetch_account_totals(&request, &request.args.0.ids)).await
+    let Query(AccountBatch { ids, .. }) = &request.args;
+    let compute = async |found| sum_accounts(&request, ids, found).await;
+    request.cached(Records::Accounts, find_accounts(&request, ids), compute).await
 }
 
-async fn fetch_account_totals<A>(
-    request: &WindowedRequest<A>,
-    ids: &[Uuid],
-) -> Result<Totals<Uuid, AccountGains>> {
-    let found = accounts::find(&request.pg, request.organization, ids).await?;
-    let found = found.into_iter().map(|account| (account.id, vec![account.internal_id])).collect();
-    sum_accounts(request, ids, found).await
+/// The subjects of ids of accounts or creators.
+type SubjectsById = Vec<(Uuid, Vec<i64>)>;
+
+fn find_accounts<A>(request: &WindowedRequest<A>, ids: &[Uuid]) -> RecordsQuery<SubjectsById> {
+    accounts::find(request.organization, ids)
+        .map(|found| found.into_iter().map(|account| (account.id, vec![account.internal_id])).collect())
 }
 
 #[derive(Serialize)]
@@ -130,7 +132,8 @@ impl Windowed for CreatorBatch {
 pub(super) async fn post_creators(
     request: WindowedRequest<Body<CreatorBatch>>,
 ) -> Result<Totals<Uuid, AccountGains>> {
-    fetch_creator_totals(&request, &request.args.0.ids).await
+    let found = find_creators(&request, &request.args.0.ids).fetch(&request.pg).await?;
+    sum_accounts(&request, &request.args.0.ids, found).await
 }
 
 /// Get metrics of creators
@@ -141,23 +144,21 @@ pub(super) async fn post_creators(
 pub(super) async fn get_creators(
     request: WindowedRequest<Query<CreatorBatch>>,
 ) -> Result<Cached<Totals<Uuid, AccountGains>>> {
-    request.cached(Records::Accounts, fetch_creator_totals(&request, &request.args.0.ids)).await
+    let Query(CreatorBatch { ids, .. }) = &request.args;
+    let compute = async |found| sum_accounts(&request, ids, found).await;
+    request.cached(Records::Accounts, find_creators(&request, ids), compute).await
 }
 
-async fn fetch_creator_totals<A>(
-    request: &WindowedRequest<A>,
-    ids: &[Uuid],
-) -> Result<Totals<Uuid, AccountGains>> {
-    let found = creators::find(&request.pg, request.organization, ids).await?;
-    let found = found.into_iter().map(|creator| (creator.id, creator.subjects)).collect();
-    sum_accounts(request, ids, found).await
+fn find_creators<A>(request: &WindowedRequest<A>, ids: &[Uuid]) -> RecordsQuery<SubjectsById> {
+    creators::find(request.organization, ids)
+        .map(|found| found.into_iter().map(|creator| (creator.id, creator.subjects)).collect())
 }
 
 /// Sums the gains of accounts, which are given as the subjects of each id that was found.
 async fn sum_accounts<A>(
     request: &WindowedRequest<A>,
     ids: &[Uuid],
-    found: Vec<(Uuid, Vec<i64>)>,
+    found: SubjectsById,
 ) -> Result<Totals<Uuid, AccountGains>> {
     let WindowedRequest { history, organization, window, .. } = request;
     let subjects: Vec<_> = found.iter().flat_map(|(_, subjects)| subjects.iter().copied()).collect();
@@ -204,7 +205,8 @@ impl Windowed for VideoBatch {
 /// Like the `GET`, with up to 1,000 ids. Changes nothing, but requires the `write` scope.
 #[endpoint(operation_id = "queryVideoMetrics")]
 pub(super) async fn post_videos(request: WindowedRequest<Body<VideoBatch>>) -> Result<Totals<Uuid, Gains>> {
-    fetch_video_totals(&request, &request.args.0.ids).await
+    let found = videos::find(request.organization, &request.args.0.ids).fetch(&request.pg).await?;
+    fetch_video_totals(&request, &request.args.0.ids, &found).await
 }
 
 /// Get metrics of videos
@@ -215,14 +217,19 @@ pub(super) async fn post_videos(request: WindowedRequest<Body<VideoBatch>>) -> R
 pub(super) async fn get_videos(
     request: WindowedRequest<Query<VideoBatch>>,
 ) -> Result<Cached<Totals<Uuid, Gains>>> {
-    request.cached(Records::Videos, fetch_video_totals(&request, &request.args.0.ids)).await
+    let Query(VideoBatch { ids, .. }) = &request.args;
+    let compute = async |found: Vec<VideoRef>| fetch_video_totals(&request, ids, &found).await;
+    request.cached(Records::Videos, videos::find(request.organization, ids), compute).await
 }
 
-async fn fetch_video_totals<A>(request: &WindowedRequest<A>, ids: &[Uuid]) -> Result<Totals<Uuid, Gains>> {
-    let WindowedRequest { pg, history, organization, window, .. } = request;
-    let found = videos::find(pg, *organization, ids).await?;
-    let gains = videos::fetch_totals(history, *organization, &found, *window).await?;
-    Ok(build_response(request, ids.iter().copied(), key_by(&found, &gains, |video| video.id), gains.as_of))
+async fn fetch_video_totals<A>(
+    request: &WindowedRequest<A>,
+    ids: &[Uuid],
+    found: &[VideoRef],
+) -> Result<Totals<Uuid, Gains>> {
+    let WindowedRequest { history, organization, window, .. } = request;
+    let gains = videos::fetch_totals(history, *organization, found, *window).await?;
+    Ok(build_response(request, ids.iter().copied(), key_by(found, &gains, |video| video.id), gains.as_of))
 }
 
 /// Account-discovered videos by their internal ids.
@@ -267,7 +274,9 @@ impl Windowed for AccountVideoBatch {
 pub(super) async fn post_account_videos(
     request: WindowedRequest<Body<AccountVideoBatch>>,
 ) -> Result<Totals<i64, Gains>> {
-    fetch_account_video_totals(&request, &request.args.0).await
+    let AccountVideoBatch { instagram, tiktok, .. } = &request.args.0;
+    let found = videos::find_discovered(request.organization, instagram, tiktok).fetch(&request.pg).await?;
+    fetch_account_video_totals(&request, &request.args.0, &found).await
 }
 
 /// Get metrics of account videos
@@ -278,22 +287,21 @@ pub(super) async fn post_account_videos(
 pub(super) async fn get_account_videos(
     request: WindowedRequest<Query<AccountVideoBatch>>,
 ) -> Result<Cached<Totals<i64, Gains>>> {
-    request.cached(Records::Videos, fetch_account_video_totals(&request, &request.args.0)).await
+    let Query(batch) = &request.args;
+    let compute = async |found: Vec<VideoRef>| fetch_account_video_totals(&request, batch, &found).await;
+    let query = videos::find_discovered(request.organization, &batch.instagram, &batch.tiktok);
+    request.cached(Records::Videos, query, compute).await
 }
 
 async fn fetch_account_video_totals<A>(
     request: &WindowedRequest<A>,
     AccountVideoBatch { instagram, tiktok, .. }: &AccountVideoBatch,
+    found: &[VideoRef],
 ) -> Result<Totals<i64, Gains>> {
-    let WindowedRequest { pg, history, organization, window, .. } = request;
-    let (mut found, on_tiktok) = tokio::try_join!(
-        videos::find_discovered(pg, *organization, Platform::Instagram, instagram),
-        videos::find_discovered(pg, *organization, Platform::Tiktok, tiktok),
-    )?;
-    found.extend(on_tiktok);
-    let gains = videos::fetch_totals(history, *organization, &found, *window).await?;
+    let WindowedRequest { history, organization, window, .. } = request;
+    let gains = videos::fetch_totals(history, *organization, found, *window).await?;
     let ids = instagram.iter().chain(tiktok).copied();
-    Ok(build_response(request, ids, key_by(&found, &gains, |video| video.internal_id), gains.as_of))
+    Ok(build_response(request, ids, key_by(found, &gains, |video| video.internal_id), gains.as_of))
 }
 
 /// Keys gains by one of the videos' ids; a video that was not observed gained nothing.

@@ -14,8 +14,7 @@ use crate::http::{Cached, Query, Records, Result, WindowedRequest, WithMeta};
 use crate::model::change::{self, Change};
 use crate::model::gains::Gains;
 use crate::model::period::Window;
-use crate::store::analytics::SubjectScope;
-use crate::store::analytics::overview::{self, RecordCounts};
+use crate::store::analytics::overview::{self, OverviewRecords, RecordCounts};
 use crate::store::analytics::subjects::{self, DayGains, FollowerLevels};
 
 /// Current totals, and gains compared with the previous window.
@@ -69,39 +68,30 @@ struct OverviewMeta {
 pub(super) async fn get(
     request: WindowedRequest<Query<AccountsQuery>>,
 ) -> Result<Cached<WithMeta<Overview, OverviewMeta>>> {
-    let WindowedRequest { pg, history, organization, window, .. } = &request;
-    let (organization, window) = (*organization, *window);
+    let WindowedRequest { history, organization, window, .. } = &request;
     let Query(AccountsQuery { filter, .. }) = &request.args;
     let previous = window.previous();
-    let response = async {
-        let history = async {
-            let scope = SubjectScope::fetch(pg, organization, filter).await?;
-            let both = Window { start: previous.start, ..window };
-            tokio::try_join!(
-                subjects::fetch_daily(history, &scope, both),
-                subjects::fetch_levels(history, &scope, window)
-            )
-        };
-        let (totals, new_posts, (days, levels)) = tokio::try_join!(
-            overview::count_records(pg, organization, filter),
-            overview::count_new_posts(pg, organization, filter, window),
-            history,
+    let compute = async |records: OverviewRecords| {
+        let both = Window { start: previous.start, ..*window };
+        let (days, levels) = tokio::try_join!(
+            subjects::fetch_daily(history, &records.scope, both),
+            subjects::fetch_levels(history, &records.scope, *window)
         )?;
         let meta = OverviewMeta {
             window: request.meta(levels.as_of),
             previous_start_date: previous.start,
             previous_end_date: previous.end,
         };
-        Ok(WithMeta { data: build_overview(window, totals, new_posts, &days, &levels), meta })
+        Ok(WithMeta { data: build_overview(*window, records, &days, &levels), meta })
     };
-    request.cached(Records::Videos, response).await
+    let query = overview::records(*organization, filter, *window);
+    request.cached(Records::Videos, query, compute).await
 }
 
 /// Compares the days of the window with those of the previous one.
 fn build_overview(
     window: Window,
-    totals: RecordCounts,
-    (new_posts, previous_posts): (i64, i64),
+    OverviewRecords { totals, new_posts, previous_posts, .. }: OverviewRecords,
     days: &BTreeMap<NaiveDate, DayGains>,
     levels: &FollowerLevels,
 ) -> Overview {

@@ -15,9 +15,8 @@ use crate::http::output::WindowMeta;
 use crate::http::{Cached, Query, Records, Result, WindowedRequest, WithMeta};
 use crate::model::gains::GainMetric;
 use crate::model::period::{DateRules, Window};
-use crate::store::analytics::creators::{self, CreatorAccounts};
-use crate::store::analytics::sparklines::{self, AccountGroup, SparklineMetric, Sparklines};
-use crate::store::analytics::{accounts, videos};
+use crate::store::analytics::sparklines::{self, AccountGroup, GroupKind, SparklineMetric, Sparklines};
+use crate::store::analytics::videos::{self, VideoRef};
 
 impl ApiEnum for GainMetric {
     const VARIANTS: &'static [(&'static str, Self)] = &[
@@ -135,15 +134,7 @@ where
 pub(super) async fn get_accounts(
     request: WindowedRequest<Query<AccountSparklines>>,
 ) -> Result<Cached<Response<Option<i64>, SparklineMetric>>> {
-    let args = &request.args.0.0;
-    let response = async {
-        let found = accounts::find(&request.pg, request.organization, &args.ids).await?;
-        let groups = found
-            .into_iter()
-            .map(|account| AccountGroup { id: account.id, subjects: vec![account.internal_id] });
-        fetch_accounts(&request, args, groups.collect()).await
-    };
-    request.cached(Records::Videos, response).await
+    fetch(&request, GroupKind::Account, &request.args.0.0).await
 }
 
 /// Get daily metrics of creators
@@ -154,24 +145,23 @@ pub(super) async fn get_accounts(
 pub(super) async fn get_creators(
     request: WindowedRequest<Query<CreatorSparklines>>,
 ) -> Result<Cached<Response<Option<i64>, SparklineMetric>>> {
-    let args = &request.args.0.0;
-    let response = async {
-        let found = creators::find(&request.pg, request.organization, &args.ids).await?;
-        let groups = found.into_iter().map(|CreatorAccounts { id, subjects }| AccountGroup { id, subjects });
-        fetch_accounts(&request, args, groups.collect()).await
-    };
-    request.cached(Records::Videos, response).await
+    fetch(&request, GroupKind::Creator, &request.args.0.0).await
 }
 
-async fn fetch_accounts<A>(
+async fn fetch<A: Serialize>(
     request: &WindowedRequest<A>,
+    kind: GroupKind,
     args: &SparklineArgs<SparklineMetric>,
-    groups: Vec<AccountGroup>,
-) -> Result<Response<Option<i64>, SparklineMetric>> {
-    let WindowedRequest { pg, history, organization, window, .. } = request;
-    let Sparklines { by_id, as_of } =
-        sparklines::fetch(pg, history, *organization, &groups, args.metric, *window).await?;
-    Ok(build_response(request, args, by_id, as_of))
+) -> Result<Cached<Response<Option<i64>, SparklineMetric>>> {
+    let WindowedRequest { history, organization, window, .. } = request;
+    let SparklineArgs { ids, metric, .. } = args;
+    let compute = async |groups: Vec<AccountGroup>| {
+        let Sparklines { by_id, as_of } =
+            sparklines::fetch(history, *organization, &groups, *metric, *window).await?;
+        Ok(build_response(request, args, by_id, as_of))
+    };
+    let query = sparklines::find(*organization, kind, ids, *metric, *window);
+    request.cached(Records::Videos, query, compute).await
 }
 
 /// Get daily metrics of videos
@@ -182,14 +172,13 @@ async fn fetch_accounts<A>(
 pub(super) async fn get_content(
     request: WindowedRequest<Query<ContentSparklines>>,
 ) -> Result<Cached<Response<i64, GainMetric>>> {
-    let WindowedRequest { pg, history, organization, window, .. } = &request;
+    let WindowedRequest { history, organization, window, .. } = &request;
     let args = &request.args.0.0;
-    let response = async {
-        let found = videos::find(pg, *organization, &args.ids).await?;
+    let compute = async |found: Vec<VideoRef>| {
         let gains = sparklines::fetch_videos(history, *organization, &found, args.metric, *window).await?;
         let no_gains = || vec![0; window.days() as usize];
         let data = found.iter().map(|video| (video.id, gains.get(video).cloned().unwrap_or_else(no_gains)));
         Ok(build_response(&request, args, data.collect(), gains.as_of))
     };
-    request.cached(Records::Videos, response).await
+    request.cached(Records::Videos, videos::find(*organization, &args.ids), compute).await
 }

@@ -12,8 +12,8 @@ use crate::http::output::WindowMeta;
 use crate::http::{Args, Cached, Path, Query, Records, Result, WindowedRequest, WithMeta};
 use crate::model::gains::{Gains, Metrics};
 use crate::model::period::{Granularity, Window};
-use crate::store::analytics::timeseries::{self, Bucket, Figures, TimeSeries};
-use crate::store::analytics::{AccountFilter, SubjectScope, accounts, subjects};
+use crate::store::analytics::timeseries::{self, Bucket, Figures, SeriesRecords, TimeSeries};
+use crate::store::analytics::{AccountFilter, SubjectScope, find_subjects, subjects};
 
 /// How the rows are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -141,15 +141,16 @@ struct SeriesRow {
 pub(super) async fn get(
     request: WindowedRequest<Query<SeriesQuery>>,
 ) -> Result<Cached<WithMeta<Vec<SeriesRow>, WindowMeta>>> {
-    let WindowedRequest { pg, history, organization, window, .. } = &request;
+    let WindowedRequest { history, organization, window, .. } = &request;
     let Query(query) = &request.args;
-    let response = async {
-        let first = query.compare.map_or(*window, |Compare::Previous| window.previous());
-        let days = Window { start: first.start, ..*window };
-        let series = timeseries::fetch(pg, history, *organization, &query.accounts.filter, days).await?;
+    let first = query.compare.map_or(*window, |Compare::Previous| window.previous());
+    let days = Window { start: first.start, ..*window };
+    let compute = async |records: SeriesRecords| {
+        let series = timeseries::fetch(history, *organization, &records, days).await?;
         Ok(WithMeta { data: query.build_rows(&series, *window), meta: request.meta(series.as_of) })
     };
-    request.cached(Records::Videos, response).await
+    let records = timeseries::records(*organization, &query.accounts.filter, days);
+    request.cached(Records::Videos, records, compute).await
 }
 
 impl SeriesQuery {
@@ -196,11 +197,9 @@ struct CreatorDay {
 pub(super) async fn get_creator(
     request: WindowedRequest<Args<(Path<CreatorPath>, Query<WindowParams>)>>,
 ) -> Result<Cached<WithMeta<Vec<CreatorDay>, WindowMeta>>> {
-    let WindowedRequest { pg, history, organization, window, .. } = &request;
+    let WindowedRequest { history, organization, window, .. } = &request;
     let Args((Path(CreatorPath { creator_id }), _)) = request.args;
-    let response = async {
-        let filter = AccountFilter::creator(creator_id);
-        let subjects = accounts::fetch_subject_ids(pg, *organization, &filter).await?;
+    let compute = async |subjects: Vec<i64>| {
         let days = subjects::fetch_daily_engagement(history, *organization, &subjects, *window).await?;
         let scope = SubjectScope::for_subjects(*organization, subjects);
         let latest = days.values().filter_map(|day| day.as_of).max();
@@ -211,5 +210,6 @@ pub(super) async fn get_creator(
         };
         Ok(WithMeta { data: window.iter_days().map(day).collect(), meta: request.meta(data_as_of) })
     };
-    request.cached(Records::Accounts, response).await
+    let query = find_subjects(*organization, &AccountFilter::creator(creator_id));
+    request.cached(Records::Accounts, query, compute).await
 }

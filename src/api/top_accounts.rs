@@ -92,14 +92,13 @@ pub(super) struct TopAccount {
 pub(super) async fn list(
     request: WindowedRequest<Query<TopQuery>>,
 ) -> Result<CachedPage<Ranking<TopAccount, RankingMeta>>> {
-    let WindowedRequest { pg, history, readable, organization, window, args, .. } = &request;
+    let WindowedRequest { history, readable, organization, window, args, .. } = &request;
     let (organization, window) = (*organization, *window);
     let Query(TopQuery { rule, page, .. }) = args;
     let RankingRule { filter, metric, .. } = rule;
-    let response = async {
+    let compute = async |accounts: Vec<AccountSubject>| {
+        let mut entries: Vec<_> = accounts.into_iter().map(Entry::new).collect();
         let entries = async {
-            let accounts = accounts::list_for_ranking(pg, organization, readable, filter).await?;
-            let mut entries: Vec<_> = accounts.into_iter().map(Entry::new).collect();
             if *metric == Metric::NewPosts {
                 add_posts(&request, &mut entries).await?;
             }
@@ -114,12 +113,13 @@ pub(super) async fn list(
         entries.iter_mut().for_each(|entry| entry.add_totals(&totals));
         entries.retain(|entry| rule.includes(&entry.figures));
         let value = |entry: &Entry| entry.figures.value(*metric).unwrap_or_default();
-        let mut shown = page.select(entries, |entry| (value(entry), entry.account.id))?;
-        let data = show(&request, &mut shown.entries, *metric).await?;
+        let shown = page.select(entries, |entry| (value(entry), entry.account.id))?;
+        let data = show(&request, &shown.entries, *metric).await?;
         Ok(shown.into_response(data, RankingMeta::new(&request, request.meta(data_as_of), *metric)))
     };
     let records = if filter.status.is_some() { Records::Tracking } else { Records::Profiles };
-    request.cached_page(records, response).await
+    let query = accounts::list_for_ranking(organization, readable, filter);
+    request.cached_page(records, query, compute).await
 }
 
 impl RankingRule {
@@ -163,21 +163,18 @@ async fn add_posts<A>(request: &WindowedRequest<A>, entries: &mut [Entry]) -> Re
 /// left out.
 async fn show<A>(
     request: &WindowedRequest<A>,
-    entries: &mut [Entry],
+    entries: &[Entry],
     metric: Metric,
 ) -> Result<Vec<TopAccount>, Error> {
     let ids: Vec<_> = entries.iter().map(|entry| entry.account.id).collect();
-    let identities = accounts::fetch_identities(&request.pg, request.organization, &ids);
-    let posts = async {
-        match metric {
-            Metric::NewPosts => Ok(()),
-            _ => add_posts(request, entries).await,
-        }
-    };
-    let (mut identities, ()) = tokio::try_join!(identities, posts)?;
+    let mut found = accounts::fetch_shown(&request.pg, request.organization, &ids, request.window).await?;
     let show = |entry: &Entry| {
-        let account = identities.remove(&entry.account.id)?;
-        Some(TopAccount { account, r#type: AccountType::Account, figures: entry.figures.shown(metric) })
+        let (account, posts) = found.remove(&entry.account.id)?;
+        let mut figures = entry.figures;
+        if metric != Metric::NewPosts {
+            figures.add_posts(posts);
+        }
+        Some(TopAccount { account, r#type: AccountType::Account, figures: figures.shown(metric) })
     };
     Ok(entries.iter().filter_map(show).collect())
 }

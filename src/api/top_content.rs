@@ -1,7 +1,5 @@
 //! The ranking of videos of either kind.
 
-use std::collections::HashMap;
-
 use chrono::{DateTime, Utc};
 use salvo::Writer;
 use salvo_oapi::endpoint;
@@ -17,8 +15,9 @@ use crate::model::content::ContentIdentity;
 use crate::model::date_or_time::DateOrTime;
 use crate::model::gains::{GainMetric, Metrics};
 use crate::model::period::Window;
+use crate::store::analytics::SubjectScope;
 use crate::store::analytics::top_content::{self, ContentRanking};
-use crate::store::analytics::videos;
+use crate::store::analytics::videos::{self, VideoRef};
 use crate::store::records::content::{ContentFilter, RankedContent};
 
 /// Which videos are ranked, by the day of their creation.
@@ -117,25 +116,24 @@ pub(super) async fn list(
 ) -> Result<CachedPage<Ranking<TopContent, TopContentMeta>>> {
     let WindowedRequest { pg, history, organization, window, .. } = &request;
     let Query(TopContentQuery { args, page, .. }) = &request.args;
-    let response = async {
+    let filter = args.filter(*window);
+    let compute = async |scope: SubjectScope| {
         let ranking = ContentRanking {
             organization: *organization,
-            filter: &args.filter(*window),
+            filter: &filter,
             metric: args.metric,
             window: *window,
             include_all: args.include_all,
             after: page.after(),
             limit: page.entry_count(),
         };
-        let ranked = top_content::rank(pg, history, &ranking).await?;
+        let ranked = top_content::rank(pg, history, &scope, &ranking).await?;
         let meta = TopContentMeta { window: request.meta(ranked.as_of), metric: args.metric };
         let page = page.page(ranked.videos, |video| (video.gain, video.identity.id))?;
-        let ids: Vec<_> = page.entries.iter().map(|video| video.identity.id).collect();
-        let found = videos::find(pg, *organization, &ids).await?;
-        let gains = videos::fetch_totals(history, *organization, &found, *window).await?;
-        let gains: HashMap<_, _> = found.iter().map(|video| (video.id, gains.get(video).copied())).collect();
+        let videos: Vec<_> = page.entries.iter().map(VideoRef::from).collect();
+        let gains = videos::fetch_totals(history, *organization, &videos, *window).await?;
         let entry = |video: &RankedContent| {
-            let gains = gains.get(&video.identity.id).copied().flatten().unwrap_or_default();
+            let gains = gains.get(&video.into()).copied().unwrap_or_default();
             TopContent { identity: video.identity.clone(), metrics: gains.into() }
         };
         let data = page.entries.iter().map(entry).collect();
@@ -143,5 +141,5 @@ pub(super) async fn list(
     };
     // Whether a video is unavailable has no version.
     let records = if args.filter.is_unavailable.is_some() { Records::Tracking } else { Records::Profiles };
-    request.cached_page(records, response).await
+    request.cached_page(records, top_content::find_scope(*organization, &filter), compute).await
 }

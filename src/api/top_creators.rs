@@ -79,13 +79,12 @@ pub(super) struct TopCreator {
 pub(super) async fn list(
     request: WindowedRequest<Query<TopQuery>>,
 ) -> Result<Cached<WithMeta<Vec<TopCreator>, RankingMeta>>> {
-    let WindowedRequest { pg, history, organization, window, .. } = &request;
+    let WindowedRequest { history, organization, window, .. } = &request;
     let (organization, window) = (*organization, *window);
     let Query(TopQuery { analytics: AnalyticsQuery { platform, .. }, metric, limit }) = request.args;
-    let response = async {
+    let compute = async |creators: Vec<CreatorSubjects>| {
+        let mut entries: Vec<_> = creators.into_iter().map(Entry::new).collect();
         let entries = async {
-            let creators = creators::list_with_subjects(pg, organization, platform).await?;
-            let mut entries: Vec<_> = creators.into_iter().map(Entry::new).collect();
             if metric == Metric::NewPosts {
                 add_posts(&request, &mut entries).await?;
             }
@@ -106,7 +105,8 @@ pub(super) async fn list(
         let data = entries.into_iter().map(|entry| entry.show(metric)).collect();
         Ok(WithMeta { data, meta: RankingMeta::new(&request, request.meta(data_as_of), metric) })
     };
-    request.cached(Records::Profiles, response).await
+    let query = creators::list_with_subjects(organization, platform);
+    request.cached(Records::Profiles, query, compute).await
 }
 
 /// A creator with the figures of its accounts.

@@ -17,7 +17,7 @@ use crate::http::{Cached, Caller, Data, Query, Records, Result, WindowedRequest,
 use crate::model::platform::Platform;
 use crate::model::readable::{KnownSource, ReadablePlatforms};
 use crate::model::tracking::{FailureReason, StatusCounts, TrackingStatus};
-use crate::store::analytics::coverage::{self, CoverageDay};
+use crate::store::analytics::coverage::{self, CoverageDay, CoverageRecords};
 use crate::store::tracking::ended_attempts::{self, AttemptCounts};
 use crate::store::tracking::queues::{self, OrganizationQueue};
 use crate::store::tracking::source_pauses::{self, PauseCause, SourcePause};
@@ -154,10 +154,10 @@ async fn get(app: App, caller: Caller) -> Result<Data<TrackingHealth>> {
 async fn get_coverage(
     request: WindowedRequest<Query<WindowParams>>,
 ) -> Result<Cached<WithMeta<Vec<CoverageDay>, WindowMeta>>> {
-    let WindowedRequest { pg, history, organization, window, .. } = &request;
-    let response = async {
-        let coverage = coverage::fetch(pg, history, *organization, *window).await?;
+    let WindowedRequest { history, organization, window, .. } = &request;
+    let compute = async |records: CoverageRecords| {
+        let coverage = coverage::fetch(history, *organization, &records, *window).await?;
         Ok(WithMeta { data: coverage.days, meta: request.meta(coverage.as_of) })
     };
-    request.cached(Records::Videos, response).await
+    request.cached(Records::Videos, coverage::records(*organization), compute).await
 }

@@ -3,11 +3,11 @@
 use chrono::{Days, Utc};
 use serde_json::Value;
 use sqlx::postgres::PgArguments;
-use sqlx::{Arguments, AssertSqlSafe, Execute, PgPool};
+use sqlx::{Arguments, AssertSqlSafe, Execute, PgPool, Postgres, QueryBuilder};
 use tidemark::model::platform::Platform;
 use tidemark::model::readable::ReadablePlatforms;
 use tidemark::model::tracking::TrackingStatus;
-use tidemark::store::analytics::accounts::{self, AccountFilter, COUNT_POSTS, IDENTITIES, RankingFilter};
+use tidemark::store::analytics::accounts::{self, AccountFilter, COUNT_POSTS, RankingFilter, SHOWN};
 use tidemark::store::analytics::benchmarks::{self, BenchmarkQuery};
 use tidemark::store::analytics::{ages, creators};
 use tidemark::store::records::accounts as records;
@@ -43,6 +43,13 @@ async fn reads(pg: &PgPool, sql: &str, arguments: PgArguments) -> Vec<[String; 3
     reads
 }
 
+/// The nodes of a query's plan that read tables.
+async fn query_reads(pg: &PgPool, query: &mut QueryBuilder<Postgres>) -> Vec<[String; 3]> {
+    let sql = query.sql().as_str().to_owned();
+    let arguments = query.build().take_arguments().unwrap().unwrap();
+    reads(pg, &sql, arguments).await
+}
+
 /// Asserts that tables are read by an index, or within a bitmap of one.
 fn assert_indexed(reads: &[[String; 3]], tables: &[&str]) {
     for table in tables {
@@ -67,36 +74,36 @@ async fn statements_of_rankings_read_index_ranges() {
         .fetch_all(pg)
         .await
         .unwrap();
-    for shown in [10, accounts.len()] {
-        let subjects: Vec<_> = accounts[..shown].iter().map(|(_, subject)| *subject).collect();
+    let subjects = |count| accounts[..count].iter().map(|(_, subject)| *subject).collect::<Vec<_>>();
+    let page: Vec<_> = accounts[..100].iter().map(|(id, _)| *id).collect();
+    for (sql, subjects, ids) in [
+        (COUNT_POSTS, Some(subjects(10)), None),
+        (COUNT_POSTS, Some(subjects(accounts.len())), None),
+        (SHOWN, None, Some(page)),
+    ] {
         let mut arguments = PgArguments::default();
         arguments.add(organization).unwrap();
-        arguments.add(subjects).unwrap();
+        if let Some(subjects) = subjects {
+            arguments.add(subjects).unwrap();
+        }
+        if let Some(ids) = ids {
+            arguments.add(ids).unwrap();
+        }
         for days in [180, 90, 0] {
             arguments.add(Utc::now() - Days::new(days)).unwrap();
         }
-        let reads = reads(pg, COUNT_POSTS, arguments).await;
+        let mut reads = reads(pg, sql, arguments).await;
+        reads.retain(|[table, ..]| ["accounts", "videos"].contains(&table.as_str()));
         assert_indexed(&reads, &["accounts", "videos"]);
         let videos = reads.iter().find(|[table, ..]| table == "videos").unwrap();
         assert!(videos[2].starts_with("videos_of_account"), "{reads:?}");
     }
-    let page: Vec<_> = accounts[..100].iter().map(|(id, _)| *id).collect();
-    for (sql, ids, tables) in [
-        (IDENTITIES, page, &["accounts"][..]),
-        (creators::FIND, creators[..100].to_vec(), &["creators", "accounts"]),
-    ] {
-        let mut arguments = PgArguments::default();
-        arguments.add(organization).unwrap();
-        arguments.add(ids).unwrap();
-        let reads = reads(pg, sql, arguments).await;
-        let small: Vec<_> =
-            reads.into_iter().filter(|[table, ..]| tables.contains(&table.as_str())).collect();
-        assert_indexed(&small, tables);
+    let reads = query_reads(pg, creators::find(organization, &creators[..100]).statement()).await;
+    assert_indexed(&reads, &["creators", "accounts"]);
+    for platform in [None, Some(Platform::Tiktok)] {
+        let reads = query_reads(pg, creators::list_with_subjects(organization, platform).statement()).await;
+        assert_indexed(&reads, &["creators", "accounts"]);
     }
-    let mut arguments = PgArguments::default();
-    arguments.add(organization).unwrap();
-    arguments.add(None::<Platform>).unwrap();
-    assert_indexed(&reads(pg, creators::LIST, arguments).await, &["creators", "accounts"]);
 
     let accounts = [
         AccountFilter::default(),
@@ -107,11 +114,9 @@ async fn statements_of_rankings_read_index_ranges() {
     let by_status = RankingFilter { status: Some(vec![TrackingStatus::Failing]), ..RankingFilter::default() };
     let filters = accounts.map(|accounts| RankingFilter { accounts, status: None });
     for filter in filters.into_iter().chain([by_status]) {
-        let mut query =
-            accounts::ranking_query(organization, &ReadablePlatforms::new(Platform::ALL), &filter);
-        let sql = query.sql().as_str().to_owned();
-        let arguments = query.build().take_arguments().unwrap().unwrap();
-        let reads: Vec<_> = reads(pg, &sql, arguments).await;
+        let readable = ReadablePlatforms::new(Platform::ALL);
+        let mut query = accounts::list_for_ranking(organization, &readable, &filter);
+        let reads = query_reads(pg, query.statement()).await;
         let accounts: Vec<_> = reads.into_iter().filter(|[table, ..]| table == "accounts").collect();
         assert_indexed(&accounts, &["accounts"]);
     }
@@ -125,9 +130,7 @@ async fn statements_of_rankings_read_index_ranges() {
     ] {
         let readable = ReadablePlatforms::new(Platform::ALL);
         let mut query = records::named_query(organization, &readable, &filter, account);
-        let sql = query.sql().as_str().to_owned();
-        let arguments = query.build().take_arguments().unwrap().unwrap();
-        let reads: Vec<_> = reads(pg, &sql, arguments).await;
+        let reads = query_reads(pg, &mut query).await;
         let accounts: Vec<_> = reads.into_iter().filter(|[table, ..]| table == "accounts").collect();
         assert_indexed(&accounts, &["accounts"]);
     }
@@ -155,17 +158,12 @@ async fn statements_of_ages_read_index_ranges() {
         (last_posts(None), "videos_of_account"),
         (last_posts(Some("VIDEO")), "videos_of_account"),
     ] {
-        let sql = query.sql().as_str().to_owned();
-        let arguments = query.build().take_arguments().unwrap().unwrap();
-        let reads = reads(pg, &sql, arguments).await;
+        let reads = query_reads(pg, &mut query).await;
         let videos: Vec<_> = reads.into_iter().filter(|[table, ..]| table == "videos").collect();
         assert_indexed(&videos, &["videos"]);
         assert!(videos.iter().all(|[_, _, name]| name == index), "{videos:?}");
     }
-    let mut arguments = PgArguments::default();
-    arguments.add(organization).unwrap();
-    arguments.add(ids).unwrap();
-    assert_indexed(&reads(pg, ages::FIND, arguments).await, &["videos"]);
+    assert_indexed(&query_reads(pg, ages::find(organization, &ids).statement()).await, &["videos"]);
 }
 
 #[tokio::test]

@@ -7,8 +7,9 @@ use tidemark::model::platform::Platform;
 use tidemark::model::readable::ReadablePlatforms;
 use tidemark::store::Write;
 use tidemark::store::analytics::scope::fetch_removed_subjects;
+use tidemark::store::analytics::{AccountFilter, SubjectScope};
 use tidemark::store::clickhouse::history_writer;
-use tidemark::store::outbox::data_version::{self, CacheDependencies};
+use tidemark::store::outbox::data_version::{self, CacheDependencies, VersionedRecords};
 use tidemark::store::outbox::{self, BlockedOrganizations};
 use tidemark::store::records::accounts;
 use tidemark::store::search::SearchIndex;
@@ -72,7 +73,13 @@ async fn replaced_clickhouse_data_changes_all_data_versions() {
     let stores = IsolatedStores::create().await;
     let (tenant, quiet) = (stores.create_tenant(1).await, create_week(&stores).await);
     let dependencies = CacheDependencies { until: Utc::now().date_naive(), videos: true };
-    let version = async || data_version::fetch(stores.pg(), quiet.id, dependencies, None).await.unwrap();
+    let version = async || {
+        let scope = SubjectScope::find(quiet.id, &AccountFilter::default());
+        match data_version::fetch(stores.pg(), quiet.id, dependencies, None, None, scope).await.unwrap() {
+            VersionedRecords::Changed(version, _) => version,
+            VersionedRecords::Unchanged => panic!("no version was given"),
+        }
+    };
     let relay = stores.start_relay();
     stores.wait_applied(tenant.id).await;
     stores.wait_applied(quiet.id).await;

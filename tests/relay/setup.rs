@@ -94,7 +94,8 @@ impl IsolatedStores {
 
     /// All totals of an organization, as text.
     pub(crate) async fn totals(&self, organization: Uuid) -> String {
-        let scope = SubjectScope::fetch(self.pg(), organization, &AccountFilter::default()).await.unwrap();
+        let scope =
+            SubjectScope::find(organization, &AccountFilter::default()).fetch(self.pg()).await.unwrap();
         let today = Utc::now().date_naive();
         let window = Window { period: Period::Custom, start: today - Days::new(30), end: today };
         let history = HistoryReader::new(&self.databases.clickhouse, 2, RollupCache::new(0));

@@ -85,7 +85,7 @@ impl CsvSource for AccountRows {
         let ListPage { items, next, .. } =
             accounts::list(pg, *organization, readable, &self.filter, &page).await?;
         let ids: Vec<_> = items.iter().map(|account| account.id).collect();
-        let found = analytics::accounts::find(pg, *organization, &ids).await?;
+        let found = analytics::accounts::find(*organization, &ids).fetch(pg).await?;
         let subjects: HashMap<_, _> = found.iter().map(|found| (found.id, found.internal_id)).collect();
         let ids: Vec<_> = subjects.values().copied().collect();
         let figures = self.reader.fetch_figures(&ids).await?;

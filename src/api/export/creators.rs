@@ -72,7 +72,7 @@ impl CsvSource for CreatorRows {
         };
         let ListPage { items, next, .. } = records::list(pg, *organization, &self.filter, &page).await?;
         let ids: Vec<_> = items.iter().map(|creator| creator.id).collect();
-        let found = analytics::creators::find(pg, *organization, &ids).await?;
+        let found = analytics::creators::find(*organization, &ids).fetch(pg).await?;
         let subjects: Vec<_> = found.iter().flat_map(|creator| creator.subjects.iter().copied()).collect();
         let figures = self.reader.fetch_figures(&subjects).await?;
         let accounts: HashMap<_, _> = found.iter().map(|found| (found.id, &found.subjects)).collect();

@@ -16,7 +16,8 @@ use super::problem::Problem;
 use crate::http::input::window::WindowedRequest;
 use crate::model::picture::copies_url;
 use crate::response_cache::{CacheKey, CachedResponse};
-use crate::store::outbox::data_version::{self, CacheDependencies};
+use crate::store::outbox::data_version::{self, CacheDependencies, VersionedRecords};
+use crate::store::postgres::RecordsQuery;
 
 /// A serialized `T`, from the cache or just computed.
 #[derive(Debug)]
@@ -43,49 +44,59 @@ pub enum Records {
 }
 
 impl<A: Serialize> WindowedRequest<A> {
-    /// Returns the cached response to this request, or computes and caches it.
-    pub async fn cached<T: Serialize>(
+    /// Returns the cached response to this request, or reads records, computes the response from them and caches it.
+    pub async fn cached<R: 'static, T: Serialize>(
         &self,
         records: Records,
-        compute: impl Future<Output = Result<T, Problem>>,
+        query: RecordsQuery<R>,
+        compute: impl AsyncFnOnce(R) -> Result<T, Problem>,
     ) -> Result<Cached<T>, Problem> {
-        let compute = async { Ok(CachedResponse::new(serde_json::to_vec(&compute.await?)?)) };
-        let response = self.get_or_compute(records, compute).await?;
+        let compute = async |found: R| -> Result<_, Problem> {
+            Ok(CachedResponse::new(serde_json::to_vec(&compute(found).await?)?))
+        };
+        let response = self.get_or_compute(records, query, compute).await?;
         Ok(Cached { response, body: PhantomData })
     }
 
     /// Returns the cached page, or computes and caches it.
-    pub async fn cached_page<T: Serialize, M: Serialize>(
+    pub async fn cached_page<R: 'static, T: Serialize, M: Serialize>(
         &self,
         records: Records,
-        compute: impl Future<Output = Result<Ranking<T, M>, Problem>>,
+        query: RecordsQuery<R>,
+        compute: impl AsyncFnOnce(R) -> Result<Ranking<T, M>, Problem>,
     ) -> Result<CachedPage<Ranking<T, M>>, Problem> {
-        let compute = async {
-            let page = compute.await?;
+        let compute = async |found: R| -> Result<_, Problem> {
+            let page = compute(found).await?;
             let response = CachedResponse::new(serde_json::to_vec(&page)?);
             Ok(response.with_next_cursor(page.pagination.next_cursor))
         };
-        let response = self.get_or_compute(records, compute).await?;
+        let response = self.get_or_compute(records, query, compute).await?;
         Ok(CachedPage(Cached { response, body: PhantomData }))
     }
 
-    async fn get_or_compute(
+    async fn get_or_compute<R: 'static>(
         &self,
         records: Records,
-        compute: impl Future<Output = Result<CachedResponse, Problem>>,
+        query: RecordsQuery<R>,
+        compute: impl AsyncFnOnce(R) -> Result<CachedResponse, Problem>,
     ) -> Result<Arc<CachedResponse>, Problem> {
-        if !self.responses.is_enabled() || records == Records::Tracking {
-            return Ok(Arc::new(compute.await?));
+        if records == Records::Tracking {
+            return Ok(Arc::new(compute(query.fetch(&self.pg).await?).await?));
         }
         let key = (&self.route, &self.args, self.window, self.complete_through, copies_url());
         let key = CacheKey::new(self.organization, &key)?;
         let until = if records == Records::Profiles { NaiveDate::MAX } else { self.window.end };
         let dependencies = CacheDependencies { until, videos: records != Records::Accounts };
-        // Read before computing, so that a cached response is never older than its version.
-        let version =
-            data_version::fetch(&self.pg, self.organization, dependencies, self.history_since).await?;
-        self.history.set_version(version.history);
-        self.responses.get_or_compute(key, version, compute).await
+        let fetch = async |cached| -> Result<_, Problem> {
+            let WindowedRequest { pg, organization, history_since, .. } = self;
+            let fetched =
+                data_version::fetch(pg, *organization, dependencies, *history_since, cached, query).await?;
+            if let VersionedRecords::Changed(version, _) = &fetched {
+                self.history.set_version(version.history);
+            }
+            Ok(fetched)
+        };
+        self.responses.get_or_compute(key, fetch, compute).await
     }
 }
 

@@ -14,8 +14,9 @@ use crate::model::readable::ReadablePlatforms;
 use crate::model::tracking::TrackingStatus;
 use crate::store::Error;
 use crate::store::pictures::picture_url;
+use crate::store::postgres::RecordsQuery;
 use crate::store::postgres::keyset::push_equal;
-use crate::store::records::{accounts, creators};
+use crate::store::records::accounts;
 
 /// An account, and the subject of its history.
 #[derive(Debug, Clone, Copy, sqlx::FromRow)]
@@ -60,21 +61,17 @@ pub struct AccountIdentity {
 }
 
 /// Discovered videos that were posted in a window and in the previous one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, FromRow)]
 pub struct PostCounts {
     pub current: i64,
     pub previous: i64,
 }
 
 /// Finds the accounts of the organization among ids.
-pub async fn find(pg: &PgPool, organization: Uuid, ids: &[Uuid]) -> Result<Vec<AccountSubject>, Error> {
-    let accounts =
-        sqlx::query_as("select id, internal_id from accounts where organization_id = $1 and id = any($2)")
-            .bind(organization)
-            .bind(ids)
-            .fetch_all(pg)
-            .await?;
-    Ok(accounts)
+pub fn find(organization: Uuid, ids: &[Uuid]) -> RecordsQuery<Vec<AccountSubject>> {
+    let mut query = QueryBuilder::new("select id, internal_id from accounts where organization_id = ");
+    query.push_bind(organization).push(" and id = any(").push_bind(ids).push(")");
+    RecordsQuery::rows(query)
 }
 
 /// Selects accounts by all of its values.
@@ -108,92 +105,111 @@ impl AccountFilter {
         push_equal(query, "a.category", self.category.as_ref());
         push_equal(query, "a.platform", self.platform);
     }
-}
 
-/// The internal ids of the accounts that match. Fails if the organization lacks the account or the creator.
-pub async fn fetch_subject_ids(
-    pg: &PgPool,
-    organization: Uuid,
-    filter: &AccountFilter,
-) -> Result<Vec<i64>, Error> {
-    let mut query = QueryBuilder::new("select a.internal_id from accounts a where a.organization_id = ");
-    query.push_bind(organization);
-    filter.push_to(&mut query);
-    let subjects: Vec<_> = query.build_query_scalar().fetch_all(pg).await?;
-    if subjects.is_empty() {
-        if let Some(account) = filter.account {
-            accounts::require(pg, organization, account).await?;
-        }
-        if let Some(creator) = filter.creator {
-            creators::require(pg, organization, creator).await?;
+    /// Adds the columns `has_account` and `has_creator` to a query, false if the organization lacks them.
+    pub(super) fn push_existence(&self, query: &mut QueryBuilder<Postgres>, organization: Uuid) {
+        let parents = [("account", "accounts", self.account), ("creator", "creators", self.creator)];
+        for (name, table, id) in parents {
+            match id {
+                None => query.push(", true"),
+                Some(id) => {
+                    query.push(format_args!(", exists (select from {table} where organization_id = "));
+                    query.push_bind(organization).push(" and id = ").push_bind(id).push(")")
+                }
+            };
+            query.push(format_args!(" as has_{name}"));
         }
     }
-    Ok(subjects)
 }
 
-/// The accounts to rank. Fails if the organization lacks the creator.
-pub async fn list_for_ranking(
-    pg: &PgPool,
+#[derive(FromRow)]
+struct RankingRow {
+    ids: Vec<Uuid>,
+    internal_ids: Vec<i64>,
+    has_creator: bool,
+}
+
+/// Lists the accounts to rank. Fails if the organization lacks the creator.
+pub fn list_for_ranking(
     organization: Uuid,
     readable: &ReadablePlatforms,
     filter: &RankingFilter,
-) -> Result<Vec<AccountSubject>, Error> {
-    let accounts: Vec<_> =
-        ranking_query(organization, readable, filter).build_query_as().fetch_all(pg).await?;
-    if let Some(creator) = filter.accounts.creator.filter(|_| accounts.is_empty()) {
-        creators::require(pg, organization, creator).await?;
-    }
-    Ok(accounts)
-}
-
-/// Builds the query of the accounts to rank.
-pub fn ranking_query(
-    organization: Uuid,
-    readable: &ReadablePlatforms,
-    filter: &RankingFilter,
-) -> QueryBuilder<Postgres> {
-    let mut query =
-        QueryBuilder::new("select a.id, a.internal_id from accounts a where a.organization_id = ");
+) -> RecordsQuery<Vec<AccountSubject>> {
+    let mut query = QueryBuilder::new(
+        "select coalesce(array_agg(id), '{}') as ids, coalesce(array_agg(internal_id), '{}') as internal_ids",
+    );
+    filter.accounts.push_existence(&mut query, organization);
+    query.push(" from (select a.id, a.internal_id from accounts a where a.organization_id = ");
     query.push_bind(organization);
     filter.accounts.push_to(&mut query);
     if let Some(statuses) = &filter.status {
         accounts::push_status_condition(&mut query, readable, statuses);
     }
-    query
+    query.push(") ranked");
+    RecordsQuery::row(query).and_then(|RankingRow { ids, internal_ids, has_creator }| {
+        let accounts = ids.into_iter().zip(internal_ids);
+        let accounts = accounts.map(|(id, internal_id)| AccountSubject { id, internal_id }).collect();
+        if has_creator { Ok(accounts) } else { Err(Error::NotFound("creator")) }
+    })
 }
 
-pub const IDENTITIES: &str = concat!(
+/// Counts the posts of an account `a` in a window and in the previous one. Each account is a range of one index, and no row of
+/// a video is read where its page was vacuumed since its last change.
+macro_rules! count_posts_sql {
+    () => {
+        "cross join lateral (
+             select count(*) filter (where create_time >= $4) as current,
+                    count(*) filter (where create_time < $4) as previous
+             from videos
+             where account_id = a.id and create_time >= $3 and create_time < $5
+         ) posted"
+    };
+}
+
+pub const SHOWN: &str = concat!(
     "
     select a.id, a.platform, a.username, a.name, a.follower_count, a.creator_id, c.name as creator_name,
         ",
     picture_url!("a", "profile_pic_url"),
-    "
-    from accounts a left join creators c on c.id = a.creator_id
-    where a.organization_id = $1 and a.id = any($2)"
+    ", posted.current, posted.previous
+    from accounts a left join creators c on c.id = a.creator_id ",
+    count_posts_sql!(),
+    " where a.organization_id = $1 and a.id = any($2)"
 );
 
-/// What a ranking shows of accounts, by id.
-pub async fn fetch_identities(
+/// An account of a ranking with its posts.
+#[derive(FromRow)]
+struct ShownAccount {
+    #[sqlx(flatten)]
+    identity: AccountIdentity,
+    #[sqlx(flatten)]
+    posts: PostCounts,
+}
+
+/// What a ranking shows of accounts, by id, with their posts in a window and in the previous one.
+pub async fn fetch_shown(
     pg: &PgPool,
     organization: Uuid,
     ids: &[Uuid],
-) -> Result<HashMap<Uuid, AccountIdentity>, Error> {
-    let found: Vec<AccountIdentity> =
-        sqlx::query_as(IDENTITIES).bind(organization).bind(ids).fetch_all(pg).await?;
-    Ok(found.into_iter().map(|account| (account.id, account)).collect())
+    window: Window,
+) -> Result<HashMap<Uuid, (AccountIdentity, PostCounts)>, Error> {
+    let ([previous, _], [start, end]) = (window.previous().times(), window.times());
+    let found: Vec<ShownAccount> = sqlx::query_as(SHOWN)
+        .bind(organization)
+        .bind(ids)
+        .bind(previous)
+        .bind(start)
+        .bind(end)
+        .fetch_all(pg)
+        .await?;
+    Ok(found.into_iter().map(|account| (account.identity.id, (account.identity, account.posts))).collect())
 }
 
-/// Each account is a range of one index, and no row of a video is read where its page was vacuumed since its last change.
-pub const COUNT_POSTS: &str = "
-    select a.internal_id, posted.current, posted.previous
-    from accounts a
-    cross join lateral (
-        select count(*) filter (where create_time >= $4) as current,
-               count(*) filter (where create_time < $4) as previous
-        from videos
-        where account_id = a.id and create_time >= $3 and create_time < $5
-    ) posted
-    where a.organization_id = $1 and a.internal_id = any($2)";
+pub const COUNT_POSTS: &str = concat!(
+    "select a.internal_id, posted.current, posted.previous from accounts a ",
+    count_posts_sql!(),
+    " where a.organization_id = $1 and a.internal_id = any($2)"
+);
 
 /// Counts the posts of accounts in a window and in the previous one, by internal id.
 pub async fn count_posts(

@@ -2,7 +2,7 @@
 
 use chrono::{Days, NaiveDate};
 use clickhouse::query::Query;
-use sqlx::PgPool;
+use sqlx::QueryBuilder;
 use uuid::Uuid;
 
 use super::reader::HistoryReader;
@@ -10,6 +10,7 @@ use super::snapshots::{Snapshot, deduplicate};
 use crate::model::ages::{LevelOnDay, MAX_FIRST_OBSERVATION_DAYS};
 use crate::model::period::clamp_day;
 use crate::store::Error;
+use crate::store::postgres::RecordsQuery;
 
 /// A video with the UTC day on which it was posted.
 #[derive(Debug, Clone, Copy, sqlx::FromRow)]
@@ -20,18 +21,19 @@ pub struct Post {
     pub posted_on: Option<NaiveDate>,
 }
 
-pub const FIND: &str = "
-    select id, internal_id, subject_id, (create_time at time zone 'UTC')::date as posted_on
-    from videos where organization_id = $1 and id = any($2)";
-
 /// Finds videos of the organization, of either kind, among ids.
-pub async fn find(pg: &PgPool, organization: Uuid, ids: &[Uuid]) -> Result<Vec<Post>, Error> {
-    Ok(sqlx::query_as(FIND).bind(organization).bind(ids).fetch_all(pg).await?)
+pub fn find(organization: Uuid, ids: &[Uuid]) -> RecordsQuery<Vec<Post>> {
+    let mut query = QueryBuilder::new(
+        "select id, internal_id, subject_id, (create_time at time zone 'UTC')::date as posted_on
+         from videos where organization_id = ",
+    );
+    query.push_bind(organization).push(" and id = any(").push_bind(ids).push(")");
+    RecordsQuery::rows(query)
 }
 
-/// Gets one video of the organization, of either kind.
-pub async fn get(pg: &PgPool, organization: Uuid, id: Uuid) -> Result<Post, Error> {
-    find(pg, organization, &[id]).await?.pop().ok_or(Error::NotFound("video"))
+/// Finds one video of the organization, of either kind. Fails if it does not exist.
+pub fn get(organization: Uuid, id: Uuid) -> RecordsQuery<Post> {
+    find(organization, &[id]).and_then(|mut found| found.pop().ok_or(Error::NotFound("video")))
 }
 
 /// Reads the views of posts at ages, in the order of both; those of days after `complete_through` are unknown.

@@ -13,7 +13,6 @@ use serde::Deserialize;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::accounts::AccountFilter;
 use super::reader::HistoryReader;
 use super::scope::{ScopedSql, SubjectScope, organization_sql};
 use crate::model::ages::LastPosts;
@@ -28,9 +27,8 @@ const SQL: ScopedSql = ScopedSql {
 };
 
 /// What counts as a breakout.
-pub struct BreakoutQuery<'a> {
+pub struct BreakoutQuery {
     pub organization: Uuid,
-    pub filter: &'a AccountFilter,
     /// One of the ages whose views are stored.
     pub age: u16,
     pub min_multiple: f64,
@@ -58,14 +56,14 @@ pub struct Breakouts {
     pub without_baseline: usize,
 }
 
-/// Finds breakouts, by multiple and then by id. Fails if the organization lacks the account or the creator to filter by.
+/// Finds breakouts in a scope, by multiple and then by id.
 pub async fn find(
     pg: &PgPool,
     history: &HistoryReader,
-    query: &BreakoutQuery<'_>,
+    scope: &SubjectScope,
+    query: &BreakoutQuery,
 ) -> Result<Breakouts, Error> {
-    let scope = SubjectScope::fetch(pg, query.organization, query.filter).await?;
-    let posts = fetch_posts(history, &scope, query).await?;
+    let posts = fetch_posts(history, scope, query).await?;
     let (mut ranked, without_baseline) = compare(posts, query);
     ranked.sort_unstable_by_key(|found| (Reverse(found.multiple_in_hundredths), found.id));
     let mut videos = Vec::new();
@@ -100,7 +98,7 @@ struct AgedPost {
 async fn fetch_posts(
     history: &HistoryReader,
     scope: &SubjectScope,
-    query: &BreakoutQuery<'_>,
+    query: &BreakoutQuery,
 ) -> Result<Vec<AgedPost>, Error> {
     let age = Days::new(query.age.into());
     let first = clamp_day(history.clip_day(NaiveDate::MIN));
@@ -117,7 +115,7 @@ async fn fetch_posts(
 }
 
 /// Compares each post with earlier ones. Returns the breakouts, and the number of posts without a baseline.
-fn compare(mut posts: Vec<AgedPost>, query: &BreakoutQuery<'_>) -> (Vec<Breakout>, usize) {
+fn compare(mut posts: Vec<AgedPost>, query: &BreakoutQuery) -> (Vec<Breakout>, usize) {
     posts.sort_by(|one, other| {
         let key = |post: &AgedPost| (post.posted_micros, post.id);
         let group = (one.subject_id, &one.post_type).cmp(&(other.subject_id, &other.post_type));

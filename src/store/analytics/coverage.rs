@@ -6,14 +6,15 @@ use chrono::{DateTime, NaiveDate, Utc};
 use clickhouse::Row;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sqlx::PgPool;
+use sqlx::{FromRow, QueryBuilder};
 use uuid::Uuid;
 
 use super::reader::HistoryReader;
-use super::scope::{OrganizationScope, OrganizationSql, ScopedSql, SubjectScope};
+use super::scope::{OrganizationScope, OrganizationSql, ScopedSql, SubjectScope, push_removed_subjects};
 use super::subjects;
 use crate::model::period::Window;
 use crate::store::Error;
+use crate::store::postgres::RecordsQuery;
 
 const ALL: &str = include_str!("coverage/organization.sql");
 const WITHOUT_SOME: &str = include_str!("coverage/organization_without_removed.sql");
@@ -48,13 +49,21 @@ pub struct Coverage {
     pub as_of: Option<DateTime<Utc>>,
 }
 
-/// The subjects that were added or first observed on a day, whichever was earlier; on the first day of a window, also those
-/// of earlier days.
-#[derive(sqlx::FromRow)]
-struct SubjectsSince {
-    day: NaiveDate,
-    active: Vec<i64>,
-    paused: Vec<i64>,
+/// The subjects of an organization: its accounts, and its individually tracked videos without account.
+#[derive(Debug)]
+pub struct CoverageRecords {
+    /// Those that are not paused.
+    scope: SubjectScope,
+    /// The days on which these were added or first observed, whichever was earlier.
+    days: Vec<NaiveDate>,
+}
+
+#[derive(FromRow)]
+struct SubjectsRow {
+    subjects: Vec<i64>,
+    days: Vec<NaiveDate>,
+    are_active: Vec<bool>,
+    removed: Vec<i64>,
 }
 
 #[derive(Row, Deserialize)]
@@ -68,14 +77,15 @@ struct ObservedRow {
 
 /// Counts the subjects of each day that are not paused now.
 pub async fn fetch(
-    pg: &PgPool,
     history: &HistoryReader,
     organization: Uuid,
+    CoverageRecords { scope, days }: &CoverageRecords,
     window: Window,
 ) -> Result<Coverage, Error> {
-    let subjects = fetch_subjects(pg, organization, window.start).await?;
-    let added: BTreeMap<_, _> = subjects.iter().map(|since| (since.day, since.active.len() as i64)).collect();
-    let scope = scope(pg, organization, subjects).await?;
+    let mut added: BTreeMap<NaiveDate, i64> = BTreeMap::new();
+    for day in days {
+        *added.entry(window.start.max(*day)).or_default() += 1;
+    }
     let rows: Vec<ObservedRow> =
         history.fetch_parts(organization, scope.parts(&OBSERVED_SQL), window).await?;
     let mut observed: BTreeMap<NaiveDate, i64> = BTreeMap::new();
@@ -83,7 +93,7 @@ pub async fn fetch(
         *observed.entry(row.date).or_default() += row.observed.cast_signed();
     }
     let latest = rows.iter().map(|row| row.as_of).max();
-    let as_of = subjects::resolve_as_of(history, &scope, window, latest).await?;
+    let as_of = subjects::resolve_as_of(history, scope, window, latest).await?;
     let mut expected = 0;
     let days = window.iter_days().map(|date| {
         expected += added.get(&date).copied().unwrap_or_default();
@@ -92,43 +102,46 @@ pub async fn fetch(
     Ok(Coverage { days: days.collect(), as_of })
 }
 
-/// Reads all subjects of an organization: its accounts, and its individually tracked videos without account.
-async fn fetch_subjects(
-    pg: &PgPool,
-    organization: Uuid,
-    start: NaiveDate,
-) -> Result<Vec<SubjectsSince>, Error> {
-    let subjects = sqlx::query_as(
-        "select greatest(least((added_at at time zone 'UTC')::date, tracked_since), $2) as day,
-            coalesce(array_agg(subject_id) filter (where is_active), '{}') as active,
-            coalesce(array_agg(subject_id) filter (where not is_active), '{}') as paused
-         from (
-            select a.internal_id as subject_id, a.added_at, a.tracked_since,
-                a.is_active and coalesce(c.is_active, true) as is_active
-            from accounts a left join creators c on c.id = a.creator_id
-            where a.organization_id = $1
-            union all
-            select subject_id, coalesce(tracked_at, added_at), tracked_since, is_active
-            from videos where organization_id = $1 and is_tracked and account_id is null
-         ) subjects
-         group by 1",
-    )
-    .bind(organization)
-    .bind(start)
-    .fetch_all(pg)
-    .await?;
-    Ok(subjects)
+/// Reads the subjects.
+pub fn records(organization: Uuid) -> RecordsQuery<CoverageRecords> {
+    let mut query = QueryBuilder::new(
+        "select coalesce(array_agg(subject_id), '{}') as subjects,
+             coalesce(array_agg(least((added_at at time zone 'UTC')::date, tracked_since)), '{}') as days,
+             coalesce(array_agg(is_active), '{}') as are_active, ",
+    );
+    push_removed_subjects(&mut query, organization);
+    query.push(
+        " as removed from (
+             select a.internal_id as subject_id, a.added_at, a.tracked_since,
+                 a.is_active and coalesce(c.is_active, true) as is_active
+             from accounts a left join creators c on c.id = a.creator_id
+             where a.organization_id = ",
+    );
+    query.push_bind(organization).push(
+        " union all
+             select subject_id, coalesce(tracked_at, added_at), tracked_since, is_active
+             from videos where is_tracked and account_id is null and organization_id = ",
+    );
+    query.push_bind(organization).push(") subjects");
+    RecordsQuery::row(query).map(move |row: SubjectsRow| row.into_records(organization))
 }
 
-/// The subjects that are not paused: by their ids, or as all but the paused ones, whichever are fewer.
-async fn scope(pg: &PgPool, organization: Uuid, subjects: Vec<SubjectsSince>) -> Result<SubjectScope, Error> {
-    let (mut active, mut paused) = (Vec::new(), Vec::new());
-    for since in subjects {
-        active.extend(since.active);
-        paused.extend(since.paused);
+impl SubjectsRow {
+    /// The scope has the active subjects by their ids, or as all but the paused ones, whichever are fewer.
+    fn into_records(self, organization: Uuid) -> CoverageRecords {
+        let SubjectsRow { subjects, days, are_active, mut removed } = self;
+        let days = days.into_iter().zip(&are_active).filter(|(_, is_active)| **is_active);
+        let days: Vec<_> = days.map(|(day, _)| day).collect();
+        let of = |active: bool| {
+            let subjects = subjects.iter().zip(&are_active).filter(move |(_, is)| **is == active);
+            subjects.map(|(subject, _)| *subject)
+        };
+        let scope = if days.len() * 2 <= subjects.len() {
+            SubjectScope::for_subjects(organization, of(true).collect())
+        } else {
+            removed.extend(of(false));
+            SubjectScope::Organization(OrganizationScope::without(organization, None, removed))
+        };
+        CoverageRecords { scope, days }
     }
-    if active.len() <= paused.len() {
-        return Ok(SubjectScope::for_subjects(organization, active));
-    }
-    Ok(SubjectScope::Organization(OrganizationScope::fetch_without(pg, organization, paused).await?))
 }

@@ -1,10 +1,11 @@
 //! Creators and their linked accounts.
 
-use sqlx::PgPool;
+use sqlx::QueryBuilder;
 use uuid::Uuid;
 
 use crate::model::platform::Platform;
-use crate::store::Error;
+use crate::store::postgres::RecordsQuery;
+use crate::store::postgres::keyset::push_equal;
 
 /// A creator in the ranking.
 #[derive(Debug, Clone, sqlx::FromRow)]
@@ -26,32 +27,34 @@ pub struct CreatorAccounts {
     pub subjects: Vec<i64>,
 }
 
-pub const FIND: &str = "
-    select c.id, array(
-        select a.internal_id from accounts a where a.organization_id = $1 and a.creator_id = c.id
-    ) as subjects
-    from creators c
-    where c.organization_id = $1 and c.id = any($2)";
-
 /// Finds the creators of the organization among ids.
-pub async fn find(pg: &PgPool, organization: Uuid, ids: &[Uuid]) -> Result<Vec<CreatorAccounts>, Error> {
-    Ok(sqlx::query_as(FIND).bind(organization).bind(ids).fetch_all(pg).await?)
+pub fn find(organization: Uuid, ids: &[Uuid]) -> RecordsQuery<Vec<CreatorAccounts>> {
+    let mut query = QueryBuilder::new(
+        "select c.id, array(
+             select a.internal_id from accounts a where a.organization_id = ",
+    );
+    query.push_bind(organization).push(
+        " and a.creator_id = c.id
+         ) as subjects
+         from creators c where c.organization_id = ",
+    );
+    query.push_bind(organization).push(" and c.id = any(").push_bind(ids).push(")");
+    RecordsQuery::rows(query)
 }
 
-pub const LIST: &str = "
-    select c.id, c.name, c.name_key, coalesce(sum(a.follower_count), 0)::bigint as follower_count,
-        coalesce(array_agg(a.internal_id) filter (where a.id is not null), '{}') as subjects
-    from creators c
-    left join accounts a
-        on a.organization_id = $1 and a.creator_id = c.id and ($2::text is null or a.platform = $2)
-    where c.organization_id = $1
-    group by c.id";
-
 /// Lists all creators of the organization with their accounts.
-pub async fn list_with_subjects(
-    pg: &PgPool,
+pub fn list_with_subjects(
     organization: Uuid,
     platform: Option<Platform>,
-) -> Result<Vec<CreatorSubjects>, Error> {
-    Ok(sqlx::query_as(LIST).bind(organization).bind(platform).fetch_all(pg).await?)
+) -> RecordsQuery<Vec<CreatorSubjects>> {
+    let mut query = QueryBuilder::new(
+        "select c.id, c.name, c.name_key, coalesce(sum(a.follower_count), 0)::bigint as follower_count,
+             coalesce(array_agg(a.internal_id) filter (where a.id is not null), '{}') as subjects
+         from creators c
+         left join accounts a on a.creator_id = c.id and a.organization_id = ",
+    );
+    query.push_bind(organization);
+    push_equal(&mut query, "a.platform", platform);
+    query.push(" where c.organization_id = ").push_bind(organization).push(" group by c.id");
+    RecordsQuery::rows(query)
 }

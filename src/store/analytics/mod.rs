@@ -26,4 +26,4 @@ pub mod videos;
 
 pub use accounts::AccountFilter;
 pub use reader::HistoryReader;
-pub use scope::SubjectScope;
+pub use scope::{SubjectScope, find_subjects};

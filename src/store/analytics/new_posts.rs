@@ -1,62 +1,50 @@
 //! Posts per day, by the time at which they were created.
 
-use chrono::NaiveDate;
-use sqlx::{PgPool, QueryBuilder};
+use sqlx::{Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::accounts::AccountFilter;
 use crate::model::period::Window;
 use crate::model::platform::Platform;
-use crate::store::Error;
 use crate::store::postgres::keyset::push_equal;
 
-/// Number of videos of a platform that were posted on a UTC day.
-#[derive(Debug, Clone, Copy, sqlx::FromRow)]
-pub(super) struct DayPosts {
-    pub day: NaiveDate,
-    pub platform: Platform,
-    pub posts: i64,
-}
-
-/// Reads the days of a window with posts, in no order: of all videos, or of those discovered on the accounts that match.
-pub(super) async fn fetch(
-    pg: &PgPool,
+/// Pushes a query of the days of a window with posts (`day`, `platform`, `posts`), in no order: of all videos, or of those
+/// discovered on the accounts that match.
+pub(super) fn push_days(
+    query: &mut QueryBuilder<Postgres>,
     organization: Uuid,
     filter: &AccountFilter,
     window: Window,
-) -> Result<Vec<DayPosts>, Error> {
+) {
     if filter.is_limited_to_accounts() {
-        fetch_of_accounts(pg, organization, filter, window).await
+        push_days_of_accounts(query, organization, filter, window);
     } else {
-        fetch_all(pg, organization, filter.platform, window).await
+        push_all_days(query, organization, filter.platform, window);
     }
 }
 
-async fn fetch_all(
-    pg: &PgPool,
+fn push_all_days(
+    query: &mut QueryBuilder<Postgres>,
     organization: Uuid,
     platform: Option<Platform>,
     window: Window,
-) -> Result<Vec<DayPosts>, Error> {
-    let mut query = QueryBuilder::new(
-        "select day, platform, sum(posts)::bigint as posts from post_days where organization_id = ",
-    );
+) {
+    query.push("select day, platform, sum(posts)::bigint as posts from post_days where organization_id = ");
     query.push_bind(organization);
     query.push(" and day between ").push_bind(window.start).push(" and ").push_bind(window.end);
-    push_equal(&mut query, "platform", platform);
+    push_equal(query, "platform", platform);
     query.push(" group by day, platform");
-    Ok(query.build_query_as().fetch_all(pg).await?)
 }
 
 /// Counts in the index `videos_of_account`, one account at a time: `offset 0` excludes plans that read other videos.
-async fn fetch_of_accounts(
-    pg: &PgPool,
+fn push_days_of_accounts(
+    query: &mut QueryBuilder<Postgres>,
     organization: Uuid,
     filter: &AccountFilter,
     window: Window,
-) -> Result<Vec<DayPosts>, Error> {
+) {
     let [start, end] = window.times();
-    let mut query = QueryBuilder::new(
+    query.push(
         "select (v.create_time at time zone 'UTC')::date as day, a.platform, count(*) as posts
          from accounts a cross join lateral (
              select create_time from videos where account_id = a.id and create_time >= ",
@@ -64,7 +52,6 @@ async fn fetch_of_accounts(
     query.push_bind(start);
     query.push(" and create_time < ").push_bind(end);
     query.push(" offset 0) v where a.organization_id = ").push_bind(organization);
-    filter.push_to(&mut query);
+    filter.push_to(query);
     query.push(" group by 1, 2");
-    Ok(query.build_query_as().fetch_all(pg).await?)
 }

@@ -2,17 +2,19 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use sqlx::{PgPool, QueryBuilder};
+use sqlx::{FromRow, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::accounts::AccountFilter;
 use super::new_posts;
+use super::scope::{ScopeRow, SubjectScope, push_scope};
 use crate::model::period::Window;
 use crate::model::platform::Platform;
-use crate::store::Error;
+use crate::store::postgres::RecordsQuery;
+use crate::store::postgres::keyset::push_equal;
 
 /// Number of records of an organization.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, FromRow)]
 pub struct RecordCounts {
     /// Accounts, including paused ones.
     #[schemars(example = 128)]
@@ -34,60 +36,93 @@ pub struct RecordCounts {
     pub individual_videos: i64,
 }
 
-/// Counts records: of the whole organization, on one platform or all, or those of the accounts that match.
-pub async fn count_records(
-    pg: &PgPool,
-    organization: Uuid,
-    filter: &AccountFilter,
-) -> Result<RecordCounts, Error> {
+/// What an overview takes from Postgres.
+#[derive(Debug)]
+pub struct OverviewRecords {
+    pub scope: SubjectScope,
+    pub totals: RecordCounts,
+    /// Number of videos posted in the window.
+    pub new_posts: i64,
+    /// Number of videos posted in the previous window.
+    pub previous_posts: i64,
+}
+
+#[derive(FromRow)]
+struct OverviewRow {
+    #[sqlx(flatten)]
+    scope: ScopeRow,
+    #[sqlx(flatten)]
+    totals: RecordCounts,
+    new_posts: i64,
+    previous_posts: i64,
+}
+
+/// Reads the subjects, and counts records and posts: of the whole organization, on one platform or all, or of the accounts that
+/// match. Fails if the organization lacks the account or the creator to filter by.
+pub fn records(organization: Uuid, filter: &AccountFilter, window: Window) -> RecordsQuery<OverviewRecords> {
+    let mut query = QueryBuilder::new("select counts.*, posted.*, ");
+    push_scope(&mut query, organization, filter);
+    query.push(" from (");
     if filter.is_limited_to_accounts() {
-        count_of_accounts(pg, organization, filter).await
+        push_counts_of_accounts(&mut query, organization, filter);
     } else {
-        count_all(pg, organization, filter.platform).await
+        push_all_counts(&mut query, organization, filter.platform);
     }
+    query.push(") counts cross join (select coalesce(sum(posts) filter (where day >= ");
+    query
+        .push_bind(window.start)
+        .push("), 0)::bigint as new_posts, coalesce(sum(posts) filter (where day < ");
+    query.push_bind(window.start).push("), 0)::bigint as previous_posts from (");
+    let both = Window { start: window.previous().start, ..window };
+    new_posts::push_days(&mut query, organization, filter, both);
+    query.push(") days) posted");
+    let filter = filter.clone();
+    RecordsQuery::row(query).and_then(move |row: OverviewRow| {
+        let OverviewRow { scope, totals, new_posts, previous_posts } = row;
+        let scope = scope.into_scope(organization, &filter)?;
+        Ok(OverviewRecords { scope, totals, new_posts, previous_posts })
+    })
 }
 
 /// Counts all records. With a platform, creators are those with an account there. Discovered videos are the sum of the
 /// accounts' own totals, which costs less than counting rows.
-async fn count_all(
-    pg: &PgPool,
-    organization: Uuid,
-    platform: Option<Platform>,
-) -> Result<RecordCounts, Error> {
-    let counts = sqlx::query_as(
-        "select accounts, active_accounts,
-                case when $2::text is null then (select count(*) from creators where organization_id = $1)
-                     else creators end as creators,
-                account_videos + tracked_alone as videos, account_videos, individual_videos
+fn push_all_counts(query: &mut QueryBuilder<Postgres>, organization: Uuid, platform: Option<Platform>) {
+    query.push("select accounts, active_accounts, ");
+    if platform.is_none() {
+        query
+            .push("(select count(*) from creators where organization_id = ")
+            .push_bind(organization)
+            .push(") as ");
+    }
+    query.push(
+        "creators, account_videos + tracked_alone as videos, account_videos, individual_videos
          from (
-            select count(*) as accounts, count(*) filter (where is_active) as active_accounts,
-                   count(distinct creator_id) as creators,
-                   coalesce(sum(total_post_count), 0)::bigint as account_videos
-            from accounts where organization_id = $1 and ($2::text is null or platform = $2)
-         ) a cross join (
+            select count(*) as accounts, count(*) filter (where is_active) as active_accounts,",
+    );
+    if platform.is_some() {
+        query.push(" count(distinct creator_id) as creators,");
+    }
+    query.push(" coalesce(sum(total_post_count), 0)::bigint as account_videos from accounts where organization_id = ");
+    query.push_bind(organization);
+    push_equal(query, "platform", platform);
+    query.push(
+        ") a cross join (
             select count(*) filter (where account_id is null) as tracked_alone, count(*) as individual_videos
-            from videos where organization_id = $1 and is_tracked and ($2::text is null or platform = $2)
-         ) v",
-    )
-    .bind(organization)
-    .bind(platform)
-    .fetch_one(pg)
-    .await?;
-    Ok(counts)
+            from videos where is_tracked and organization_id = ",
+    );
+    query.push_bind(organization);
+    push_equal(query, "platform", platform);
+    query.push(") v");
 }
 
 /// Counts accounts, their creators and their discovered videos.
-async fn count_of_accounts(
-    pg: &PgPool,
-    organization: Uuid,
-    filter: &AccountFilter,
-) -> Result<RecordCounts, Error> {
-    let mut query = QueryBuilder::new(
+fn push_counts_of_accounts(query: &mut QueryBuilder<Postgres>, organization: Uuid, filter: &AccountFilter) {
+    query.push(
         "with matching as (
             select a.id, a.is_active, a.creator_id, a.total_post_count from accounts a where a.organization_id = ",
     );
     query.push_bind(organization);
-    filter.push_to(&mut query);
+    filter.push_to(query);
     query.push(
         "), tracked as (
             select count(*) as videos from videos
@@ -103,20 +138,4 @@ async fn count_of_accounts(
                (select videos from tracked) as individual_videos
         from matching",
     );
-    Ok(query.build_query_as().fetch_one(pg).await?)
-}
-
-/// Counts the posts of a window and of the window before it.
-pub async fn count_new_posts(
-    pg: &PgPool,
-    organization: Uuid,
-    filter: &AccountFilter,
-    window: Window,
-) -> Result<(i64, i64), Error> {
-    let both = Window { start: window.previous().start, ..window };
-    let days = new_posts::fetch(pg, organization, filter, both).await?;
-    let sum = |is_current: bool| {
-        days.iter().filter(|day| (day.day >= window.start) == is_current).map(|day| day.posts).sum()
-    };
-    Ok((sum(true), sum(false)))
 }

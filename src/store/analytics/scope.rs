@@ -11,14 +11,15 @@
 use std::collections::HashSet;
 
 use clickhouse::query::Query;
-use sqlx::PgPool;
+use sqlx::{FromRow, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use super::accounts::{self, AccountFilter};
+use super::accounts::AccountFilter;
 use super::rollup_cache::{RollupRows, Selection};
 use crate::model::period::{Window, clamp_day};
 use crate::model::platform::Platform;
 use crate::store::Error;
+use crate::store::postgres::RecordsQuery;
 
 /// An id has at most 19 digits, and a comma.
 const MAX_IDS_PER_PARAMETER: usize = 6_000;
@@ -80,34 +81,80 @@ enum Filter<'a> {
     Without { removed: &'a [i64], first: i64, last: i64 },
 }
 
-/// The subjects of an organization that queries must exclude, ascending.
+/// The subjects of an organization that queries must exclude.
 pub async fn fetch_removed_subjects(pg: &PgPool, organization: Uuid) -> Result<Vec<i64>, Error> {
-    let removed = sqlx::query_scalar(
-        "select subject_id from removed_subjects where organization_id = $1 and delivery is null order by subject_id",
-    )
-    .bind(organization)
-    .fetch_all(pg)
-    .await?;
-    Ok(removed)
+    let mut query = QueryBuilder::new("select ");
+    push_removed_subjects(&mut query, organization);
+    Ok(query.build_query_scalar().fetch_one(pg).await?)
+}
+
+/// Pushes an expression, the array of the subjects that queries must exclude.
+pub(super) fn push_removed_subjects(query: &mut QueryBuilder<Postgres>, organization: Uuid) {
+    query.push("array(select subject_id from removed_subjects where organization_id = ");
+    query.push_bind(organization).push(" and delivery is null)");
+}
+
+/// The columns of [`push_scope`].
+#[derive(FromRow)]
+pub(super) struct ScopeRow {
+    /// The accounts that match, if the filter is limited to accounts.
+    subjects: Vec<i64>,
+    removed: Vec<i64>,
+    has_account: bool,
+    has_creator: bool,
+}
+
+/// Pushes the columns that a scope is made of to the select list of a query.
+pub(super) fn push_scope(query: &mut QueryBuilder<Postgres>, organization: Uuid, filter: &AccountFilter) {
+    if filter.is_limited_to_accounts() {
+        query.push("array(select a.internal_id from accounts a where a.organization_id = ");
+        query.push_bind(organization);
+        filter.push_to(query);
+        query.push(") as subjects, '{}'::bigint[] as removed");
+    } else {
+        query.push("'{}'::bigint[] as subjects, ");
+        push_removed_subjects(query, organization);
+        query.push(" as removed");
+    }
+    filter.push_existence(query, organization);
+}
+
+/// Finds the internal ids of the accounts that match. Fails if the organization lacks the account or the creator.
+pub fn find_subjects(organization: Uuid, filter: &AccountFilter) -> RecordsQuery<Vec<i64>> {
+    let mut query = QueryBuilder::new("select ");
+    push_scope(&mut query, organization, filter);
+    RecordsQuery::row(query).and_then(|row: ScopeRow| {
+        row.require_parents()?;
+        Ok(row.subjects)
+    })
+}
+
+impl ScopeRow {
+    /// Fails if the organization lacks the account or the creator to filter by.
+    fn require_parents(&self) -> Result<(), Error> {
+        match (self.has_account, self.has_creator) {
+            (false, _) => Err(Error::NotFound("account")),
+            (true, false) => Err(Error::NotFound("creator")),
+            (true, true) => Ok(()),
+        }
+    }
+
+    pub fn into_scope(self, organization: Uuid, filter: &AccountFilter) -> Result<SubjectScope, Error> {
+        self.require_parents()?;
+        if filter.is_limited_to_accounts() {
+            return Ok(SubjectScope::for_subjects(organization, self.subjects));
+        }
+        let scope = OrganizationScope::without(organization, filter.platform, self.removed);
+        Ok(SubjectScope::Organization(scope))
+    }
 }
 
 impl OrganizationScope {
-    pub async fn fetch(pg: &PgPool, organization: Uuid, platform: Option<Platform>) -> Result<Self, Error> {
-        let removed = fetch_removed_subjects(pg, organization).await?;
-        Ok(OrganizationScope { organization, platform, removed })
-    }
-
-    /// All subjects except these.
-    pub(super) async fn fetch_without(
-        pg: &PgPool,
-        organization: Uuid,
-        excluded: Vec<i64>,
-    ) -> Result<Self, Error> {
-        let mut removed = fetch_removed_subjects(pg, organization).await?;
-        removed.extend(excluded);
+    /// All subjects, on one platform or all, except some.
+    pub(super) fn without(organization: Uuid, platform: Option<Platform>, mut removed: Vec<i64>) -> Self {
         removed.sort_unstable();
         removed.dedup();
-        Ok(OrganizationScope { organization, platform: None, removed })
+        OrganizationScope { organization, platform, removed }
     }
 
     pub(super) fn parts(&self, sql: &OrganizationSql) -> Vec<Part<'_>> {
@@ -136,14 +183,13 @@ impl OrganizationScope {
 }
 
 impl SubjectScope {
-    /// The accounts that match, and unless the filter is limited to accounts, individually tracked videos.
-    pub async fn fetch(pg: &PgPool, organization: Uuid, filter: &AccountFilter) -> Result<Self, Error> {
-        if filter.is_limited_to_accounts() {
-            let ids = accounts::fetch_subject_ids(pg, organization, filter).await?;
-            return Ok(SubjectScope::for_subjects(organization, ids));
-        }
-        let scope = OrganizationScope::fetch(pg, organization, filter.platform).await?;
-        Ok(SubjectScope::Organization(scope))
+    /// Finds the accounts that match, and unless the filter is limited to accounts, individually tracked videos. Fails if the
+    /// organization lacks the account or the creator.
+    pub fn find(organization: Uuid, filter: &AccountFilter) -> RecordsQuery<Self> {
+        let mut query = QueryBuilder::new("select ");
+        push_scope(&mut query, organization, filter);
+        let filter = filter.clone();
+        RecordsQuery::row(query).and_then(move |row: ScopeRow| row.into_scope(organization, &filter))
     }
 
     pub fn for_subjects(organization: Uuid, ids: Vec<i64>) -> Self {

@@ -7,7 +7,7 @@ use clickhouse::Row;
 use clickhouse::query::Query;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sqlx::PgPool;
+use sqlx::{FromRow, QueryBuilder};
 use uuid::Uuid;
 
 use super::reader::HistoryReader;
@@ -19,6 +19,7 @@ use super::videos::{SnapshotQuery, VideoGains, VideoRef, fetch_gains};
 use crate::model::gains::GainMetric;
 use crate::model::period::{Window, clamp_day};
 use crate::store::Error;
+use crate::store::postgres::RecordsQuery;
 
 /// A metric of accounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -35,12 +36,63 @@ pub enum SparklineMetric {
 }
 
 /// Accounts whose values are added up.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, FromRow)]
 pub struct AccountGroup {
     /// Of the account, or of the creator of all of them.
     pub id: Uuid,
     /// Internal ids of the accounts.
     pub subjects: Vec<i64>,
+    /// The days with posts in the window, only for that metric; maybe several times.
+    days: Vec<NaiveDate>,
+    /// How many.
+    posts: Vec<i64>,
+}
+
+/// What an id of a request identifies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GroupKind {
+    Account,
+    Creator,
+}
+
+/// Finds the accounts, or the creators with their accounts, among ids of the organization.
+pub fn find(
+    organization: Uuid,
+    kind: GroupKind,
+    ids: &[Uuid],
+    metric: SparklineMetric,
+    window: Window,
+) -> RecordsQuery<Vec<AccountGroup>> {
+    let (table, column) = match kind {
+        GroupKind::Account => ("accounts", "id"),
+        GroupKind::Creator => ("creators", "creator_id"),
+    };
+    let mut query = QueryBuilder::new("select g.id, subjects, days, posts from ");
+    query.push(format_args!(
+        "{table} g cross join lateral (
+        select coalesce(array_agg(a.internal_id), '{{}}') as subjects
+        from accounts a where a.{column} = g.id and a.organization_id = "
+    ));
+    query.push_bind(organization).push(") members cross join lateral (");
+    if metric == SparklineMetric::NewPosts {
+        let [start, end] = window.times();
+        // A range of the index `videos_of_account` per account.
+        query.push(
+            "select coalesce(array_agg(day), '{}') as days, coalesce(array_agg(posts), '{}') as posts
+             from accounts a cross join lateral (
+                 select (create_time at time zone 'UTC')::date as day, count(*) as posts
+                 from videos
+                 where account_id = a.id and create_time >= ",
+        );
+        query.push_bind(start).push(" and create_time < ").push_bind(end);
+        query.push(format_args!(" group by 1) posted where a.{column} = g.id and a.organization_id = "));
+        query.push_bind(organization);
+    } else {
+        query.push("select '{}'::date[] as days, '{}'::bigint[] as posts");
+    }
+    query.push(") posted where g.organization_id = ").push_bind(organization);
+    query.push(" and g.id = any(").push_bind(ids).push(")");
+    RecordsQuery::rows(query)
 }
 
 /// The values of each day of a window by id, and the latest observation by its end.
@@ -53,7 +105,6 @@ pub struct Sparklines {
 
 /// Reads a metric of accounts.
 pub async fn fetch(
-    pg: &PgPool,
     history: &HistoryReader,
     organization: Uuid,
     groups: &[AccountGroup],
@@ -61,7 +112,7 @@ pub async fn fetch(
     window: Window,
 ) -> Result<Sparklines, Error> {
     let gain = match metric {
-        SparklineMetric::NewPosts => return fetch_new_posts(pg, history, organization, groups, window).await,
+        SparklineMetric::NewPosts => return fetch_new_posts(history, organization, groups, window).await,
         SparklineMetric::Followers => return fetch_followers(history, organization, groups, window).await,
         SparklineMetric::Engagement => None,
         SparklineMetric::Views => Some("view_gain"),
@@ -221,40 +272,22 @@ async fn fetch_followers(
     Ok(Sparklines { by_id, as_of: history.clip_observation(days.as_of) })
 }
 
-/// Counts the discovered videos by the day of their creation.
+/// Adds up the discovered videos by the day of their creation.
 async fn fetch_new_posts(
-    pg: &PgPool,
     history: &HistoryReader,
     organization: Uuid,
     groups: &[AccountGroup],
     window: Window,
 ) -> Result<Sparklines, Error> {
-    let numbers: Vec<_> = series(groups).map(|number| number as i64).collect();
-    let [start, end] = window.times();
-    // A range of the index `videos_of_account` per account.
-    let rows: Vec<(i64, NaiveDate, i64)> = sqlx::query_as(
-        "select s.number, v.day, sum(v.posts)::bigint
-         from unnest($2::bigint[], $3::bigint[]) as s (number, subject_id)
-         join accounts a on a.internal_id = s.subject_id and a.organization_id = $1
-         cross join lateral (
-             select (create_time at time zone 'UTC')::date as day, count(*) as posts
-             from videos
-             where account_id = a.id and create_time >= $4 and create_time < $5
-             group by 1
-         ) v
-         group by 1, 2",
-    )
-    .bind(organization)
-    .bind(numbers)
-    .bind(subjects(groups).collect::<Vec<_>>())
-    .bind(start)
-    .bind(end)
-    .fetch_all(pg)
-    .await?;
-    let values = rows.into_iter().map(|(number, day, posts)| ((number as usize, day), posts)).collect();
     let scope = SubjectScope::for_subjects(organization, subjects(groups).collect());
     let as_of = resolve_as_of(history, &scope, window, None).await?;
-    Ok(Sparklines { by_id: SeriesDays { values, as_of }.into_values(groups, window), as_of })
+    let mut days = SeriesDays { as_of, ..SeriesDays::default() };
+    for (number, group) in groups.iter().enumerate() {
+        for (day, posts) in group.days.iter().zip(&group.posts) {
+            *days.values.entry((number, *day)).or_default() += posts;
+        }
+    }
+    Ok(Sparklines { by_id: days.into_values(groups, window), as_of })
 }
 
 /// Reads a metric of videos: its gains on each day of the window.

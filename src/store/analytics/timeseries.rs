@@ -5,19 +5,20 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Days, NaiveDate, Utc};
 use clickhouse::Row;
 use serde::Deserialize;
-use sqlx::PgPool;
+use sqlx::{FromRow, QueryBuilder};
 use uuid::Uuid;
 
 use super::accounts::AccountFilter;
-use super::new_posts::{self, DayPosts};
+use super::new_posts;
 use super::reader::HistoryReader;
 use super::rollup_cache::{RollupRows, Selection, Sums};
-use super::scope::{ScopedSql, SubjectScope, organization_sql};
+use super::scope::{ScopeRow, ScopedSql, SubjectScope, organization_sql, push_scope};
 use super::subjects::{gains, resolve_as_of, sum_known};
 use crate::model::gains::Gains;
 use crate::model::period::Window;
 use crate::model::platform::Platform;
 use crate::store::Error;
+use crate::store::postgres::RecordsQuery;
 
 const SQL: ScopedSql = ScopedSql {
     organization: organization_sql!("timeseries"),
@@ -103,36 +104,70 @@ struct DayRow {
     as_of: DateTime<Utc>,
 }
 
-/// Reads the days of the accounts that match and, unless the filter is limited to accounts, of individually tracked videos.
+/// What a time series takes from Postgres.
+#[derive(Debug)]
+pub struct SeriesRecords {
+    scope: SubjectScope,
+    posts: PostDays,
+}
+
+/// The days with posts, one for each platform.
+#[derive(Debug, FromRow)]
+struct PostDays {
+    days: Vec<NaiveDate>,
+    on_tiktok: Vec<bool>,
+    posts: Vec<i64>,
+}
+
+#[derive(FromRow)]
+struct SeriesRow {
+    #[sqlx(flatten)]
+    scope: ScopeRow,
+    #[sqlx(flatten)]
+    posts: PostDays,
+}
+
+/// Reads the accounts that match and, unless the filter is limited to accounts, individually tracked videos; and the posts of
+/// each day. Fails if the organization lacks the account or the creator to filter by.
+pub fn records(organization: Uuid, filter: &AccountFilter, window: Window) -> RecordsQuery<SeriesRecords> {
+    let mut query = QueryBuilder::new("select posted.*, ");
+    push_scope(&mut query, organization, filter);
+    query.push(
+        " from (select coalesce(array_agg(day), '{}') as days,
+                       coalesce(array_agg(platform = 'tiktok'), '{}') as on_tiktok,
+                       coalesce(array_agg(posts), '{}') as posts from (",
+    );
+    new_posts::push_days(&mut query, organization, filter, window);
+    query.push(") days) posted");
+    let filter = filter.clone();
+    RecordsQuery::row(query).and_then(move |SeriesRow { scope, posts }| {
+        Ok(SeriesRecords { scope: scope.into_scope(organization, &filter)?, posts })
+    })
+}
+
+/// Reads the days of a window.
 pub async fn fetch(
-    pg: &PgPool,
     history: &HistoryReader,
     organization: Uuid,
-    filter: &AccountFilter,
+    SeriesRecords { scope, posts }: &SeriesRecords,
     window: Window,
 ) -> Result<TimeSeries, Error> {
-    let rows = async {
-        let scope = SubjectScope::fetch(pg, organization, filter).await?;
-        let read =
-            |rows: &RollupRows, start, end| read_steps(rows, &scope.select(rows).by_platform(), start, end);
-        let rows: Vec<DayRow> = match history.read_rollup(organization, window, read).await {
-            Some(rows) => rows,
-            None => history.fetch_parts(organization, scope.parts(&SQL), window).await?,
-        };
-        let latest = rows.iter().filter(|row| row.observed > 0).map(|row| row.as_of).max();
-        let as_of = resolve_as_of(history, &scope, window, latest).await?;
-        Ok((rows, as_of))
+    let read = |rows: &RollupRows, start, end| read_steps(rows, &scope.select(rows).by_platform(), start, end);
+    let rows: Vec<DayRow> = match history.read_rollup(organization, window, read).await {
+        Some(rows) => rows,
+        None => history.fetch_parts(organization, scope.parts(&SQL), window).await?,
     };
-    let ((rows, as_of), posts) = tokio::try_join!(rows, new_posts::fetch(pg, organization, filter, window))?;
+    let latest = rows.iter().filter(|row| row.observed > 0).map(|row| row.as_of).max();
+    let as_of = resolve_as_of(history, scope, window, latest).await?;
     let mut days = accumulate(rows, window);
     for (date, platforms) in &mut days {
         if !history.retains(*date) {
             platforms.iter_mut().for_each(|figures| figures.followers = None);
         }
     }
-    for DayPosts { day, platform, posts } in posts {
-        if let Some(platforms) = days.get_mut(&day) {
-            platforms[platform as usize].new_posts += posts;
+    for ((day, on_tiktok), posts) in posts.days.iter().zip(&posts.on_tiktok).zip(&posts.posts) {
+        if let Some(platforms) = days.get_mut(day) {
+            platforms[usize::from(*on_tiktok)].new_posts += posts;
         }
     }
     Ok(TimeSeries { days, as_of })

@@ -24,6 +24,7 @@ use super::subjects;
 use crate::model::gains::GainMetric;
 use crate::model::period::{Window, clamp_day};
 use crate::store::Error;
+use crate::store::postgres::RecordsQuery;
 use crate::store::records::content::{self, Candidate, ContentFilter, RankedContent, VideoKey};
 
 const SQL: ScopedSql = ScopedSql {
@@ -65,23 +66,27 @@ pub struct RankedPage {
     pub as_of: Option<DateTime<Utc>>,
 }
 
-/// Ranks videos. Fails if the organization lacks the account or the creator to filter by.
-pub async fn rank(
-    pg: &PgPool,
-    history: &HistoryReader,
-    ranking: &ContentRanking<'_>,
-) -> Result<RankedPage, Error> {
-    let ContentRanking { organization, filter, window, .. } = *ranking;
-    let ContentFilter { platform, account_id: account, creator_id: creator, category, .. } = filter;
+/// Finds the subjects of the videos to rank. Fails if the organization lacks the account or the creator to filter by.
+pub fn find_scope(organization: Uuid, filter: &ContentFilter) -> RecordsQuery<SubjectScope> {
+    let ContentFilter { platform, account_id, creator_id, category, .. } = filter;
     let accounts = AccountFilter {
-        account: *account,
-        creator: *creator,
+        account: *account_id,
+        creator: *creator_id,
         category: category.clone(),
         platform: *platform,
     };
-    let scope = SubjectScope::fetch(pg, organization, &accounts).await?;
-    let ranker = Ranker { pg, history, ranking, scope: &scope };
-    let as_of = subjects::fetch_as_of(history, &scope, window);
+    SubjectScope::find(organization, &accounts)
+}
+
+/// Ranks videos of a scope.
+pub async fn rank(
+    pg: &PgPool,
+    history: &HistoryReader,
+    scope: &SubjectScope,
+    ranking: &ContentRanking<'_>,
+) -> Result<RankedPage, Error> {
+    let ranker = Ranker { pg, history, ranking, scope };
+    let as_of = subjects::fetch_as_of(history, scope, ranking.window);
     let (videos, as_of) = tokio::try_join!(ranker.rank(), as_of)?;
     Ok(RankedPage { videos, as_of })
 }

@@ -4,15 +4,17 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Days, NaiveDate, Utc};
 use clickhouse::query::Query;
-use sqlx::{PgPool, Postgres, QueryBuilder};
+use sqlx::{Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::reader::HistoryReader;
 use super::snapshots::{Snapshot, VideoSnapshots, deduplicate};
 use crate::model::gains::Gains;
 use crate::model::period::{Window, clamp_day};
-use crate::model::platform::Platform;
 use crate::store::Error;
+use crate::store::postgres::RecordsQuery;
+use crate::store::records::content::RankedContent;
+use crate::store::records::videos::FROM_ZERO;
 
 /// A video with what its gains depend on.
 #[derive(Debug, Clone, Copy, sqlx::FromRow)]
@@ -26,45 +28,47 @@ pub struct VideoRef {
     pub tracked_since: Option<NaiveDate>,
 }
 
-/// A query for videos, to which conditions are added. Tracking of a video on an account starts with that of the account.
+impl From<&RankedContent> for VideoRef {
+    fn from(RankedContent { identity, tracked_since, from_zero, .. }: &RankedContent) -> Self {
+        VideoRef {
+            id: identity.id,
+            internal_id: identity.internal_id,
+            subject_id: identity.subject_id,
+            from_zero: *from_zero,
+            tracked_since: *tracked_since,
+        }
+    }
+}
+
+/// A query for videos, to which conditions are added.
 fn select_videos(organization: Uuid) -> QueryBuilder<Postgres> {
-    let mut query = QueryBuilder::new(
-        "select v.id, v.internal_id, v.subject_id, v.tracked_since,
-                coalesce((v.create_time at time zone 'UTC')::date
-                    >= case when v.account_id is null then v.tracked_since else a.tracked_since end, false) as from_zero
-         from videos v left join accounts a on a.id = v.account_id
-         where v.organization_id = ",
-    );
+    let mut query = QueryBuilder::new("select v.id, v.internal_id, v.subject_id, v.tracked_since, ");
+    query.push(FROM_ZERO);
+    query.push(" from videos v left join accounts a on a.id = v.account_id where v.organization_id = ");
     query.push_bind(organization);
     query
 }
 
-/// Account-discovered videos of the organization among internal ids of one platform.
-pub async fn find_discovered(
-    pg: &PgPool,
-    organization: Uuid,
-    platform: Platform,
-    internal_ids: &[i64],
-) -> Result<Vec<VideoRef>, Error> {
-    if internal_ids.is_empty() {
-        return Ok(Vec::new());
-    }
+/// Finds account-discovered videos of the organization among internal ids of each platform.
+pub fn find_discovered(organization: Uuid, instagram: &[i64], tiktok: &[i64]) -> RecordsQuery<Vec<VideoRef>> {
     let mut query = select_videos(organization);
-    query.push(" and v.account_id is not null and v.platform = ").push_bind(platform);
-    query.push(" and v.internal_id = any(").push_bind(internal_ids).push(")");
-    Ok(query.build_query_as().fetch_all(pg).await?)
+    query.push(" and v.account_id is not null and v.internal_id = any(");
+    query.push_bind([instagram, tiktok].concat());
+    query.push(") and v.internal_id = any(case v.platform when 'instagram' then ").push_bind(instagram);
+    query.push("::bigint[] else ").push_bind(tiktok).push("::bigint[] end)");
+    RecordsQuery::rows(query)
 }
 
-/// Videos of the organization, of either kind, among ids.
-pub async fn find(pg: &PgPool, organization: Uuid, ids: &[Uuid]) -> Result<Vec<VideoRef>, Error> {
+/// Finds videos of the organization, of either kind, among ids.
+pub fn find(organization: Uuid, ids: &[Uuid]) -> RecordsQuery<Vec<VideoRef>> {
     let mut query = select_videos(organization);
     query.push(" and v.id = any(").push_bind(ids).push(")");
-    Ok(query.build_query_as().fetch_all(pg).await?)
+    RecordsQuery::rows(query)
 }
 
-/// One video of the organization, of either kind.
-pub async fn get(pg: &PgPool, organization: Uuid, id: Uuid) -> Result<VideoRef, Error> {
-    find(pg, organization, &[id]).await?.pop().ok_or(Error::NotFound("video"))
+/// Finds one video of the organization, of either kind. Fails if it does not exist.
+pub fn get(organization: Uuid, id: Uuid) -> RecordsQuery<VideoRef> {
+    find(organization, &[id]).and_then(|mut found| found.pop().ok_or(Error::NotFound("video")))
 }
 
 /// Gains of videos, and the latest observation by the end.

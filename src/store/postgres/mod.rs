@@ -1,4 +1,5 @@
-//! Postgres access: pools, sessions, transactions, advisory locks, COPY, keyset pagination and the server's clock.
+//! Postgres access: pools, sessions, transactions, advisory locks, COPY, keyset pagination, queries of records
+//! and the server's clock.
 
 pub mod advisory_lock;
 pub mod clock;
@@ -6,6 +7,7 @@ pub(in crate::store) mod copy;
 pub mod diagnosis;
 pub mod keyset;
 pub mod pool;
+pub mod records_query;
 pub mod session;
 pub(in crate::store) mod transaction;
 
@@ -13,6 +15,7 @@ use std::time::Duration;
 
 use super::Error;
 
+pub use records_query::RecordsQuery;
 pub(in crate::store) use transaction::Transaction;
 
 /// Fails as in an outage if a statement takes longer.

@@ -4,6 +4,7 @@ mod reader;
 
 use std::sync::LazyLock;
 
+use chrono::NaiveDate;
 use serde::Serialize;
 use sqlx::{PgExecutor, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
@@ -259,6 +260,10 @@ pub struct RankedContent {
     #[sqlx(flatten)]
     pub identity: ContentIdentity,
     pub gain: i64,
+    /// Whether the counters of its first snapshot are gains.
+    pub from_zero: bool,
+    /// UTC day of its own earliest observation.
+    pub tracked_since: Option<NaiveDate>,
 }
 
 /// Reads what identifies videos of the organization, of either kind, in no particular order.
@@ -365,8 +370,8 @@ pub fn candidates_query(
         query.push(" and (gain < ").push_bind(gain).push(" or gain = ").push_bind(gain);
         query.push(" and v.id > ").push_bind(id).push(")");
     }
-    query.push(format_args!(" order by gain desc, v.id limit {limit}) select gain, "));
-    query.push(IDENTITY.as_str()).push(IDENTITY_JOINS);
+    query.push(format_args!(" order by gain desc, v.id limit {limit}) select gain, v.tracked_since, "));
+    query.push(videos::FROM_ZERO).push(", ").push(IDENTITY.as_str()).push(IDENTITY_JOINS);
     query.push(" join page on page_id = v.id order by gain desc, v.id");
     query
 }

@@ -193,6 +193,12 @@ pub fn list_query<S: Sort>(
     build_list(organization, view, filter).select_page(page, |query| push_select(query, view, readable))
 }
 
+/// Whether the counters of the first snapshot of a video `v`, whose account is `a`, are gains: it was posted on or after the day
+/// tracking started, which for a video on an account is that of the account.
+pub(in crate::store) const FROM_ZERO: &str = "
+    coalesce((v.create_time at time zone 'UTC')::date
+        >= case when v.account_id is null then v.tracked_since else a.tracked_since end, false) as from_zero";
+
 /// Fails if the account or creator to filter by does not exist.
 pub(super) async fn require_parents(
     pg: &PgPool,
