@@ -32,6 +32,7 @@ mod rollup_cache;
 mod scale;
 mod series;
 mod sparklines;
+mod statements;
 mod steps;
 mod sums;
 mod verify_rebuild;

@@ -18,17 +18,17 @@ use uuid::Uuid;
 use crate::harness::{Organization, ProxiedApi, Response, Stack, send, wait_until};
 
 /// Two processes with a response cache, one without, and an organization that uses them.
-struct CacheTest {
-    organization: Organization,
-    cached: Vec<(ProxiedApi, Organization)>,
-    uncached: (ProxiedApi, Organization),
+pub(crate) struct CacheTest {
+    pub(crate) organization: Organization,
+    pub(crate) cached: Vec<(ProxiedApi, Organization)>,
+    pub(crate) uncached: (ProxiedApi, Organization),
     today: NaiveDate,
 }
 
 /// The records that requests are about.
-struct Records {
-    account: Uuid,
-    creator: Uuid,
+pub(crate) struct Records {
+    pub(crate) account: Uuid,
+    pub(crate) creator: Uuid,
     videos: [(Uuid, i64); 2],
     /// A post with views at the age of a week.
     aged: Uuid,
@@ -40,7 +40,7 @@ fn without_rollups() -> Settings {
 }
 
 impl CacheTest {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let organization = Stack::shared().unlimited_organization().await;
         let today = organization.stack.databases.clock.now().await.date_naive();
         let mut cached = Vec::new();
@@ -60,7 +60,7 @@ impl CacheTest {
 
     /// A creator with a TikTok account, an unlinked Instagram account, and a post on each; and posts of the first account
     /// that are compared at the age of a week.
-    async fn load(&self) -> Records {
+    pub(crate) async fn load(&self) -> Records {
         let rows = [20, 15, 8, 1].map(|days| {
             [("tiktok", "ann"), ("instagram", "bob")]
                 .map(|(platform, name)| self.row(platform, name, days, 1_000))
@@ -105,14 +105,14 @@ impl CacheTest {
     }
 
     /// An import row of a post. Counts grow by day and with `least`; a higher `least` is also observed later on its day.
-    fn row(&self, platform: &str, name: &str, days: u64, least: u64) -> Value {
+    pub(crate) fn row(&self, platform: &str, name: &str, days: u64, least: u64) -> Value {
         let at = self.ago(days).and_hms_milli_opt(0, 0, 1, least as u32 / 100).unwrap().and_utc();
         let post = u64::from(self.organization.id.as_fields().0) * 10 + platform.len() as u64;
         json!({"platform": platform, "username": self.name(name), "external_id": post.to_string(),
                "create_time": self.ago(60), "observed_at": at, "view_count": least + 1_000 - days, "like_count": 1_000 - days})
     }
 
-    async fn import(&self, rows: &[Value]) {
+    pub(crate) async fn import(&self, rows: &[Value]) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.jsonl");
         let lines: Vec<_> = rows.iter().map(Value::to_string).collect();
@@ -123,7 +123,7 @@ impl CacheTest {
     }
 
     /// Every GET of history, over windows with and without today.
-    fn paths(&self, records: &Records) -> Vec<String> {
+    pub(crate) fn paths(&self, records: &Records) -> Vec<String> {
         let Records { account, creator, videos: [(one, tiktok), (other, instagram)], aged } = records;
         let past = format!("start_date={}&end_date={}", self.ago(17), self.ago(5));
         let mut paths = vec![
