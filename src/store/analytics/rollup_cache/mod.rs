@@ -7,7 +7,7 @@
 mod rows;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
@@ -40,6 +40,7 @@ const FAILED_LOAD_INTERVAL: Duration = Duration::from_secs(60);
 const UPDATE_RETRY_DELAY: Duration = Duration::from_secs(1);
 /// How long a request waits for another update or a load.
 const CHANGE_TIMEOUT: Duration = Duration::from_millis(100);
+const PING_TIMEOUT: Duration = Duration::from_secs(2);
 /// More are loaded as a whole.
 const MAX_CHANGED_ROWS: &str = "10000";
 /// How long an organization stays in memory, and up to date, after its last request.
@@ -57,6 +58,8 @@ pub struct RollupCache {
     load: Arc<tokio::sync::Mutex<()>>,
     /// From memory, and from ClickHouse.
     reads: Arc<[AtomicU64; 2]>,
+    /// While ClickHouse does not respond, no analytics are answered.
+    is_paused: Arc<AtomicBool>,
 }
 
 #[derive(Default)]
@@ -116,7 +119,13 @@ impl RollupCache {
             .eviction_policy(EvictionPolicy::lru())
             .time_to_idle(MAX_IDLE)
             .build();
-        RollupCache { max_bytes, entries, load: Arc::default(), reads: Arc::default() }
+        RollupCache {
+            max_bytes,
+            entries,
+            load: Arc::default(),
+            reads: Arc::default(),
+            is_paused: Arc::default(),
+        }
     }
 
     /// Computes from the rows of an organization, at least at a version. None if they are not in memory; they are loaded
@@ -128,7 +137,7 @@ impl RollupCache {
         version: ReadVersion,
         compute: impl FnOnce(&RollupRows) -> T,
     ) -> Option<T> {
-        if self.max_bytes == 0 {
+        if self.max_bytes == 0 || self.is_paused.load(Ordering::Relaxed) {
             return None;
         }
         let entry = self.entries.get_with(organization, async { Arc::default() }).await;
@@ -240,6 +249,15 @@ impl RollupCache {
         history.for_each(organization, include_str!("all.sql"), each).await?;
         rows.iter_mut().for_each(RollupRows::shrink);
         Ok(rows.filter(|rows| rows.bytes() <= self.max_bytes))
+    }
+
+    /// Pauses while ClickHouse does not respond.
+    pub async fn check_clickhouse(&self, history: &HistoryReader) {
+        let is_paused = self.is_paused.load(Ordering::Relaxed);
+        if is_paused || self.entries.iter().next().is_some() {
+            let ping = tokio::time::timeout(PING_TIMEOUT, history.ping()).await;
+            self.is_paused.store(!matches!(ping, Ok(Ok(()))), Ordering::Relaxed);
+        }
     }
 
     /// Brings all organizations in memory up to date.
