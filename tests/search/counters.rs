@@ -39,7 +39,8 @@ async fn scrape(pg: &PgPool, organization: Uuid, account: AccountRef, views: [i6
 }
 
 async fn count_changes(pg: &PgPool, organization: Uuid) -> i64 {
-    let changes = "select sum(1 + coalesce(cardinality(more_ids), 0))::bigint from search_changes where organization_id = $1";
+    let changes = "select sum(1 + coalesce(cardinality(more_ids), 0))::bigint
+                   from search_changes where organization_id = $1";
     sqlx::query_scalar(changes).bind(organization).fetch_one(pg).await.unwrap()
 }
 
