@@ -241,6 +241,39 @@ async fn too_long_body_is_413_with_any_transfer_encoding() {
     assert_eq!(send(request.body(just_fits)).await.fields(), ["name"]);
 }
 
+#[tokio::test]
+async fn empty_chunked_body_is_none() {
+    let api = TestApi::start().await;
+    let host = api.url().strip_prefix("http://").unwrap();
+    let account = json!({"platform": "tiktok", "username": "one", "is_active": false});
+    let account = api.create("/v2/accounts", account).await;
+    let (refresh, unknown) = (format!("POST /v2/accounts/{account}/refresh"), Uuid::now_v7());
+    let (link, creator) = (
+        format!("PUT /v2/creators/{unknown}/accounts/{account}"),
+        format!("DELETE /v2/creators/{unknown}"),
+    );
+    for (line, chunks, status) in [
+        (&*refresh, "", 202),
+        (&*refresh, "2\r\n{}\r\n", 415),
+        (&*link, "", 404),
+        (&*creator, "", 404),
+        (&*creator, "1\r\nx\r\n", 415),
+        ("GET /v2/creators", "", 200),
+        ("POST /v2/creators", "", 415),
+    ] {
+        let request = format!(
+            "{line} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\
+             Transfer-Encoding: chunked\r\n\r\n{chunks}0\r\n\r\n",
+            api.key
+        );
+        let mut connection = tokio::net::TcpStream::connect(host).await.unwrap();
+        connection.write_all(request.as_bytes()).await.unwrap();
+        let mut response = String::new();
+        connection.read_to_string(&mut response).await.unwrap();
+        assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{line} {chunks:?}: {response}");
+    }
+}
+
 /// A client that sends all of a request before it reads gets the response instead of a connection reset.
 #[tokio::test]
 async fn rejected_request_is_drained() {

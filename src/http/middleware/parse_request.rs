@@ -45,17 +45,15 @@ impl ParseRequest {
 }
 
 async fn parse(req: &mut Request) -> Result<ParsedRequest, Problem> {
-    let needs_body = req.extensions().get::<OptionalBody>().is_none();
-    let takes_body = matches!(*req.method(), Method::POST | Method::PATCH) && (needs_body || has_body(req));
-    let mut body = None;
-    if takes_body || has_body(req) {
-        require_json(req)?;
-        let bytes = read_body(req).await?;
-        // A body of PUT or DELETE is ignored.
-        if takes_body {
-            body = Some(serde_json::from_slice(&bytes).map_err(invalid_json)?);
-        }
-    }
+    let takes_body = matches!(*req.method(), Method::POST | Method::PATCH);
+    let bytes = if takes_body && req.extensions().get::<OptionalBody>().is_none() {
+        Some(read_json(req).await?)
+    } else {
+        read_optional_json(req).await?
+    };
+    // A body of PUT or DELETE is ignored.
+    let bytes = bytes.filter(|_| takes_body);
+    let body = bytes.map(|bytes| serde_json::from_slice(&bytes)).transpose().map_err(invalid_json)?;
     let query = decode_query(req.uri().query().unwrap_or_default())
         .ok_or_else(|| Problem::bad_request("the query string is not percent-encoded UTF-8"))?;
     Ok(ParsedRequest { query, body })
@@ -74,6 +72,28 @@ fn require_json(req: &Request) -> Result<(), Problem> {
         Ok(())
     } else {
         Err(Problem::unsupported_media_type("the body must be sent as application/json"))
+    }
+}
+
+async fn read_json(req: &mut Request) -> Result<BytesMut, Problem> {
+    require_json(req)?;
+    read_body(req).await
+}
+
+/// Reads a body that may be absent. Whether a chunked one is empty is known when it ends.
+async fn read_optional_json(req: &mut Request) -> Result<Option<BytesMut>, Problem> {
+    if !has_body(req) {
+        return Ok(None);
+    }
+    if declared_length(req).is_some() {
+        return read_json(req).await.map(Some);
+    }
+    match read_body(req).await {
+        Ok(bytes) if bytes.is_empty() => Ok(None),
+        read => {
+            require_json(req)?;
+            read.map(Some)
+        }
     }
 }
 
