@@ -111,6 +111,28 @@ async fn running_attempt_is_in_flight_and_a_lost_one_does_not_count() {
 }
 
 #[tokio::test]
+async fn running_refresh_is_in_flight_although_it_is_not_due() {
+    let tracker = TestTracker::start().await;
+    let client = Client::start(&tracker).await;
+    let name = &tracker.usernames(Platform::Tiktok)[0];
+    let account = tracker.add_account(client.organization, Platform::Tiktok, name).await;
+    let not_due = "update scrape_targets set next_attempt_at = now() + interval '1 year' where id = $1";
+    tracker.execute(not_due, account).await;
+    client.post_nothing(&format!("/accounts/{account}/refresh")).await.ok(202);
+    let names = ["due", "in_flight", "lag_seconds"];
+    let waiting = json!({"due": 0, "in_flight": 0, "lag_seconds": 0});
+    assert_eq!(parts(&client.state().await, &names), waiting);
+    let _lock = tracker.lock_account(client.organization, account).await;
+    tracker.run(1);
+    tracker.wait_blocked().await;
+    let running = json!({"due": 0, "in_flight": 1, "lag_seconds": 0});
+    assert_eq!(parts(&client.state().await, &names), running);
+    let now = tracker.databases.clock.now().await;
+    let queues = queues::fetch_all(tracker.pg(), now).await.unwrap();
+    assert_eq!(queues.iter().map(|queue| (queue.due, queue.leased)).collect::<Vec<_>>(), [(0, 0), (0, 1)]);
+}
+
+#[tokio::test]
 async fn sources_are_active_paused_or_unconfigured() {
     let tracker = TestTracker::start_with(&["--tiktok-sources=http,tiktok-research"]).await;
     let client = Client::start(&tracker).await;
@@ -264,7 +286,8 @@ async fn queue_of_a_small_organization_is_read_past_a_large_backlog() {
         .unwrap();
     let mut scans = Vec::new();
     index_scans(&plan, &mut scans);
-    let indexes = ["scrape_targets_due_of_organization", "scrape_targets_organization"];
+    let indexes =
+        ["scrape_targets_due_of_organization", "scrape_targets_organization", "scrape_targets_refreshes"];
     let is_narrow = |(name, rows): &(String, f64)| indexes.contains(&name.as_str()) && *rows <= 3.0;
     assert!(scans.iter().all(is_narrow), "{scans:?}: {plan:#}");
     let queue = queues::fetch_organization(tracker.pg(), large, &Platform::ALL, now).await.unwrap();

@@ -84,11 +84,11 @@ pub async fn fetch_totals(
     }))
 }
 
-/// Returns the queue of every platform, at `now` of the service clock. Scans due and failing targets; leased targets are
-/// due until their attempt ends.
+/// Returns the queue of every platform, at `now` of the service clock. Scans due and failing targets and those with a
+/// refresh; leased targets are due or have a refresh until their attempt ends.
 pub async fn fetch_all(pg: &PgPool, now: DateTime<Utc>) -> Result<Vec<Queue>, Error> {
     let queues = sqlx::query_as(
-        "select p.platform, t.due, t.leased, failing.failing,
+        "select p.platform, t.due, t.leased + not_due.leased as leased, failing.failing,
                 coalesce(extract(epoch from $1 - t.due_since), 0)::bigint as lag_seconds,
                 pause.paused_until, pause.cause, pause.reason
          from unnest($2::text[]) with ordinality as p(platform, rank)
@@ -98,6 +98,11 @@ pub async fn fetch_all(pg: &PgPool, now: DateTime<Utc>) -> Result<Vec<Queue>, Er
                 min(next_attempt_at) filter (where not coalesce(lease_until >= now(), false)) as due_since
             from scrape_targets where platform = p.platform and enabled and next_attempt_at <= $1
          ) t
+         cross join lateral (
+            select count(*) as leased from scrape_targets
+            where platform = p.platform and refresh_requested_at is not null and next_attempt_at > $1
+                and enabled and lease_until >= now()
+         ) not_due
          cross join lateral (
             select count(*) as failing from scrape_targets
             where platform = p.platform and enabled and failures > 0
@@ -130,15 +135,20 @@ pub struct OrganizationQueue {
     pub lag_seconds: i64,
 }
 
-/// Reads an organization's part of the queues. Leased targets are due until their attempt ends. Row comparisons give the
-/// planner only the index of an organization's due targets, as in [`wakeups`](super::wakeups). Public for tests of its plan.
-pub const ORGANIZATION_QUEUE: &str = "select passed - leased as due, leased as in_flight,
+/// Reads an organization's part of the queues. Leased targets are due or have a refresh until their attempt ends. Row
+/// comparisons give the planner only the index of an organization's due targets, as in [`wakeups`](super::wakeups). Public
+/// for tests of its plan.
+pub const ORGANIZATION_QUEUE: &str = "select passed - leased as due, leased + refreshed as in_flight,
         coalesce(extract(epoch from $2 - oldest.due_since), 0)::bigint as lag_seconds
      from (
         select count(*) as passed, count(*) filter (where lease_until >= now()) as leased
         from scrape_targets
         where organization_id = $1 and platform = any($3) and next_attempt_at <= $2 and enabled
      ) t cross join (
+        select count(*) as refreshed from scrape_targets
+        where organization_id = $1 and platform = any($3) and refresh_requested_at is not null
+            and next_attempt_at > $2 and enabled and lease_until >= now()
+     ) not_due cross join (
         select min(next_attempt_at) as due_since
         from unnest($3::text[]) as p(platform)
         cross join lateral (
