@@ -208,6 +208,23 @@ async fn rollup_answers_without_clickhouse_until_a_delivery() {
 }
 
 #[tokio::test]
+async fn rollup_answers_nothing_while_clickhouse_is_down() {
+    let (pair, organization, today) = (Pair::start(ENOUGH).await, new_organization().await, today().await);
+    observe(&organization, "ann", today - Days::new(2), 100).await;
+    observe(&organization, "ann", today - Days::new(1), 150).await;
+    pair.load(&organization).await;
+    let history = &pair.memory.app.history;
+    pair.memory.clickhouse.hold();
+    history.rollups().check_clickhouse(history).await;
+    pair.memory.client_for(&organization).get("/overview").await.problem(503, "SERVICE_UNAVAILABLE");
+    pair.memory.clickhouse.release();
+    history.rollups().check_clickhouse(history).await;
+    let before = pair.stats().from_memory;
+    assert_eq!(views(&pair.memory, &organization).await, json!(50));
+    assert!(pair.stats().from_memory > before);
+}
+
+#[tokio::test]
 async fn delivery_during_a_load_is_not_missed() {
     let (pair, organization, today) = (Pair::start(ENOUGH).await, new_organization().await, today().await);
     observe(&organization, "ann", today - Days::new(2), 100).await;
