@@ -86,8 +86,6 @@ metrics! {
         "Reads of the history of accounts for a request: from `memory`, or from `clickhouse` while the organization is not in memory.";
     ROLLUP_CHANGE_DURATION: "tidemark.rollup_cache.change.duration", Histogram(STATEMENT_SECONDS), "s", [OUTCOME], Api,
         "Duration of changes of rollups in memory: `loaded`, `updated`, `failed`.";
-    ROLLUP_ROWS: "tidemark.rollup_cache.rows", Gauge, "{row}", [], Api,
-        "Rows of rollups in memory, one for each account and day.";
     ROLLUP_USAGE: "tidemark.rollup_cache.usage", Gauge, "By", [], Api,
         "Memory that they occupy.";
     STATEMENT_DURATION: "db.client.operation.duration", Histogram(STATEMENT_SECONDS), "s", [SYSTEM, OPERATION, ROUTE, ERROR_TYPE], Both,

@@ -222,8 +222,6 @@ pub async fn run_for_api(
         vec![(waiting as f64, vec![KeyValue::new(labels::POOL, ANALYTICS_POOL)])]
     });
     let rollups = history.rollups().clone();
-    register_gauge(&names::ROLLUP_ROWS, move || vec![(rollups.stats().rows as f64, Vec::new())]);
-    let rollups = history.rollups().clone();
     register_gauge(&names::ROLLUP_USAGE, move || vec![(rollups.stats().bytes as f64, Vec::new())]);
     register_connections(&databases, Some(history));
     let index = search.clone();
