@@ -87,7 +87,7 @@ metrics! {
     ROLLUP_CHANGE_DURATION: "tidemark.rollup_cache.change.duration", Histogram(STATEMENT_SECONDS), "s", [OUTCOME], Api,
         "Duration of changes of rollups in memory: `loaded`, `updated`, `failed`.";
     ROLLUP_USAGE: "tidemark.rollup_cache.usage", Gauge, "By", [], Api,
-        "Memory that they occupy.";
+        "Memory of rollups.";
     STATEMENT_DURATION: "db.client.operation.duration", Histogram(STATEMENT_SECONDS), "s", [SYSTEM, OPERATION, ROUTE, ERROR_TYPE], Both,
         "Duration of statements to `postgresql` and `clickhouse`, by route if a request runs them.";
     CONNECTIONS: "db.client.connection.count", Gauge, "{connection}", [POOL, STATE], Both,
