@@ -6,7 +6,7 @@
 CARGO ?= cargo
 # Port of the demo's API; all other ports are chosen freely.
 DEMO_PORT ?= 8080
-# How the demo is built: release answers a little faster and takes twice as long to build.
+# How the demo is built: release starts and answers faster, and takes half as long again to build.
 DEMO_PROFILE ?= demo
 # Arguments for the test runner: make test ARGS='-E test(paging)'
 ARGS ?=
