@@ -248,10 +248,8 @@ async fn empty_chunked_body_is_none() {
     let account = json!({"platform": "tiktok", "username": "one", "is_active": false});
     let account = api.create("/v2/accounts", account).await;
     let (refresh, unknown) = (format!("POST /v2/accounts/{account}/refresh"), Uuid::now_v7());
-    let (link, creator) = (
-        format!("PUT /v2/creators/{unknown}/accounts/{account}"),
-        format!("DELETE /v2/creators/{unknown}"),
-    );
+    let (link, creator) =
+        (format!("PUT /v2/creators/{unknown}/accounts/{account}"), format!("DELETE /v2/creators/{unknown}"));
     for (line, chunks, status) in [
         (&*refresh, "", 202),
         (&*refresh, "2\r\n{}\r\n", 415),

@@ -152,7 +152,8 @@ pub async fn fetch(
     SeriesRecords { scope, posts }: &SeriesRecords,
     window: Window,
 ) -> Result<TimeSeries, Error> {
-    let read = |rows: &RollupRows, start, end| read_steps(rows, &scope.select(rows).by_platform(), start, end);
+    let read =
+        |rows: &RollupRows, start, end| read_steps(rows, &scope.select(rows).by_platform(), start, end);
     let rows: Vec<DayRow> = match history.read_rollup(organization, window, read).await {
         Some(rows) => rows,
         None => history.fetch_parts(organization, scope.parts(&SQL), window).await?,
