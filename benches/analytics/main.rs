@@ -58,22 +58,7 @@ async fn main() {
         folders.iter().zip(settings).map(|(folder, settings)| api(&stack, folder.path(), settings)).collect();
     let caches = [apps[2].responses.clone(), apps[3].responses.clone()];
     let rollups = apps[0].history.rollups().clone();
-    // On threads of their own, like another process.
-    let (sender, receiver) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        let runtime = tokio::runtime::Runtime::new().unwrap();
-        runtime.block_on(async {
-            let mut urls = Vec::new();
-            for app in &apps {
-                urls.push(harness::serve(app).await);
-                let stop = CancellationToken::new();
-                tokio::spawn(rollup_follower::run(app.pg.clone(), app.history.clone(), stop));
-            }
-            sender.send(urls).unwrap();
-            std::future::pending::<()>().await;
-        });
-    });
-    let urls = receiver.recv().unwrap();
+    let urls = serve_on_threads(apps);
     let targets = async |[api, querying_api]: [&str; 2], organization: usize| {
         let key = NewKey { rate_limit: Some(i32::MAX), ..NewKey::named("bench") };
         let key = keys::create(stack.pg(), layout::organization_id(organization), &key).await.unwrap().key;
@@ -129,6 +114,25 @@ async fn main() {
         }
         live::measure(&stack.databases, &stack.connection.database_url, &layout, dashboards, &caches).await;
     }
+}
+
+/// Serves on threads of their own, like another process, and returns the URLs.
+fn serve_on_threads(apps: Vec<App>) -> Vec<String> {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            let mut urls = Vec::new();
+            for app in &apps {
+                urls.push(harness::serve(app).await);
+                let stop = CancellationToken::new();
+                tokio::spawn(rollup_follower::run(app.pg.clone(), app.history.clone(), stop));
+            }
+            sender.send(urls).unwrap();
+            std::future::pending::<()>().await;
+        });
+    });
+    receiver.recv().unwrap()
 }
 
 fn setting(name: &str) -> Option<usize> {
