@@ -195,7 +195,7 @@ impl Erasure {
         let scope = PurgeScope { organization, delivered };
         if purge::has_rollup_tombstones(&self.client, scope).await? {
             // Without them, rollups in memory would keep the rows that they hide.
-            timeout::short(outbox::invalidate_responses(pg)).await?;
+            timeout::short(outbox::invalidate_responses(pg, organization)).await?;
             tokio::time::sleep(PURGE_DELAY).await;
         }
         purge::purge_removed_rows(&self.client, scope, deadline).await

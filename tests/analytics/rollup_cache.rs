@@ -244,8 +244,11 @@ async fn delivery_during_a_load_is_not_missed() {
 }
 
 #[tokio::test]
-async fn purged_tombstones_invalidate_rollups() {
+async fn purged_tombstones_invalidate_the_organizations_rollups() {
     let (pair, organization, today) = (Pair::start(ENOUGH).await, new_organization().await, today().await);
+    let other = new_organization().await;
+    observe(&other, "eve", today - Days::new(1), 100).await;
+    pair.load(&other).await;
     for (name, views) in [("ann", 150), ("robert", 190)] {
         observe(&organization, name, today - Days::new(2), 100).await;
         observe(&organization, name, today - Days::new(1), views).await;
@@ -260,7 +263,11 @@ async fn purged_tombstones_invalidate_rollups() {
         erasure::run_once(databases, &connection.database_url, Some(organization.id)).await.unwrap()
     });
     assert_ne!(erased.await.history_rows, 0);
+    let before = pair.stats();
+    views(&pair.memory, &other).await;
+    assert_eq!(pair.stats().from_clickhouse, before.from_clickhouse, "the other organization's are current");
     assert_eq!(views(&pair.memory, &organization).await, json!(50));
+    assert_ne!(pair.stats().from_clickhouse, before.from_clickhouse, "its own are outdated");
     pair.load(&organization).await;
     assert_eq!(views(&pair.memory, &organization).await, json!(50));
 }

@@ -244,7 +244,7 @@ pub async fn advance_delivery_number(pg: &PgPool, client: &Client, organization:
             })
             .await?;
             // No tombstone follows.
-            outbox::invalidate_responses(pg).await?;
+            outbox::invalidate_responses(pg, Some(organization)).await?;
             highest_in_table = fetch_highest().await?;
         }
         highest = highest.max(highest_in_table);

@@ -38,9 +38,9 @@ pub struct HistoryVersion {
     /// The oid of `organizations`: restoring a dump changes it without a restart.
     #[sqlx(rename = "version_relation")]
     relation: i64,
-    /// Incremented when ClickHouse's data is replaced, and before tombstones are purged.
+    /// Incremented when ClickHouse's data is replaced, and before tombstones are purged, of all organizations or of this one.
     #[sqlx(rename = "version_generation")]
-    clickhouse_generation: i64,
+    generation: i64,
     /// The last delivery that changed a number of the requested days.
     #[sqlx(rename = "version_delivery")]
     pub delivery: i64,
@@ -57,7 +57,7 @@ impl HistoryVersion {
 impl DataVersion {
     pub fn example(delivery: i64) -> Self {
         let history =
-            HistoryVersion { started: DateTime::UNIX_EPOCH, relation: 0, clickhouse_generation: 0, delivery };
+            HistoryVersion { started: DateTime::UNIX_EPOCH, relation: 0, generation: 0, delivery };
         DataVersion { history, accounts: 0, videos: None, history_since: None }
     }
 }
@@ -103,7 +103,7 @@ pub async fn fetch<T: 'static>(
     let cached = cached.filter(|version| version.history_since == history_since);
     statement.push_bind(cached.map(|version| version.history.started)).push("::timestamptz, ");
     statement.push_bind(cached.map(|version| version.history.relation)).push("::bigint, ");
-    statement.push_bind(cached.map(|version| version.history.clickhouse_generation)).push("::bigint, ");
+    statement.push_bind(cached.map(|version| version.history.generation)).push("::bigint, ");
     statement.push_bind(cached.map(|version| version.accounts)).push("::bigint, ");
     statement.push_bind(cached.and_then(|version| version.videos)).push("::bigint, ");
     statement.push_bind(cached.map(|version| version.history.delivery)).push("::bigint))) records on false");
@@ -125,7 +125,7 @@ fn push_version(
 ) {
     statement.push(
         "select pg_postmaster_start_time() as version_started, o.tableoid::bigint as version_relation,
-                c.generation as version_generation, o.accounts_version as version_accounts, case when ",
+                c.generation + o.history_generation as version_generation, o.accounts_version as version_accounts, case when ",
     );
     statement.push_bind(dependencies.videos).push(
         " then o.videos_version end as version_videos, coalesce((
@@ -152,7 +152,7 @@ pub async fn fetch_history_versions(
     }
     let versions: Vec<Versioned> = sqlx::query_as(
         "select o.id, pg_postmaster_start_time() as version_started, o.tableoid::bigint as version_relation,
-                c.generation as version_generation,
+                c.generation + o.history_generation as version_generation,
                 coalesce((
                     select delivery from history_versions
                     where organization_id = o.id order by day desc limit 1

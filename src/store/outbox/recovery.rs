@@ -5,6 +5,7 @@ use std::fmt;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use sqlx::{PgExecutor, PgPool};
+use uuid::Uuid;
 
 use crate::store::Error;
 use crate::store::clickhouse::history_writer::RecordedDelivery;
@@ -84,7 +85,7 @@ pub async fn resume(pg: &PgPool, recorded: RecordedDelivery) -> Result<Recovery,
         .await?;
     if last_applied_delivery(&mut *transaction).await? != recorded.number {
         // ClickHouse's data was replaced.
-        invalidate_responses(&mut *transaction).await?;
+        invalidate_responses(&mut *transaction, None).await?;
     }
     transaction.commit().await?;
     let reopened = reopen_rows(pg, recorded).await?;
@@ -100,9 +101,16 @@ pub async fn resume(pg: &PgPool, recorded: RecordedDelivery) -> Result<Recovery,
     Ok(Recovery { reopened, abandoned_position, postgres_is_older: recorded.number > last_number })
 }
 
-/// Makes all cached responses outdated.
-pub async fn invalidate_responses(pg: impl PgExecutor<'_>) -> Result<(), Error> {
-    sqlx::query("update clickhouse_generation set generation = generation + 1").execute(pg).await?;
+/// Makes cached responses and rollups outdated: an organization's, or all.
+pub async fn invalidate_responses(
+    pg: impl PgExecutor<'_>,
+    organization: Option<Uuid>,
+) -> Result<(), Error> {
+    let sql = match organization {
+        Some(_) => "update organizations set history_generation = history_generation + 1 where id = $1",
+        None => "update clickhouse_generation set generation = generation + 1 where $1::uuid is null",
+    };
+    sqlx::query(sql).bind(organization).execute(pg).await?;
     Ok(())
 }
 

@@ -57,7 +57,7 @@ impl VideoFill {
 
     async fn complete(&mut self, Databases { pg, clickhouse, .. }: &Databases) -> Result<(), Error> {
         // First, so that no response of a partly filled rollup stays in a cache.
-        timeout::short(outbox::invalidate_responses(pg)).await?;
+        timeout::short(outbox::invalidate_responses(pg, None)).await?;
         history_writer::record_complete_video_rollups(clickhouse).await?;
         tracing::info!("the rollups of videos are complete");
         self.0 = None;
