@@ -29,6 +29,8 @@ const GAPS_EVERY: usize = 9;
 const SINGLE_POST: usize = 6;
 /// In a period of so many days, at most one gap begins.
 const GAP_PERIOD_DAYS: u64 = 24;
+/// A post is observed daily until it is so many days old, then weekly. Old posts gain little, and there are many of them.
+const DAILY_UNTIL_AGE: i64 = 30;
 
 /// Which counters of Instagram's posts are written; those of the source that will track them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -137,6 +139,12 @@ struct ObservationTime {
 }
 
 impl ObservationTime {
+    /// Whether a post is observed: on the last day each one is.
+    fn includes(&self, post: &SimulatedPost) -> bool {
+        let age = (self.time.date_naive() - post.create_time.date_naive()).num_days();
+        post.create_time <= self.time && (self.is_last || age <= DAILY_UNTIL_AGE || age % 7 == 0)
+    }
+
     /// Texts are in the last row only: an import stores the latest value.
     fn if_last<'a>(&self, text: &'a str) -> &'a str {
         if self.is_last { text } else { "" }
@@ -242,7 +250,7 @@ fn write_video(
     let create_time = post.create_time.to_rfc3339_opts(SecondsFormat::Secs, true);
     let duration = post.duration.filter(|_| !is_graph_only).map(|seconds| seconds.to_string());
     let mut written = 0;
-    for observation in observations.iter().filter(|observation| post.create_time <= observation.time) {
+    for observation in observations.iter().filter(|observation| observation.includes(post)) {
         let counters = post.counters_at(observation.time);
         let counters = if is_graph_only { graph_counters(counters) } else { counters };
         let counters =

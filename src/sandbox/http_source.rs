@@ -79,9 +79,7 @@ pub fn account_response(world: &World, platform: Platform, req: &mut Request) ->
     let not_before = not_before.map(|day| day.and_time(NaiveTime::MIN).and_utc());
     let before = req.query::<usize>("cursor").unwrap_or(usize::MAX);
     let mut rest = visible
-        .posts()
-        .take_while(|(post, _)| not_before.is_none_or(|oldest| post.create_time >= oldest))
-        .filter(|(post, _)| post.number < before)
+        .posts_where(|number, time| number < before && not_before.is_none_or(|oldest| time >= oldest))
         .take(max_posts)
         .peekable();
     let page: Vec<_> = rest.by_ref().take(PAGE_SIZE).collect();

@@ -160,7 +160,7 @@ fn media_page_json(
         Some(cursor) => decode_cursor(cursor).ok_or(())?,
         None => usize::MAX,
     };
-    let mut rest = visible.posts().filter(|(post, _)| post.number < before).peekable();
+    let mut rest = visible.posts_where(|number, _| number < before).peekable();
     if rest.peek().is_none() && before == usize::MAX {
         return Ok(None);
     }

@@ -238,7 +238,18 @@ impl SimulatedAccount {
 
     /// Returns the posts published by a time, newest first.
     pub fn posts_at(&self, time: DateTime<Utc>) -> impl Iterator<Item = SimulatedPost> + '_ {
-        (0..self.post_count(time)).rev().map(|number| self.post(number))
+        self.posts_where(time, |_, _| true)
+    }
+
+    /// Returns those of them whose number and time are selected, without the cost of the others.
+    pub fn posts_where(
+        &self,
+        time: DateTime<Utc>,
+        is_selected: impl Fn(usize, DateTime<Utc>) -> bool,
+    ) -> impl Iterator<Item = SimulatedPost> {
+        let numbers = (0..self.post_count(time)).rev();
+        let selected = numbers.filter(move |number| is_selected(*number, self.create_time(*number)));
+        selected.map(|number| self.post(number))
     }
 
     /// Returns when a post is published, which may be in the future.

@@ -138,8 +138,16 @@ impl SavedState {
 impl VisibleAccount<'_> {
     /// Returns the visible posts, newest first, with their counters.
     pub fn posts(&self) -> impl Iterator<Item = (SimulatedPost, Counters)> + '_ {
+        self.posts_where(|_, _| true)
+    }
+
+    /// Returns those of them whose number and time are selected.
+    pub fn posts_where(
+        &self,
+        is_selected: impl Fn(usize, DateTime<Utc>) -> bool,
+    ) -> impl Iterator<Item = (SimulatedPost, Counters)> {
         let is_visible = |post: &SimulatedPost| !self.deleted_posts.contains(&post.id);
-        self.account.posts_at(self.now).filter(is_visible).map(|post| {
+        self.account.posts_where(self.now, is_selected).filter(is_visible).map(|post| {
             let counters = self.counters(&post);
             (post, counters)
         })

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use chrono::{NaiveDate, TimeDelta};
+use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use salvo::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -143,7 +143,6 @@ pub fn user_data(world: &World, request: &ResearchRequest) -> Result<ResearchDat
     let visible = world.find_by_username(Platform::Tiktok, username);
     let visible = visible.ok_or_else(|| format!("cannot find the user {username}"))?;
     let account = visible.account;
-    let likes: i64 = visible.posts().filter_map(|(_, counters)| counters.like_count).sum();
     let all = json!({
         "display_name": account.name,
         "bio_description": account.bio,
@@ -151,11 +150,14 @@ pub fn user_data(world: &World, request: &ResearchRequest) -> Result<ResearchDat
         "is_verified": account.is_verified,
         "follower_count": visible.profile.follower_count,
         "following_count": visible.profile.following_count,
-        "likes_count": likes,
+        "likes_count": Value::Null,
         "video_count": visible.profile.post_count,
         "bio_url": account.link,
     });
+    let likes = || visible.posts().filter_map(|(_, counters)| counters.like_count).sum::<i64>();
     let select = |field: &str| match all.get(field) {
+        // All posts, so only if it is asked for.
+        Some(_) if field == "likes_count" => Ok((field.to_owned(), json!(likes()))),
         Some(value) => Ok((field.to_owned(), value.clone())),
         None => Err(format!("the fields query param is invalid: {field}")),
     };
@@ -288,12 +290,10 @@ fn find_videos<'a>(world: &'a World, query: &VideoQuery<'_>) -> Result<Vec<Found
             _ => return Err("the field_name is invalid"),
         };
         let Some(visible) = visible.map(Rc::new) else { continue };
-        for (post, counters) in visible.posts() {
-            let is_in_window = (query.start..=query.end).contains(&post.create_time.date_naive());
-            if is_in_window && id.is_none_or(|id| post.id == id) {
-                found.push((Rc::clone(&visible), post, counters));
-            }
-        }
+        let is_in_window =
+            |_, time: DateTime<Utc>| (query.start..=query.end).contains(&time.date_naive());
+        let posts = visible.posts_where(is_in_window).filter(|(post, _)| id.is_none_or(|id| post.id == id));
+        found.extend(posts.map(|(post, counters)| (Rc::clone(&visible), post, counters)));
     }
     Ok(found)
 }

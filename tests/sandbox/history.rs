@@ -149,6 +149,8 @@ fn history_is_a_year_of_fifty_posts_per_account() {
     }
     let mut posts: HashMap<String, HashSet<String>> = HashMap::new();
     let mut descriptions = 0;
+    // Of each post in days, in order.
+    let mut ages: HashMap<String, Vec<i64>> = HashMap::new();
     let mut reader = csv::Reader::from_reader(videos.as_slice());
     assert_eq!(reader.headers().expect("a header").len(), 17);
     for row in reader.records() {
@@ -156,11 +158,19 @@ fn history_is_a_year_of_fifty_posts_per_account() {
         posts.entry(row[0].to_owned() + &row[1]).or_default().insert(row[2].to_owned());
         assert!(time(&row[4]) <= time(&row[3]), "no observation before the post");
         descriptions += usize::from(!row[6].is_empty());
+        let age = time(&row[3]).date_naive() - time(&row[4]).date_naive();
+        ages.entry(row[2].to_owned()).or_default().push(age.num_days());
         if &row[0] == "instagram" {
             assert!(row.iter().skip(11).all(str::is_empty), "more counters than the Graph API has: {row:?}");
         }
     }
     assert_eq!(posts.values().map(HashSet::len).collect::<Vec<_>>(), [50; 10]);
+    for ages in ages.values() {
+        let expected = |age: &i64| *age <= 30 || age % 7 == 0 || Some(age) == ages.iter().max();
+        assert!(ages.iter().all(expected), "{ages:?}");
+        let gap = ages.windows(2).map(|pair| pair[1] - pair[0]).max();
+        assert!(gap <= Some(7), "{ages:?}");
+    }
     assert_eq!(descriptions, 500, "each post is described once");
 }
 
