@@ -12,15 +12,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use harness::{http_client, serve};
-use image::codecs::jpeg::JpegEncoder;
 use image::imageops::crop_imm;
 use image::{Rgb, RgbImage};
+use picture_copy::{encode_jpeg, make_copy};
 use salvo::conn::{Acceptor, TcpListener};
 use salvo::prelude::*;
 use sqlx::PgPool;
 use test_tracker::TestTracker;
 use tidemark::app::{App, Settings};
-use tidemark::media::picture::make_copy;
 use tidemark::model::picture::PictureKind;
 use tidemark::model::platform::Platform;
 use tidemark::model::readable::ReadablePlatforms;
@@ -64,11 +63,7 @@ async fn main() {
 
 /// Draws pictures that compress to about the size of photographs.
 fn draw_all() -> Vec<Vec<u8>> {
-    let encode = |picture: &RgbImage, quality| {
-        let mut bytes = Vec::new();
-        JpegEncoder::new_with_quality(&mut bytes, quality).encode_image(picture).unwrap();
-        bytes
-    };
+    let encode = |picture: &RgbImage, quality| encode_jpeg(picture, quality).unwrap();
     // Each picture is another part of one scene.
     let scene = RgbImage::from_fn(2 * SIZE.0, 2 * SIZE.1, color);
     let draw = |n: u32| crop_imm(&scene, 389 * n % SIZE.0, 611 * n % SIZE.1, SIZE.0, SIZE.1).to_image();
@@ -108,7 +103,7 @@ fn print_stages(pictures: &[Vec<u8>]) {
     for kind in [PictureKind::Cover, PictureKind::Profile] {
         let started = Instant::now();
         let bytes: usize =
-            pictures.iter().take(100).map(|picture| make_copy(picture, kind).unwrap().len()).sum();
+            pictures.iter().take(100).map(|picture| make_copy(picture, kind.max_edge()).unwrap().len()).sum();
         let each = started.elapsed().as_secs_f64() * 1000.0 / 100.0;
         println!("| {} | {each:.1} | {} |", kind.as_str(), bytes / 100);
     }

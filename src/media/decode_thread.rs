@@ -4,9 +4,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{io, thread};
 
+use picture_copy::{UnusablePicture, make_copy};
 use tokio::sync::{mpsc, oneshot};
 
-use super::picture::{UnusablePicture, make_copy};
 use crate::model::picture::PictureKind;
 
 /// A handle of the thread, which ends with the last handle. Cheap to clone.
@@ -44,6 +44,6 @@ impl DecodeThread {
 
 /// A decoder that panics has no effect on the next picture.
 fn make_copy_without_panic(bytes: Vec<u8>, kind: PictureKind) -> Result<Vec<u8>, UnusablePicture> {
-    let made = catch_unwind(AssertUnwindSafe(|| make_copy(&bytes, kind)));
+    let made = catch_unwind(AssertUnwindSafe(|| make_copy(&bytes, kind.max_edge())));
     made.unwrap_or_else(|_| Err(UnusablePicture::Undecodable("the decoder panicked".to_owned())))
 }

@@ -1,11 +1,9 @@
-//! Copies of pictures: decoding and encoding, and the folder that holds the files.
+//! Copies of pictures: the thread that makes them, and the folder that holds the files.
 
+pub mod copy_name;
 pub mod decode_thread;
 pub mod folder;
-mod jpeg;
-pub mod picture;
 mod reader;
-mod webp;
 
 pub use decode_thread::DecodeThread;
 pub use folder::MediaFolder;

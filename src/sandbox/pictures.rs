@@ -10,8 +10,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use futures_util::{StreamExt, stream};
-use image::codecs::jpeg::JpegEncoder;
 use image::{Rgb, RgbImage};
+use picture_copy::encode_jpeg;
 use salvo::http::header::{CONTENT_TYPE, HOST, HeaderValue, LOCATION};
 use salvo::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -92,29 +92,42 @@ pub fn draw(key: &str, version: u32, kind: PictureKind) -> RgbImage {
     let mut place = |edge: u32| rng.next_below(u64::from(edge)) as i64;
     let circles = [0, 1].map(|n| (place(width), place(height), i64::from(width) / (3 + n)));
     let slope = place(7) - 3;
-    let mut picture = RgbImage::from_fn(width, height, |x, y| {
-        let (x, y) = (i64::from(x), i64::from(y));
-        let is_in =
-            |(left, top, radius): (i64, i64, i64)| (x - left).pow(2) + (y - top).pow(2) <= radius.pow(2);
-        match circles.into_iter().position(is_in) {
-            Some(circle) => colors[circle],
-            None if (slope * x + 3 * y).rem_euclid(240) < 60 => colors[2],
-            None => colors[3],
+    let mut picture = RgbImage::new(width, height);
+    // The stripes repeat after 80 rows.
+    let row_bytes = 3 * width as usize;
+    for y in 0..height as usize {
+        if let Some(like) = y.checked_sub(80) {
+            picture.copy_within(row_bytes * like..row_bytes * (like + 1), row_bytes * y);
+            continue;
         }
-    });
+        for x in 0..width {
+            let is_striped = (slope * i64::from(x) + 3 * y as i64).rem_euclid(240) < 60;
+            picture.put_pixel(x, y as u32, colors[if is_striped { 2 } else { 3 }]);
+        }
+    }
+    for ((left, top, radius), color) in circles.into_iter().zip(colors).rev() {
+        for y in (top - radius).max(0)..=(top + radius).min(i64::from(height) - 1) {
+            let half = (radius.pow(2) - (y - top).pow(2)).isqrt();
+            fill_row(&mut picture, y as u32, (left - half, left + half), color);
+        }
+    }
     // A light border, so that the frame of the picture is visible.
-    for (x, y, pixel) in picture.enumerate_pixels_mut() {
-        if x < 4 || y < 4 || x + 4 >= width || y + 4 >= height {
-            *pixel = Rgb([240, 240, 240]);
+    for y in 0..height {
+        let is_edge = y < 4 || y + 4 >= height;
+        let right = i64::from(width) - 1;
+        for columns in if is_edge { [(0, right); 2] } else { [(0, 3), (right - 3, right)] } {
+            fill_row(&mut picture, y, columns, Rgb([240, 240, 240]));
         }
     }
     picture
 }
 
-fn encode(picture: &RgbImage) -> Result<Vec<u8>, image::ImageError> {
-    let mut bytes = Vec::new();
-    JpegEncoder::new_with_quality(&mut bytes, JPEG_QUALITY).encode_image(picture)?;
-    Ok(bytes)
+/// Fills the columns from one to another, as far as the picture has them.
+fn fill_row(picture: &mut RgbImage, y: u32, (from, to): (i64, i64), color: Rgb<u8>) {
+    let from = from.max(0) as u32;
+    for x in from..=to.min(i64::from(picture.width()) - 1) as u32 {
+        picture.put_pixel(x, y, color);
+    }
 }
 
 /// The number of requests for each picture.
@@ -205,7 +218,7 @@ impl PictureHandler {
         }
         match fault {
             Some(fault) => respond_badly(res, fault),
-            None => match encode(&draw(&key, version.parse().unwrap_or_default(), kind)) {
+            None => match encode_jpeg(&draw(&key, version.parse().unwrap_or_default(), kind), JPEG_QUALITY) {
                 Ok(bytes) => picture(res, "image/jpeg", bytes),
                 Err(error) => plain(res, StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
             },
@@ -236,7 +249,7 @@ fn picture(res: &mut Response, content_type: &'static str, body: impl Into<Bytes
 
 fn respond_badly(res: &mut Response, fault: PictureFault) {
     let half = |bytes: &[u8]| Bytes::copy_from_slice(&bytes[..bytes.len() / 2]);
-    let jpeg = || encode(&draw("bad", 0, PictureKind::Cover)).unwrap_or_default();
+    let jpeg = || encode_jpeg(&draw("bad", 0, PictureKind::Cover), JPEG_QUALITY).unwrap_or_default();
     match fault {
         PictureFault::Expired | PictureFault::Missing => plain(res, StatusCode::NOT_FOUND, "not found"),
         PictureFault::Html => picture(res, "image/jpeg", HTML),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use image::GenericImageView;
+use picture_copy::UnusablePicture;
 use tidemark::media::DecodeThread;
-use tidemark::media::picture::UnusablePicture;
 use tidemark::model::picture::PictureKind;
 use tidemark::model::platform::Platform;
 use tidemark::platforms::pictures::{FetchError, PictureClient};

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use picture_copy::UnusablePicture;
 use sqlx::PgPool;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 
 use super::storage::{NewCopy, RETRY_DELAY};
-use crate::media::picture::UnusablePicture;
 use crate::media::{DecodeThread, MediaFolder};
 use crate::model::picture::{PictureKind, PictureName, PictureSource};
 use crate::model::platform::Platform;

@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 use crate::failpoint;
 use crate::media::MediaFolder;
+use crate::media::copy_name::name_copy;
 use crate::media::folder::occupied_bytes;
-use crate::media::picture::name_copy;
 use crate::model::picture::{PictureName, PictureSource};
 use crate::store::pictures::{self, CopiedPicture, DuePicture, FailedPicture, MediaUsage};
 use crate::store::{Error, Write, retry_on_conflict};

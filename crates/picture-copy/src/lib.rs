@@ -1,21 +1,26 @@
-//! Decodes a picture, scales it down and re-encodes it, in bounded memory. Nothing of the original remains, such as its
-//! metadata.
+//! Copies a picture from an untrusted source: decodes it, scales it down and re-encodes it, in bounded memory. Nothing of the
+//! original remains, such as its metadata.
+//!
+//! A crate of its own, so that builds for tests and the demo can optimise its loops and those of the libraries it uses.
+
+mod jpeg;
+mod webp;
 
 use std::io::Cursor;
 
+use ::webp::{Encoder, WebPConfig};
 use fast_image_resize::images::{Image, ImageRef};
 use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
-use hmac::{Hmac, KeyInit, Mac};
+use image::codecs::jpeg::JpegEncoder;
 use image::metadata::Orientation;
 use image::{ColorType, DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits, RgbImage};
-use sha2::Sha256;
-use webp::{Encoder, WebPConfig};
 
-use super::jpeg::ReducedJpeg;
-use super::webp::ReducedWebp;
-use crate::model::picture::{PictureKind, PictureName};
+use self::jpeg::ReducedJpeg;
+use self::webp::ReducedWebp;
 
 const MAX_PIXELS: u64 = 12_000_000;
+/// That of a JPEG.
+const MAX_EDGE: u32 = 65_535;
 /// What a picture may need until it is scaled, with the decoded picture itself. A picture of the most pixels has up to four
 /// bytes each: a progressive JPEG, which the decoder holds as coefficients too, may have five megapixels.
 const MAX_BYTES: u64 = 48 << 20;
@@ -23,6 +28,8 @@ const MAX_BYTES: u64 = 48 << 20;
 const MAX_PNG_BYTES: u64 = 8 << 20;
 /// A progressive JPEG has about ten scans. Each costs time in proportion to the picture's size, however short it is.
 const MAX_SCANS: usize = 64;
+/// Scaled at a time.
+const STRIP_BYTES: usize = 1 << 20;
 const QUALITY: f32 = 75.0;
 /// The trade of time for size, from 0 to 6.
 const METHOD: i32 = 2;
@@ -41,23 +48,20 @@ pub enum UnusablePicture {
     Unencodable(String),
 }
 
-/// Returns the copy of a picture as WebP.
-pub fn make_copy(bytes: &[u8], kind: PictureKind) -> Result<Vec<u8>, UnusablePicture> {
+/// Returns the copy of a JPEG, PNG, WebP or GIF as WebP, of which no edge is longer than `max_edge` pixels.
+pub fn make_copy(bytes: &[u8], max_edge: u32) -> Result<Vec<u8>, UnusablePicture> {
     let (decoded, orientation) = decode(bytes)?;
-    let scaled = scale(flatten(decoded), kind.max_edge())?;
+    let scaled = scale(flatten(decoded), max_edge)?;
     let mut oriented = DynamicImage::ImageRgb8(scaled);
     oriented.apply_orientation(orientation);
     encode(&oriented.into_rgb8())
 }
 
-/// Names a copy by its content, under the secret of the installation.
-pub fn name_copy(secret: &[u8; 32], copy: &[u8]) -> PictureName {
-    // HMAC pads a shorter key with zeros.
-    let mut key = [0; 64];
-    key[..secret.len()].copy_from_slice(secret);
-    let mut mac = <Hmac<Sha256> as KeyInit>::new(&key.into());
-    mac.update(copy);
-    PictureName::from_bytes(mac.finalize().into_bytes().into())
+/// Returns a picture as JPEG, as platforms serve them. Quality is from 1 to 100.
+pub fn encode_jpeg(picture: &RgbImage, quality: u8) -> Result<Vec<u8>, ImageError> {
+    let mut bytes = Vec::new();
+    JpegEncoder::new_with_quality(&mut bytes, quality).encode_image(picture)?;
+    Ok(bytes)
 }
 
 fn decode(bytes: &[u8]) -> Result<(DynamicImage, Orientation), UnusablePicture> {
@@ -99,7 +103,7 @@ fn decode_as(
     let (width, height) = decoder.dimensions();
     let pixels = u64::from(width) * u64::from(height);
     let needed = decoder.total_bytes() + pixels * decoder_bytes.max(conversion_bytes(decoder.color_type()));
-    if pixels > MAX_PIXELS || needed > MAX_BYTES {
+    if pixels > MAX_PIXELS || width.max(height) > MAX_EDGE || needed > MAX_BYTES {
         return Err(UnusablePicture::TooLarge);
     }
     // For the first picture of a GIF, which may be larger than the GIF.
@@ -137,7 +141,8 @@ fn flatten(decoded: DynamicImage) -> RgbImage {
     RgbImage::from_raw(width, height, bytes).unwrap_or_default()
 }
 
-/// Scales a picture down until no edge is longer than `max_edge`.
+/// Scales a picture down until no edge is longer than `max_edge`: first the rows, some at a time, because the library scales
+/// pixels of four channels only, of which a large picture would need as much memory again.
 fn scale(picture: RgbImage, max_edge: u32) -> Result<RgbImage, UnusablePicture> {
     let (width, height) = picture.dimensions();
     let longer = width.max(height);
@@ -147,15 +152,30 @@ fn scale(picture: RgbImage, max_edge: u32) -> Result<RgbImage, UnusablePicture> 
     let edge = |edge: u32| {
         ((u64::from(edge) * u64::from(max_edge) + u64::from(longer) / 2) / u64::from(longer)).max(1) as u32
     };
+    let (target_width, target_height) = (edge(width), edge(height));
+    let row_bytes = 3 * width as usize;
+    let mut narrow = Vec::with_capacity(4 * target_width as usize * height as usize);
+    for rows in picture.as_raw().chunks(row_bytes * (STRIP_BYTES / row_bytes).max(1)) {
+        let height = (rows.len() / row_bytes) as u32;
+        let strip: Vec<u8> =
+            rows.chunks_exact(3).flat_map(|pixel| [pixel[0], pixel[1], pixel[2], 0]).collect();
+        narrow.extend(resize(&strip, (width, height), (target_width, height))?);
+    }
+    let scaled = resize(&narrow, (target_width, height), (target_width, target_height))?;
+    let scaled = scaled.chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();
+    Ok(RgbImage::from_raw(target_width, target_height, scaled).unwrap_or_default())
+}
+
+/// Scales a picture of four channels.
+fn resize(picture: &[u8], from: (u32, u32), to: (u32, u32)) -> Result<Vec<u8>, UnusablePicture> {
     let unencodable = |error: String| UnusablePicture::Unencodable(error);
-    let source = ImageRef::new(width, height, picture.as_raw(), PixelType::U8x3)
+    let source = ImageRef::new(from.0, from.1, picture, PixelType::U8x4)
         .map_err(|error| unencodable(error.to_string()))?;
-    let mut target = Image::new(edge(width), edge(height), PixelType::U8x3);
-    let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::CatmullRom));
+    let mut target = Image::new(to.0, to.1, PixelType::U8x4);
+    let algorithm = ResizeAlg::Convolution(FilterType::CatmullRom);
+    let options = ResizeOptions::new().resize_alg(algorithm).use_alpha(false);
     Resizer::new().resize(&source, &mut target, &options).map_err(|error| unencodable(error.to_string()))?;
-    let (width, height) = (target.width(), target.height());
-    RgbImage::from_raw(width, height, target.into_vec())
-        .ok_or_else(|| unencodable("its size is wrong".to_owned()))
+    Ok(target.into_vec())
 }
 
 fn encode(picture: &RgbImage) -> Result<Vec<u8>, UnusablePicture> {
@@ -169,11 +189,13 @@ fn encode(picture: &RgbImage) -> Result<Vec<u8>, UnusablePicture> {
 
 #[cfg(test)]
 mod tests {
-    use image::codecs::jpeg::JpegEncoder;
+    use ::webp::{AnimEncoder, AnimFrame};
     use image::{Rgb, Rgba, RgbaImage};
-    use webp::{AnimEncoder, AnimFrame};
 
     use super::*;
+
+    const COVER: u32 = 640;
+    const PROFILE: u32 = 320;
 
     /// Red on the left, blue on the right.
     fn picture(width: u32, height: u32) -> DynamicImage {
@@ -204,17 +226,17 @@ mod tests {
     fn copy_shows_the_picture_in_its_size() {
         let (large, small) = (picture(1080, 1350), picture(200, 100));
         for format in FORMATS {
-            let copy = make_copy(&encode_as(&large, format), PictureKind::Cover).unwrap();
+            let copy = make_copy(&encode_as(&large, format), COVER).unwrap();
             let copy = decode_copy(&copy);
             assert_eq!(copy.dimensions(), (512, 640), "{format:?}");
             assert_similar(copy.get_pixel(50, 320), [220, 20, 30]);
             assert_similar(copy.get_pixel(460, 320), [10, 40, 200]);
-            let profile = make_copy(&encode_as(&large, format), PictureKind::Profile).unwrap();
+            let profile = make_copy(&encode_as(&large, format), PROFILE).unwrap();
             assert_eq!(decode_copy(&profile).dimensions(), (256, 320));
-            let small = make_copy(&encode_as(&small, format), PictureKind::Profile).unwrap();
+            let small = make_copy(&encode_as(&small, format), PROFILE).unwrap();
             assert_eq!(decode_copy(&small).dimensions(), (200, 100));
         }
-        let line = make_copy(&encode_as(&picture(4000, 1), ImageFormat::Png), PictureKind::Cover).unwrap();
+        let line = make_copy(&encode_as(&picture(4000, 1), ImageFormat::Png), COVER).unwrap();
         assert_eq!(decode_copy(&line).dimensions(), (640, 1));
     }
 
@@ -223,7 +245,7 @@ mod tests {
         let pixel = |x, _| Rgba([200, 0, 0, if x < 20 { 0 } else { 255 }]);
         for format in [ImageFormat::Png, ImageFormat::WebP, ImageFormat::Gif] {
             let transparent = DynamicImage::ImageRgba8(RgbaImage::from_fn(40, 40, pixel));
-            let copy = make_copy(&encode_as(&transparent, format), PictureKind::Cover).unwrap();
+            let copy = make_copy(&encode_as(&transparent, format), COVER).unwrap();
             assert_similar(decode_copy(&copy).get_pixel(5, 20), [255, 255, 255]);
             assert_similar(decode_copy(&copy).get_pixel(35, 20), [200, 0, 0]);
         }
@@ -244,7 +266,7 @@ mod tests {
             animation.add_frame(AnimFrame::from_rgba(frame, 100, 60, time));
         }
         for webp in [lossy, lossless, opaque, animation.encode()] {
-            let copy = decode_copy(&make_copy(&webp, PictureKind::Cover).unwrap());
+            let copy = decode_copy(&make_copy(&webp, COVER).unwrap());
             assert_eq!(copy.dimensions(), (100, 60));
             assert_similar(copy.get_pixel(10, 30), left);
             assert_similar(copy.get_pixel(90, 30), right);
@@ -263,7 +285,7 @@ mod tests {
     #[test]
     fn copy_is_turned_and_has_no_metadata() {
         let rotated = with_orientation(&encode_as(&picture(400, 200), ImageFormat::Jpeg), 6);
-        let copy = make_copy(&rotated, PictureKind::Profile).unwrap();
+        let copy = make_copy(&rotated, PROFILE).unwrap();
         assert!(!copy.windows(4).any(|bytes| bytes == b"EXIF" || bytes == b"Exif"));
         let copy = decode_copy(&copy);
         assert_eq!(copy.dimensions(), (160, 320));
@@ -278,10 +300,10 @@ mod tests {
         let noise = DynamicImage::ImageRgb8(RgbImage::from_fn(300, 300, noise));
         for format in FORMATS {
             let whole = encode_as(&noise, format);
-            make_copy(&whole, PictureKind::Cover).unwrap();
+            make_copy(&whole, COVER).unwrap();
             for percent in [1, 10, 50, 90, 99] {
                 let part = &whole[..whole.len() * percent / 100];
-                let made = make_copy(part, PictureKind::Cover);
+                let made = make_copy(part, COVER);
                 assert!(made.is_err(), "{percent} % of a {format:?}");
             }
         }
@@ -293,7 +315,7 @@ mod tests {
         for content in
             ["", svg, "<!doctype html><title>Please wait</title>", "BM", "%PDF-1.7", "II*\0\x08\0\0\0"]
         {
-            let made = make_copy(content.as_bytes(), PictureKind::Cover);
+            let made = make_copy(content.as_bytes(), COVER);
             assert_eq!(made, Err(UnusablePicture::UnknownFormat), "{content}");
         }
     }
@@ -311,7 +333,7 @@ mod tests {
 
     #[test]
     fn size_is_checked_before_decoding() {
-        let make = |bytes: &[u8]| make_copy(bytes, PictureKind::Cover);
+        let make = |bytes: &[u8]| make_copy(bytes, COVER);
         for (width, height, bits) in [(50_000, 50_000, 1), (4000, 3001, 8), (3000, 3000, 16)] {
             let made = make(&png_header(width, height, bits, if bits == 1 { 0 } else { 6 }));
             assert_eq!(made, Err(UnusablePicture::TooLarge), "{width} x {height}");
@@ -338,23 +360,13 @@ mod tests {
         let scan = jpeg.windows(2).position(|bytes| bytes == [0xff, 0xda]).unwrap();
         let scans = jpeg[scan..jpeg.len() - 2].repeat(MAX_SCANS);
         jpeg.splice(jpeg.len() - 2..jpeg.len() - 2, scans);
-        assert_eq!(make_copy(&jpeg, PictureKind::Cover), Err(UnusablePicture::TooLarge));
-    }
-
-    #[test]
-    fn name_depends_on_content_and_secret() {
-        let copy = make_copy(&encode_as(&picture(9, 9), ImageFormat::Png), PictureKind::Cover).unwrap();
-        let name = name_copy(&[1; 32], &copy);
-        assert_eq!(name, name_copy(&[1; 32], &copy));
-        assert_ne!(name, name_copy(&[2; 32], &copy));
-        assert_ne!(name, name_copy(&[1; 32], &copy[1..]));
+        assert_eq!(make_copy(&jpeg, COVER), Err(UnusablePicture::TooLarge));
     }
 
     #[test]
     fn copies_of_one_picture_are_equal() {
-        let mut jpeg = Vec::new();
-        JpegEncoder::new_with_quality(&mut jpeg, 90).encode_image(&picture(700, 500)).unwrap();
-        let make = || make_copy(&jpeg, PictureKind::Cover).unwrap();
+        let jpeg = encode_jpeg(&picture(700, 500).into_rgb8(), 90).unwrap();
+        let make = || make_copy(&jpeg, COVER).unwrap();
         assert_eq!(make(), make());
     }
 }

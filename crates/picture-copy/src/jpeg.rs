@@ -25,10 +25,10 @@ const COEFFICIENT_BYTES: u64 = 2;
 
 /// A complete JPEG without metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ReducedJpeg {
-    pub(super) bytes: Vec<u8>,
-    pub(super) orientation: Orientation,
-    pub(super) scans: usize,
+pub(crate) struct ReducedJpeg {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) orientation: Orientation,
+    pub(crate) scans: usize,
     /// The components of a pixel.
     components: u8,
     /// Whether the first scan has all coefficients, so that the decoder needs none of another row.
@@ -37,7 +37,7 @@ pub(super) struct ReducedJpeg {
 
 impl ReducedJpeg {
     /// Reads the segments; `None` if the image does not end or is malformed.
-    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let mut rest = bytes.strip_prefix(&START_OF_IMAGE)?;
         let mut jpeg = ReducedJpeg {
             bytes: START_OF_IMAGE.to_vec(),
@@ -74,7 +74,7 @@ impl ReducedJpeg {
     }
 
     /// How many bytes per pixel the decoder needs besides the decoded picture.
-    pub(super) fn decoder_bytes(&self) -> u64 {
+    pub(crate) fn decoder_bytes(&self) -> u64 {
         if self.is_sequential { 0 } else { COEFFICIENT_BYTES * u64::from(self.components) }
     }
 

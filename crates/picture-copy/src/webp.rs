@@ -27,18 +27,18 @@ const EXIF: &[u8; 4] = b"EXIF";
 
 /// A WebP with one picture and without metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ReducedWebp {
-    pub(super) bytes: Vec<u8>,
-    pub(super) orientation: Orientation,
+pub(crate) struct ReducedWebp {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) orientation: Orientation,
     /// How many bytes per pixel the decoder needs besides the decoded picture.
-    pub(super) decoder_bytes: u64,
+    pub(crate) decoder_bytes: u64,
 }
 
 type Chunk<'a> = (&'a [u8; 4], &'a [u8]);
 
 impl ReducedWebp {
     /// Reads the chunks; `None` if one is incomplete, or if there is no picture.
-    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let length = u32::from_le_bytes(*bytes.get(4..)?.first_chunk()?) as usize;
         let chunks = read_chunks(bytes.get(FILE_HEADER_BYTES..CHUNK_HEADER_BYTES + length)?)?;
         let orientation = find(&chunks, EXIF).and_then(Orientation::from_exif_chunk);
