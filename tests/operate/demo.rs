@@ -27,14 +27,17 @@ async fn totals(stack: &Stack) -> (i64, i64, i64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn isolated_killed_demo_load_is_completed() {
-    let complete = IsolatedStack::start_with(&OPTIONS).await;
-    let expected = totals(&complete).await;
+async fn isolated_demo_shows_every_state_and_a_killed_load_is_completed() {
+    let stack = IsolatedStack::start_with(&OPTIONS).await;
+    let expected = totals(&stack).await;
     assert_eq!((expected.0, expected.1), (40, 11));
     assert!(expected.2 > 0, "the demo has no history");
-    drop(complete);
+    assert_every_state(stack).await;
+    complete_killed_load(expected).await;
+}
 
-    // Kill it when the import begins.
+/// Kills a demo when its import begins, and starts it again.
+async fn complete_killed_load(expected: (i64, i64, i64)) {
     let dir = tempfile::tempdir().unwrap();
     let mut up = Up::start(dir.path(), &OPTIONS);
     let history = dir.path().join("state/history");
@@ -88,9 +91,7 @@ fn text<'a>(record: &'a Value, field: &str) -> &'a str {
     record[field].as_str().unwrap_or_else(|| panic!("no {field} in {record}"))
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn isolated_demo_shows_every_state() {
-    let stack = IsolatedStack::start_with(&OPTIONS).await;
+async fn assert_every_state(stack: IsolatedStack) {
     let organization = organization(&stack);
     organization.wait_applied().await;
     let demo = Demo { stack, organization };

@@ -62,6 +62,18 @@ impl Stage<'_> {
         self.watch_posts().await
     }
 
+    /// Lets the tracker read the accounts without a role.
+    pub(super) async fn resume_others(&self) -> Result<(), CommandError> {
+        let mut ids = Vec::new();
+        for index in self.others() {
+            let account = self.find_account(&self.population.accounts()[index]).await?;
+            ids.extend(account.map(|account| account.id));
+        }
+        let resumed = AccountChange { is_active: Some(true), ..AccountChange::default() };
+        self.write(async |write| account_change::update_all(write, &ids, &resumed).await).await?;
+        Ok(())
+    }
+
     /// Pauses the creator of an account that was imported as paused, instead of the account.
     async fn pause_creator(&self, account: &SimulatedAccount) -> Result<(), CommandError> {
         let Some(record) = self.find_account(account).await? else { return Ok(()) };

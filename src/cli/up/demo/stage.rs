@@ -76,8 +76,10 @@ impl Stage<'_> {
             })?
         };
         let (others, ()) = tokio::try_join!(others, reads)?;
-        self.import(others, true).await?;
+        // Paused, so that the tracker does not slow down the import.
+        self.import(others, false).await?;
         self.curate().await?;
+        self.resume_others().await?;
         Ok(std::fs::remove_dir_all(&self.folder)?)
     }
 
@@ -104,9 +106,13 @@ impl Stage<'_> {
     }
 
     async fn write_other_histories(&self, today: NaiveDate) -> Result<Vec<PathBuf>, CommandError> {
+        self.write_history(today, today - Days::new(1), self.others().collect(), Vec::new()).await
+    }
+
+    /// Returns the indices of the accounts without a role.
+    pub(super) fn others(&self) -> impl Iterator<Item = usize> {
         let has_role = |index: &usize| ROLES.iter().any(|(other, _)| other == index);
-        let others = (0..self.args.demo_accounts).filter(|index| !has_role(index)).collect();
-        self.write_history(today, today - Days::new(1), others, Vec::new()).await
+        (0..self.args.demo_accounts).filter(move |index| !has_role(index))
     }
 
     /// Writes history from the demo's first day until a day, to files of their own.
