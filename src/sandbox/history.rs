@@ -29,8 +29,9 @@ const GAPS_EVERY: usize = 9;
 const SINGLE_POST: usize = 6;
 /// In a period of so many days, at most one gap begins.
 const GAP_PERIOD_DAYS: u64 = 24;
-/// A post is observed daily until it is so many days old, then weekly. Old posts gain little, and there are many of them.
-const DAILY_UNTIL_AGE: i64 = 30;
+/// A post is observed daily until it is so many days old, as the tracker reads it, then weekly. Old posts gain little, and there
+/// are many of them.
+const DAILY_UNTIL_AGE: i64 = 14;
 
 /// Which counters of Instagram's posts are written; those of the source that will track them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]

@@ -166,7 +166,7 @@ fn history_is_a_year_of_fifty_posts_per_account() {
     }
     assert_eq!(posts.values().map(HashSet::len).collect::<Vec<_>>(), [50; 10]);
     for ages in ages.values() {
-        let expected = |age: &i64| *age <= 30 || age % 7 == 0 || Some(age) == ages.iter().max();
+        let expected = |age: &i64| *age <= 14 || age % 7 == 0 || Some(age) == ages.iter().max();
         assert!(ages.iter().all(expected), "{ages:?}");
         let gap = ages.windows(2).map(|pair| pair[1] - pair[0]).max();
         assert!(gap <= Some(7), "{ages:?}");
