@@ -290,8 +290,7 @@ fn find_videos<'a>(world: &'a World, query: &VideoQuery<'_>) -> Result<Vec<Found
             _ => return Err("the field_name is invalid"),
         };
         let Some(visible) = visible.map(Rc::new) else { continue };
-        let is_in_window =
-            |_, time: DateTime<Utc>| (query.start..=query.end).contains(&time.date_naive());
+        let is_in_window = |_, time: DateTime<Utc>| (query.start..=query.end).contains(&time.date_naive());
         let posts = visible.posts_where(is_in_window).filter(|(post, _)| id.is_none_or(|id| post.id == id));
         found.extend(posts.map(|(post, counters)| (Rc::clone(&visible), post, counters)));
     }

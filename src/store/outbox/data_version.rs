@@ -56,8 +56,7 @@ impl HistoryVersion {
 #[cfg(test)]
 impl DataVersion {
     pub fn example(delivery: i64) -> Self {
-        let history =
-            HistoryVersion { started: DateTime::UNIX_EPOCH, relation: 0, generation: 0, delivery };
+        let history = HistoryVersion { started: DateTime::UNIX_EPOCH, relation: 0, generation: 0, delivery };
         DataVersion { history, accounts: 0, videos: None, history_since: None }
     }
 }

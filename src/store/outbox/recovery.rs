@@ -102,10 +102,7 @@ pub async fn resume(pg: &PgPool, recorded: RecordedDelivery) -> Result<Recovery,
 }
 
 /// Makes cached responses and rollups outdated: an organization's, or all.
-pub async fn invalidate_responses(
-    pg: impl PgExecutor<'_>,
-    organization: Option<Uuid>,
-) -> Result<(), Error> {
+pub async fn invalidate_responses(pg: impl PgExecutor<'_>, organization: Option<Uuid>) -> Result<(), Error> {
     let sql = match organization {
         Some(_) => "update organizations set history_generation = history_generation + 1 where id = $1",
         None => "update clickhouse_generation set generation = generation + 1 where $1::uuid is null",
