@@ -1,7 +1,5 @@
 //! `tidemark org`, `key` and `migrate`: output, exit status and effect.
 
-mod harness;
-
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 

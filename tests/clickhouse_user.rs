@@ -1,8 +1,6 @@
 //! `tidemark clickhouse-user`: its statements, parsed by embedded ClickHouse, which has no such users itself.
 //! tests/analytics/data_team tests what such a user may do.
 
-mod harness;
-
 use std::process::Output;
 
 use harness::Stack;

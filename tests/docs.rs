@@ -1,7 +1,5 @@
 //! Runs the commands of the documentation in bash and sh, and checks links between pages.
 
-mod harness;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 

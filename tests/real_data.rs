@@ -1,8 +1,6 @@
 //! Imports real posts and followers of 6,905 accounts and checks their known figures. Skipped without
 //! `../shared/data/real`.
 
-mod harness;
-
 use std::path::{Path, PathBuf};
 
 use harness::{Organization, Stack, report_skipped};

@@ -1,8 +1,6 @@
 //! Individually tracked videos through the API: every form of identifier, search by caption, and counting each video
 //! once.
 
-mod harness;
-
 use harness::{Organization, Stack, send, wait_until};
 use serde_json::{Value, json};
 

@@ -2,8 +2,6 @@
 //! storage and insert rate: `make bench`, explained in docs/performance.md.
 
 mod endpoints;
-#[path = "../../tests/harness/mod.rs"]
-mod harness;
 mod latency;
 mod layout;
 mod live;

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use harness::Connection;
 use reqwest::Client;
 use serde_json::Value;
 
-use crate::harness::Connection;
 use crate::queries::Query;
 
 /// The API and the ClickHouse it reads.

@@ -4,8 +4,6 @@
 
 mod batches;
 mod exports;
-#[path = "../../tests/harness/mod.rs"]
-mod harness;
 mod refreshes;
 
 use std::time::{Duration, Instant};

@@ -1,9 +1,6 @@
 //! Times `tidemark import` into a running system until the rows are visible in /overview and /search, and measures memory of the
-//! import and the API: `make bench-import`. TIDEMARK_BENCH_ROWS sets the rows of a file; files with one row per video have a
-//! tenth of it.
-
-#[path = "../../tests/harness/mod.rs"]
-mod harness;
+//! import and the API: `make bench-import`. TIDEMARK_BENCH_ROWS sets the rows of a file, TIDEMARK_BENCH_VIDEOS those of the file
+//! with one row per video, by default a tenth of it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -82,8 +79,7 @@ impl FileShape {
 
 #[tokio::main]
 async fn main() {
-    let rows = std::env::var("TIDEMARK_BENCH_ROWS")
-        .map_or(DEFAULT_ROWS, |rows| rows.parse().expect("TIDEMARK_BENCH_ROWS is a number"));
+    let rows = setting("TIDEMARK_BENCH_ROWS").unwrap_or(DEFAULT_ROWS);
     let stack = Stack::shared();
     let folder = tempfile::tempdir().expect("create a temporary folder");
     println!(
@@ -107,9 +103,18 @@ async fn main() {
     let by_day = FileShape { by_day: true, ..thirty_days };
     by_day.write_csv(&csv);
     measure(&stack, "CSV, day by day", &by_day, &csv).await;
-    let single = FileShape { rows: rows / 10, rows_per_video: 1, by_day: false };
+    let single = FileShape {
+        rows: setting("TIDEMARK_BENCH_VIDEOS").unwrap_or(rows / 10),
+        rows_per_video: 1,
+        by_day: false,
+    };
     single.write_csv(&csv);
     measure(&stack, "CSV", &single, &csv).await;
+}
+
+fn setting(name: &str) -> Option<u64> {
+    let value = std::env::var(name).ok()?;
+    Some(value.parse().unwrap_or_else(|_| panic!("{name} is a number")))
 }
 
 /// Imports a file into a new organization and prints a table row.

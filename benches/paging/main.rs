@@ -1,9 +1,6 @@
 //! Times the statements of the lists in an organization of 70,000 videos, 5,000 accounts and 5,000 creators, in a database with
 //! a larger and many small organizations. Prints the table of docs/measurements/lists.md: `make bench-paging`.
 
-#[path = "../../tests/harness/mod.rs"]
-mod harness;
-
 use std::future::Future;
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,6 @@
 //! Measures copies of pictures: how many a tracker makes per second, how soon responses show them beside tracking, their
 //! size, and the latency of `/media`. Prints the tables of docs/measurements/pictures.md: `make bench-pictures`.
 
-#[path = "../../tests/harness/mod.rs"]
-mod harness;
 #[expect(dead_code, reason = "the tests of tracking use the rest")]
 #[path = "../../tests/tracking/test_tracker.rs"]
 mod test_tracker;

@@ -1,16 +1,11 @@
 //! Measures the delay from the commit of a scrape until it is in all totals and found by search, at 5,000 posts a second, and how
 //! fast the relay drains a backlog. Prints the tables of docs/measurements/relay.md: `make bench-relay`.
 
-#[path = "../../tests/harness/mod.rs"]
-mod harness;
-#[expect(dead_code, reason = "the relay's tests use the rest")]
-#[path = "../../tests/relay/setup.rs"]
-mod setup;
-
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
+use harness::{IsolatedStores, processes_in};
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 use tidemark::model::counters::Counters;
@@ -23,8 +18,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use harness::{IsolatedStores, processes_in};
-use setup::{Tenant, observed_post, scrape};
+use harness::relay::{Tenant, observed_post, scrape};
 
 /// 100 scrapes a second are 5,000 posts a second.
 const POSTS_PER_SCRAPE: usize = 50;

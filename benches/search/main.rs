@@ -3,8 +3,6 @@
 //! Prints the tables of docs/measurements/search.md: `make bench-search`.
 
 mod captions;
-#[path = "../../tests/harness/mod.rs"]
-mod harness;
 mod process;
 mod records;
 

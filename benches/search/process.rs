@@ -5,10 +5,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use harness::{http_client, wait_until};
 use sqlx::PgPool;
 use tidemark::store::search::changes;
-
-use crate::harness::{http_client, wait_until};
 
 pub struct Api {
     process: Child,

@@ -1,13 +1,13 @@
 //! A million videos (`TIDEMARK_BENCH_VIDEOS`) in fifty organizations, a quarter of them in the largest; one account per hundred
 //! videos, one creator per five accounts.
 
+use harness::create_organization;
 use sqlx::{PgConnection, PgPool};
 use tidemark::model::text::fold_case;
 use tidemark::store::records::organizations::OrganizationChange;
 use uuid::Uuid;
 
 use super::captions::{Captions, Random};
-use crate::harness::create_organization;
 
 /// The number of videos.
 pub fn videos() -> usize {

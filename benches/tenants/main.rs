@@ -2,16 +2,12 @@
 //! `GET /tracking` of an organization with 100,000 targets. Prints the tables of docs/measurements/tenants.md:
 //! `make bench-tenants`.
 
-#[path = "../../tests/harness/mod.rs"]
-mod harness;
-#[expect(dead_code, reason = "the relay's tests use the rest")]
-#[path = "../../tests/relay/setup.rs"]
-mod setup;
 mod tracking;
 
 use std::time::{Duration, Instant};
 
 use chrono::{Days, NaiveDate, Utc};
+use harness::{ClickhouseProxy, IsolatedStores};
 use sqlx::AssertSqlSafe;
 use tidemark::app::Databases;
 use tidemark::model::platform::Platform;
@@ -21,8 +17,6 @@ use tidemark::store::tracking::leases::{self, LeaseOrder, LeaseRequest};
 use tidemark::store::tracking::wakeups;
 use tidemark::worker;
 use uuid::Uuid;
-
-use harness::{ClickhouseProxy, IsolatedStores};
 
 const ORGANIZATIONS: i64 = 10_000;
 /// Organizations with due targets and with expired history.

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use harness::{self, IsolatedStores};
 use tidemark::app::{App, Settings};
 use tidemark::model::platform::Platform;
 use tidemark::model::readable::ReadablePlatforms;
@@ -10,7 +11,6 @@ use tidemark::store::search::SearchIndex;
 use uuid::Uuid;
 
 use crate::REPETITIONS;
-use crate::harness::{self, IsolatedStores};
 
 /// Prints the table.
 pub async fn measure(stores: &IsolatedStores) {

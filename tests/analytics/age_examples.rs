@@ -1,6 +1,7 @@
 //! An example of each rule of views at ages, breakouts and benchmarks.
 
 use chrono::{DateTime, Days, NaiveDate, Utc};
+use harness::{ProxiedApi, Stack};
 use serde_json::{Value, json};
 use tidemark::app::Settings;
 use uuid::Uuid;
@@ -8,7 +9,6 @@ use uuid::Uuid;
 use super::age_model::{AgedVideo, breakouts_agree};
 use super::aged_posts::{Aged, Post};
 use super::agree::join_ids;
-use crate::harness::{ProxiedApi, Stack};
 
 /// A day before today.
 fn ago(today: NaiveDate, days: u64) -> NaiveDate {

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Days, NaiveDate, Utc};
+use harness::Organization;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::agree::join_ids;
 use super::model::{History, Ids};
-use crate::harness::Organization;
 
 /// What distributions are computed with in place of 1, so that a rate is an integer.
 const ONE: i128 = 10_i128.pow(24);

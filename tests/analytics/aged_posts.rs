@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
+use harness::{Organization, Stack};
 use serde_json::{Value, json};
 use tidemark::import::{self, ImportOptions};
 use uuid::Uuid;
 
 use super::age_model::{AgeModel, AgedVideo, DayCounts};
-use crate::harness::{Organization, Stack};
 
 const COUNTERS: [&str; 4] = ["view_count", "like_count", "comment_count", "share_count"];
 

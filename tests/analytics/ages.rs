@@ -1,6 +1,7 @@
 //! Random histories of posts: views at ages, breakouts and benchmarks equal the literal definitions.
 
 use chrono::{Days, NaiveDate, TimeDelta};
+use harness::Stack;
 use serde_json::json;
 use tidemark::rollup::verify;
 
@@ -8,7 +9,6 @@ use super::age_model::{AgedVideo, DayCounts, ages_agree, breakouts_agree};
 use super::aged_posts::{Aged, Post};
 use super::agree::join_ids;
 use super::model::{PLATFORMS, Random, chosen_seed};
-use crate::harness::Stack;
 
 const STORED_AGES: [u64; 5] = [1, 3, 7, 14, 30];
 

@@ -1,10 +1,10 @@
 //! Compares every endpoint with the model: batches, daily rows, creators, the organization.
 
 use chrono::{Days, NaiveDate};
+use harness::{Organization, Response};
 use serde_json::{Map, Value, json};
 
 use super::model::{self, History, Ids, PLATFORMS, counters, days, figures};
-use crate::harness::{Organization, Response};
 
 /// Maximum ids of a GET.
 const BATCH: usize = 100;

@@ -2,6 +2,7 @@
 //! organization.
 
 use chrono::{Days, NaiveDate};
+use harness::{Organization, Response, Stack};
 use serde_json::{Value, json};
 
 use super::agree::{
@@ -10,7 +11,6 @@ use super::agree::{
 };
 use super::model::{self, History, Ids, PLATFORMS, Random};
 use super::video_rollup::video_rollup_agrees;
-use crate::harness::{Organization, Response, Stack};
 
 /// A random history in a new organization without a noticeable rate limit.
 pub async fn loaded(seed: u64) -> (Organization, History, Ids, NaiveDate) {

@@ -1,5 +1,6 @@
 //! Batch endpoints, by POST and GET: results, ids that are not found, and validation errors.
 
+use harness::{Organization, Stack, TestApi, send};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tidemark::model::organization::Scope;
@@ -8,7 +9,6 @@ use tidemark::store::records::organizations::OrganizationChange;
 use uuid::Uuid;
 
 use super::model::{History, Ids};
-use crate::harness::{Organization, Stack, TestApi, send};
 
 /// An organization with a video found on an account, an individually tracked video, and one that is both.
 async fn tenant() -> (Organization, Ids) {

@@ -3,14 +3,12 @@
 use std::cell::Cell;
 
 use chrono::{Days, NaiveDate};
+use harness::{Organization, ProxiedApi, Stack, WAIT_TIMEOUT, query_seconds, send, slow_reads, wait_until};
 use tidemark::app::Settings;
 use tidemark::store::records::keys::NewKey;
 use tidemark::store::records::organizations::OrganizationChange;
 
 use super::model::History;
-use crate::harness::{
-    Organization, ProxiedApi, Stack, WAIT_TIMEOUT, query_seconds, send, slow_reads, wait_until,
-};
 
 /// An organization without a noticeable rate limit.
 async fn unlimited_organization() -> Organization {

@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 
 use chrono::{Days, NaiveDate, TimeDelta};
+use harness::{Organization, ProxiedApi, Response, Stack, TestApi, wait_until};
 use serde_json::{Value, json};
 use tidemark::app::Settings;
 use tidemark::store::records::keys::NewKey;
@@ -13,7 +14,6 @@ use uuid::Uuid;
 use super::agree::{indices, join_ids, parse_time, window_query};
 use super::agreement::{loaded, windows};
 use super::model::{History, Ids, PLATFORMS, Random, figures};
-use crate::harness::{Organization, ProxiedApi, Response, Stack, TestApi, wait_until};
 
 const METRICS: [&str; 5] = ["views", "likes", "comments", "shares", "engagement"];
 const SURF: &str = "surf, and \"snow\"";

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Days, NaiveDate, Utc};
+use harness::{Organization, WAIT_TIMEOUT, wait_until};
 use serde_json::{Value, json};
 use tidemark::import::{self, ImportOptions};
 use tidemark::model::counters::Counters;
@@ -17,7 +18,6 @@ use uuid::Uuid;
 
 use super::model::{Account, Counts, DailyValues, History, Ids, PLATFORMS, Video, record};
 use super::steps::{NAMES, Row, Step};
-use crate::harness::{Organization, WAIT_TIMEOUT, wait_until};
 
 /// An organization and its model.
 pub struct Course {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use chrono::{Days, NaiveDate};
 use futures_util::FutureExt;
+use harness::Stack;
 use serde_json::json;
 use tidemark::rollup::verify;
 use tidemark::store::records::keys::NewKey;
@@ -27,7 +28,6 @@ use super::steps::{Step, steps, steps_with_retention};
 use super::sums::check_sums;
 use super::video_rollup::video_rollup_agrees;
 use super::views::check_views;
-use crate::harness::Stack;
 
 /// Time limit for shrinking a failing course.
 const SHRINK_BUDGET: Duration = Duration::from_secs(120);

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use chrono::{Days, NaiveDate, Utc};
+use harness::{Organization, Stack, wait_until};
 use serde_json::{Value, json};
 use tidemark::import::{self, ImportOptions};
 use tidemark::store::records::keys::NewKey;
@@ -10,7 +11,6 @@ use tidemark::store::records::organizations::OrganizationChange;
 
 use super::agree::{assert_data, indices, window_query};
 use super::model::{self, History, Ids, Random, days};
-use crate::harness::{Organization, Stack, wait_until};
 
 /// An organization with a random history, and what is paused in it.
 struct Covered {

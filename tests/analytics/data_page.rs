@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{Days, NaiveTime, TimeDelta};
+use harness::{Organization, Stack};
 use serde_json::Value;
 use tidemark::model::change;
 
 use super::agree::window_query;
 use super::model;
 use super::views::text;
-use crate::harness::{Organization, Stack};
 
 const PAGE: &str = include_str!("../../docs/data.md");
 

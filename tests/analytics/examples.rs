@@ -1,10 +1,10 @@
 //! Histories small enough to add up by hand, with the numbers in the documentation.
 
 use chrono::{Days, NaiveDate, SecondsFormat, TimeDelta};
+use harness::{Organization, Stack};
 use serde_json::{Value, json};
 
 use super::model::{Counts, History, Ids};
-use crate::harness::{Organization, Stack};
 
 fn day(number: u32) -> NaiveDate {
     NaiveDate::from_ymd_opt(2026, 3, number).unwrap()

@@ -2,13 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use harness::population::Population;
+use harness::{CapturedLog, IsolatedStores, Organization, ProxiedApi, anonymous_memory, send, wait_until};
 use reqwest::RequestBuilder;
 use tidemark::app::Settings;
-
-use crate::harness::population::Population;
-use crate::harness::{
-    CapturedLog, IsolatedStores, Organization, ProxiedApi, anonymous_memory, send, wait_until,
-};
 
 /// In which a client reads a whole file.
 const READ_TIMEOUT: Duration = Duration::from_secs(600);

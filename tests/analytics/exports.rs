@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use chrono::{Days, NaiveDate};
+use harness::{Organization, Response, Stack, send};
 use serde_json::{Value, json};
 use tidemark::import::{self, ImportOptions};
 use uuid::Uuid;
@@ -12,7 +13,6 @@ use uuid::Uuid;
 use super::agree::{indices, window_query};
 use super::agreement::{loaded, windows};
 use super::model::{History, Ids, days, figures};
-use crate::harness::{Organization, Response, Stack, send};
 
 type Window = (NaiveDate, NaiveDate);
 type Row = BTreeMap<String, String>;

@@ -5,11 +5,10 @@ use std::time::{Duration, Instant};
 
 use chrono::{Days, NaiveDate};
 use futures_util::future::join_all;
+use harness::{IsolatedStores, Process, Response, Stack, create_organization, http_client, send};
 use serde_json::{Value, json};
 use tidemark::store::records::organizations::OrganizationChange;
 use uuid::Uuid;
-
-use crate::harness::{IsolatedStores, Process, Response, Stack, create_organization, http_client, send};
 
 const VIDEOS: i64 = 1_000;
 /// A snapshot on each but the 40 days before the latest 30.

@@ -1,8 +1,5 @@
 //! Analytics endpoints: every number is compared with a plain-loop model, and every request rule is tested.
 
-#[path = "../harness/mod.rs"]
-mod harness;
-
 mod age_examples;
 mod age_model;
 mod aged_posts;

@@ -4,12 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
+use harness::Organization;
 use serde_json::{Map, Value, json};
 use tidemark::import::{self, ImportOptions};
 use tidemark::model::counters::Counters;
 use uuid::Uuid;
-
-use crate::harness::Organization;
 
 pub const PLATFORMS: [&str; 2] = ["instagram", "tiktok"];
 pub type Counts = [Option<i64>; 9];

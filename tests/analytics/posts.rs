@@ -2,11 +2,10 @@
 //! housekeeping compacts the changes.
 
 use chrono::Days;
+use harness::{Organization, Stack};
 use serde_json::json;
 use tidemark::import::{self, ImportOptions};
 use tidemark::store::records::post_days;
-
-use crate::harness::{Organization, Stack};
 
 #[tokio::test]
 async fn new_post_counts_match_videos_before_and_after_compaction() {

@@ -1,12 +1,12 @@
 //! What the model expects of rankings: metrics of both windows, changes, and orders.
 
 use chrono::{Days, NaiveDate};
+use harness::{Organization, Response, Stack};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::agree::indices;
 use super::model::{self, History, Ids, Random, days, figures};
-use crate::harness::{Organization, Response, Stack};
 
 pub type Window = (NaiveDate, NaiveDate);
 

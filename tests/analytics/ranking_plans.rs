@@ -1,6 +1,7 @@
 //! Query plans of the rankings' statements in Postgres, over a few thousand records.
 
 use chrono::{Days, Utc};
+use harness::population::{PopulatedDatabase, Population};
 use serde_json::Value;
 use sqlx::postgres::PgArguments;
 use sqlx::{Arguments, AssertSqlSafe, Execute, PgPool, Postgres, QueryBuilder};
@@ -13,8 +14,6 @@ use tidemark::store::analytics::{ages, creators};
 use tidemark::store::records::accounts as records;
 use tidemark::store::records::content;
 use uuid::Uuid;
-
-use crate::harness::population::{PopulatedDatabase, Population};
 
 const POPULATION: Population = Population { accounts: 1_500, videos: 15_000, on_first_account: 0 };
 /// So that the organization is a part of the tables.

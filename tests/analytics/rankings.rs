@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use chrono::Days;
+use harness::{Organization, Response, Stack, wait_until};
 use serde_json::{Map, Value, json};
 
 use super::agree::{indices, join_ids, parse_time, window_query};
 use super::model::History;
 use super::ranking_model::{Ranked, previous, value};
-use crate::harness::{Organization, Response, Stack, wait_until};
 
 const METRICS: [&str; 8] =
     ["views", "likes", "comments", "shares", "engagement", "engagement_rate", "followers", "new_posts"];

@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
+use harness::{Organization, ProxiedApi, Response, Stack, send, wait_until};
 use serde_json::{Value, json};
 use tidemark::app::{Clock, Settings};
 use tidemark::import::{self, ImportOptions};
@@ -14,8 +15,6 @@ use tidemark::store::records::organizations::{self, OrganizationChange};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use uuid::Uuid;
-
-use crate::harness::{Organization, ProxiedApi, Response, Stack, send, wait_until};
 
 /// Two processes with a response cache, one without, and an organization that uses them.
 pub(crate) struct CacheTest {

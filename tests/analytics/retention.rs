@@ -1,11 +1,11 @@
 //! Retention: older history is deleted from responses and files, and later gains do not change.
 
 use chrono::{DateTime, Datelike, Days, NaiveDate, Utc};
+use harness::{Organization, Stack};
 use serde_json::{Value, json};
 use tidemark::rollup::verify;
 
 use super::model::{Counts, History};
-use crate::harness::{Organization, Stack};
 
 fn noon(day: NaiveDate) -> DateTime<Utc> {
     day.and_hms_opt(12, 0, 0).unwrap().and_utc()

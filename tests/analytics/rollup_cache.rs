@@ -1,6 +1,7 @@
 //! Rollups in memory: a process that answers from them returns what one that always queries ClickHouse returns.
 
 use chrono::{Days, NaiveDate};
+use harness::{Organization, ProxiedApi, Stack, wait_until};
 use serde_json::{Value, json};
 use tidemark::app::Settings;
 use tidemark::import::{self, ImportOptions};
@@ -11,7 +12,6 @@ use super::agree::{join_ids, window_query};
 use super::course::Course;
 use super::model::{Random, chosen_seed};
 use super::steps::steps_with_retention;
-use crate::harness::{Organization, ProxiedApi, Stack, wait_until};
 
 const ENOUGH: u64 = 64 << 20;
 

@@ -1,11 +1,10 @@
 //! Maximum sizes: 1,000 ids per request, and a creator with thousands of accounts.
 
 use chrono::{Days, NaiveTime};
+use harness::Stack;
 use serde_json::json;
 use tidemark::import::{self, ImportOptions};
 use uuid::Uuid;
-
-use crate::harness::Stack;
 
 /// More accounts than one statement takes (6,000), each with one video.
 const ACCOUNTS: i64 = 6_050;

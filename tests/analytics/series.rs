@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Datelike, Days, NaiveDate, Utc};
+use harness::{Organization, Stack, wait_until};
 use serde_json::{Value, json};
 use tidemark::store::records::keys::NewKey;
 use tidemark::store::records::organizations::OrganizationChange;
@@ -11,7 +12,6 @@ use uuid::Uuid;
 
 use super::agree::{assert_data, indices, parse_time, window_query};
 use super::model::{self, History, Ids, PLATFORMS, days};
-use crate::harness::{Organization, Stack, wait_until};
 
 type Window = (NaiveDate, NaiveDate);
 

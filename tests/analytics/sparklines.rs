@@ -1,13 +1,13 @@
 //! Sparklines: every value of every metric equals the model's, and every rule of the parameters holds.
 
 use chrono::{Days, NaiveDate};
+use harness::{Organization, Stack, TestApi};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::agree::{assert_data, indices, join_ids, window_query};
 use super::agreement::{loaded, windows};
 use super::model::{History, Ids, days, figures};
-use crate::harness::{Organization, Stack, TestApi};
 
 const GAINS: [&str; 5] = ["views", "likes", "comments", "shares", "engagement"];
 /// Days and ids of a request.

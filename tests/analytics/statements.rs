@@ -1,9 +1,9 @@
 //! How many statements a request for analytics sends to Postgres, besides that of authentication every few seconds.
 
+use harness::{CapturedLog, Organization, Stack, send};
 use reqwest::Method;
 use serde_json::json;
 
-use crate::harness::{CapturedLog, Organization, Stack, send};
 use crate::response_cache::CacheTest;
 
 /// The statements of an uncached request. The first one returns the version and the records to compute from.

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use chrono::{Days, NaiveDate};
+use harness::Response;
 use serde_json::Value;
 use tidemark::model::counters::Counters;
 
 use super::agree::{join_ids, window_query};
 use super::course::Course;
 use super::model::PLATFORMS;
-use crate::harness::Response;
 
 const FIGURES: [&str; 6] = ["views", "plays", "likes", "comments", "shares", "engagement"];
 

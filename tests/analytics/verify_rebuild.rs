@@ -5,6 +5,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use chrono::{Days, NaiveDate};
+use harness::{Organization, ProxiedApi, Stack, wait_until};
 use serde_json::{Value, json};
 use tidemark::app::Settings;
 use tidemark::rollup::{rebuild, verify};
@@ -13,7 +14,6 @@ use tidemark::store::records::organizations::OrganizationChange;
 use uuid::Uuid;
 
 use super::model::{Counts, History};
-use crate::harness::{Organization, ProxiedApi, Stack, wait_until};
 
 fn tidemark(organization: &Organization, arguments: &[&str]) -> Command {
     let mut command = organization.stack.connection.command();

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
+use harness::Organization;
 
 use super::agree::indices;
 use super::model::{History, Ids, days};
-use crate::harness::Organization;
 
 /// Gains of views, plays, likes, comments and shares by internal id of the video; without videos that gained nothing.
 type Gains = BTreeMap<i64, [i64; 5]>;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, NaiveDate, Utc};
+use harness::{Organization, Stack};
 use serde_json::{Value, json};
 use tidemark::model::counters::Counters;
 use uuid::Uuid;
@@ -10,7 +11,6 @@ use uuid::Uuid;
 use super::agree::{join_ids, window_query};
 use super::course::Course;
 use super::model::{Counts, PLATFORMS, sum_known};
-use crate::harness::{Organization, Stack};
 
 type Window = (NaiveDate, NaiveDate);
 /// Rows of a view by record id and day.

@@ -1,11 +1,11 @@
 //! Time windows: named periods, dates, single dates, limits and validation errors.
 
 use chrono::{Days, NaiveDate};
+use harness::{Organization, Stack, TestApi};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::model::History;
-use crate::harness::{Organization, Stack, TestApi};
 
 /// An organization with a creator, an account and a video, and the paths of their daily rows.
 async fn tenant() -> (Organization, NaiveDate, [String; 3]) {

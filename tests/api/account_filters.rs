@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use harness::{TestApi, send};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tidemark::app::App;
@@ -13,7 +14,6 @@ use tidemark::model::readable::ReadablePlatforms;
 use uuid::Uuid;
 
 use crate::accounts::parse_id;
-use crate::harness::{TestApi, send};
 use crate::paging_exact::Random;
 
 /// Creators of the population: active, paused, active, and one without accounts.

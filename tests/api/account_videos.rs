@@ -1,10 +1,10 @@
 //! Account-discovered videos.
 
 use chrono::{TimeDelta, Utc};
+use harness::TestApi;
 use serde_json::{Value, json};
 
 use super::accounts::insert_video;
-use crate::harness::TestApi;
 
 fn ids(list: &Value) -> Vec<&str> {
     list["data"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect()

@@ -2,12 +2,11 @@
 
 use chrono::{Days, Utc};
 use futures_util::future::join_all;
+use harness::{TestApi, create_organization};
 use serde_json::{Value, json};
 use tidemark::store::outbox::event::{self, Event};
 use tidemark::store::records::organizations::{self, OrganizationChange};
 use uuid::Uuid;
-
-use crate::harness::{TestApi, create_organization};
 
 pub(super) fn parse_id(text: &str) -> Uuid {
     text.parse().unwrap()
@@ -105,7 +104,7 @@ async fn duplicate_username_is_409_naming_the_account() {
     );
     let (_, key) = create_organization(api.pg(), OrganizationChange::default()).await;
     let request = api.stack.client.post(format!("{}/v2/accounts", api.url())).bearer_auth(key);
-    let other = crate::harness::send(request.json(&json!({"platform": "tiktok", "username": "twice"}))).await;
+    let other = harness::send(request.json(&json!({"platform": "tiktok", "username": "twice"}))).await;
     assert_eq!(other.status, 201);
 }
 

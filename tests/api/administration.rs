@@ -1,12 +1,11 @@
 //! Organizations and API keys, as the command line creates and updates them.
 
+use harness::api_database;
 use serde_json::{Value, json};
 use tidemark::model::organization::{KeyStatus, Scope, Subscription};
 use tidemark::store::records::keys::{self, NewKey};
 use tidemark::store::records::organizations::{self, OrganizationChange};
 use uuid::Uuid;
-
-use crate::harness::api_database;
 
 #[tokio::test]
 async fn organization_update_changes_only_sent_fields() {

@@ -3,14 +3,13 @@
 use std::time::{Duration, Instant};
 
 use chrono::{TimeDelta, Utc};
+use harness::{Response, TestApi, send};
 use reqwest::Method;
 use serde_json::json;
 use tidemark::model::key::ApiKey;
 use tidemark::model::organization::{KeyStatus, Scope, Subscription};
 use tidemark::store::records::keys::{self, NewKey};
 use tidemark::store::records::organizations::{self, OrganizationChange};
-
-use crate::harness::{Response, TestApi, send};
 
 pub(crate) async fn whoami(api: &TestApi, authorization: &str) -> Response {
     let request = api.stack.client.get(format!("{}/v2/whoami", api.url()));

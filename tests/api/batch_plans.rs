@@ -1,15 +1,13 @@
 //! Query plans of batches and refreshes: the records of a request are read by index, however many there are.
 
-use sqlx::postgres::PgArguments;
-use sqlx::query::QueryScalar;
-use sqlx::{AssertSqlSafe, Postgres};
+use harness::population::{Lines, PopulatedDatabase, Population};
+use sqlx::AssertSqlSafe;
 use tidemark::store::records::accounts::{self, change};
 use tidemark::store::records::videos;
 use tidemark::store::tracking::{leases, refreshes, targets};
 use uuid::Uuid;
 
 use super::paging_plans::{FEW_THOUSAND, MANY, SMALL};
-use crate::harness::population::{PopulatedDatabase, Population};
 
 #[tokio::test]
 async fn batches_of_a_single_organization_are_read_by_indexes() {
@@ -93,21 +91,6 @@ async fn check_leases_of_refreshes(database: &PopulatedDatabase) {
         assert_reads_index(&plan, &["scrape_targets"]);
         assert!(plan.matches("scrape_targets_refreshes").count() == 2, "analyzed {is_analyzed}: {plan}");
         assert!(!plan.contains("scrape_targets_organization"), "analyzed {is_analyzed}: {plan}");
-    }
-}
-
-type Lines<'q> = QueryScalar<'q, Postgres, String, PgArguments>;
-
-impl PopulatedDatabase {
-    /// Explains a statement whose first parameter is the organization.
-    async fn explain(
-        &self,
-        statement: impl Into<String>,
-        bind: impl FnOnce(Lines<'static>) -> Lines<'static>,
-    ) -> String {
-        let statement = AssertSqlSafe(format!("explain {}", statement.into()));
-        let query = bind(sqlx::query_scalar(statement).bind(self.organization));
-        query.fetch_all(&self.pg).await.unwrap().join("\n")
     }
 }
 

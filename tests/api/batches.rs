@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use futures_util::future::join_all;
+use harness::{IsolatedStores, Response, TestApi, WAIT_TIMEOUT, send, wait_until};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tidemark::store::outbox::event::Event;
@@ -10,7 +11,6 @@ use tidemark::store::records::organizations::{self, OrganizationChange};
 use uuid::Uuid;
 
 use super::accounts::{insert_video, is_enabled, outbox_events, parse_id};
-use crate::harness::{IsolatedStores, Response, TestApi, WAIT_TIMEOUT, send, wait_until};
 
 const ACCOUNTS: &str = "/v2/accounts/batch";
 const VIDEOS: &str = "/v2/videos/batch";

@@ -3,11 +3,10 @@
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use harness::{Stack, TestApi, WAIT_TIMEOUT, serve_with_limits, wait_until};
 use tidemark::http::connections::{ConnectionLimits, raise_file_limit};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
-
-use crate::harness::{Stack, TestApi, WAIT_TIMEOUT, serve_with_limits, wait_until};
 
 /// Short, and long enough for a normal client on a busy machine.
 const SHORT_LIMITS: ConnectionLimits =

@@ -1,6 +1,7 @@
 //! Videos of either kind: their record, and the rules that the list shares with the others.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use harness::{TestApi, send};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tidemark::model::content::ContentKind;
@@ -8,7 +9,6 @@ use tidemark::store::records::content::{self, Candidate, ContentFilter};
 use uuid::Uuid;
 
 use super::accounts::insert_video;
-use crate::harness::{TestApi, send};
 
 /// An account with a discovered video and one that is tracked, too, and a video without an account.
 struct Videos {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use harness::TestApi;
 use reqwest::Url;
 use sqlx::PgPool;
 use tidemark::model::text::fold_case;
@@ -13,7 +14,6 @@ use tidemark::store::records::keys::NewKey;
 use uuid::Uuid;
 
 use super::paging_exact::Random;
-use crate::harness::TestApi;
 
 const SORTS: [&str; 5] = ["create_time", "view_count", "like_count", "play_count", "added_at"];
 const DIRECTIONS: [&str; 2] = ["desc", "asc"];

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use chrono::Utc;
+use harness::population::{PopulatedDatabase, Population};
 use sqlx::{AssertSqlSafe, Execute, PgPool, Postgres, QueryBuilder};
 use tidemark::model::content::ContentKind;
 use tidemark::model::date_or_time::DateOrTime;
@@ -17,7 +18,6 @@ use tidemark::store::tracking::targets::REFRESH_ENABLED;
 use uuid::Uuid;
 
 use super::paging_plans::{FEW_THOUSAND, LIMIT, ListPlans, MANY, Plan, SMALL, far_positions};
-use crate::harness::population::{PopulatedDatabase, Population};
 
 const BY_VIEWS: ContentSort = ContentSort::As(VideoSort::ViewCount);
 const BY_CREATE_TIME: ContentSort = ContentSort::As(VideoSort::CreateTime);

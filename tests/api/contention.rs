@@ -1,5 +1,6 @@
 //! Conflicting transactions, and a read-only Postgres.
 
+use harness::{Response, TestApi, send, wait_until};
 use reqwest::Method;
 use serde_json::json;
 use sqlx::{PgPool, Postgres, Transaction};
@@ -7,8 +8,6 @@ use tidemark::app::{App, Databases, Settings};
 use tidemark::model::platform::Platform;
 use tidemark::model::readable::ReadablePlatforms;
 use uuid::Uuid;
-
-use crate::harness::{Response, TestApi, send, wait_until};
 
 /// A transaction of another client, which holds its locks until it ends.
 struct OtherTransaction {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use harness::{Response, TestApi, send};
 use reqwest::{Method, StatusCode};
 use salvo::{Router, Server, conn::tcp::TcpAcceptor, handler};
 use serde_json::{Value, json};
@@ -12,8 +13,6 @@ use tidemark::store::records::keys::NewKey;
 use tidemark::{api, http};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use uuid::Uuid;
-
-use crate::harness::{Response, TestApi, send};
 
 /// Asserts a complete problem document.
 fn assert_problem(response: &Response, status: u16, code: &str, path: &str) {

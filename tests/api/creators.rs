@@ -1,9 +1,8 @@
 //! Creators and the accounts linked to them.
 
+use harness::TestApi;
 use serde_json::{Value, json};
 use uuid::Uuid;
-
-use crate::harness::TestApi;
 
 #[tokio::test]
 async fn creator_can_be_created_read_updated_deleted() {

@@ -3,9 +3,8 @@
 use std::io::Read;
 use std::process::Command;
 
+use harness::{TestApi, send};
 use reqwest::Method;
-
-use crate::harness::{TestApi, send};
 
 /// The paths of the page's scripts and style sheet.
 fn asset_paths(page: &str) -> Vec<String> {

@@ -1,14 +1,13 @@
 //! Creates with an `Idempotency-Key`.
 
 use futures_util::future::join_all;
+use harness::{Response, TestApi, send, wait_until};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tidemark::store::Write;
 use tidemark::store::records::idempotency::{IdempotentRequest, claim};
 use tidemark::worker::housekeeping;
 use tokio_util::sync::CancellationToken;
-
-use crate::harness::{Response, TestApi, send, wait_until};
 
 async fn create(api: &TestApi, path: &str, key: &str, body: Value) -> Response {
     send(api.request(Method::POST, path).header("Idempotency-Key", key).json(&body)).await

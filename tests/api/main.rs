@@ -2,9 +2,6 @@
 
 #![recursion_limit = "256"]
 
-#[path = "../harness/mod.rs"]
-mod harness;
-
 mod account_filters;
 mod account_videos;
 mod accounts;

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use harness::{TcpProxy, TestApi, api_database, create_organization, http_client, send, serve, wait_until};
 use serde_json::json;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, PgPool};
@@ -14,10 +15,6 @@ use tidemark::model::secret::Secret;
 use tidemark::store::records::organizations::OrganizationChange;
 use tidemark::store::{Error, Write};
 use uuid::Uuid;
-
-use crate::harness::{
-    TcpProxy, TestApi, api_database, create_organization, http_client, send, serve, wait_until,
-};
 
 /// Upper bound of a response that takes 5 s at most (`http::middleware::request_timeout`), on a busy machine.
 const MAX_RESPONSE_TIME: Duration = Duration::from_secs(10);

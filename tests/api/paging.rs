@@ -1,10 +1,9 @@
 //! Keyset paging: no gaps or duplicates with ties, nulls, inserts and deletes.
 
 use chrono::{TimeDelta, Utc};
+use harness::{TestApi, send};
 use reqwest::Method;
 use serde_json::{Value, json};
-
-use crate::harness::{TestApi, send};
 
 /// Pages through a list by cursor and returns all ids.
 async fn fetch_all(api: &TestApi, path: &str, limit: usize) -> Vec<String> {

@@ -4,14 +4,13 @@
 use std::cmp::Ordering;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use harness::TestApi;
 use sqlx::PgPool;
 use tidemark::model::text::fold_case;
 use tidemark::model::video::VideoType;
 use tidemark::store::postgres::keyset::{KeysetPosition, PageRequest, SortDirection, SortKey};
 use tidemark::store::records::videos::{self, VideoFilter, VideoSort};
 use uuid::Uuid;
-
-use crate::harness::TestApi;
 
 /// Parts of captions: some fold to others, some are wildcards in SQL, `A` separates captions in the store.
 const PIECES: [&str; 14] = ["a", "A", "b", " ", "É", "é", "%", "_", "\\", "ß", "😀", "ไทย", "İ", "\n"];

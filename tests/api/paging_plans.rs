@@ -1,6 +1,7 @@
 //! Query plans of the lists over a few thousand records, with bound values and as generic plans, in an organization that
 //! is alone and in one of many.
 
+use harness::population::{PopulatedDatabase, Population};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Execute, PgConnection, PgPool, Postgres, QueryBuilder};
 use tidemark::model::platform::Platform;
@@ -12,8 +13,6 @@ use tidemark::store::records::accounts::{self, AccountFilter, AccountSort};
 use tidemark::store::records::creators::{self, CreatorFilter, CreatorSort};
 use tidemark::store::records::videos::{self, TrackedVideoSort, VideoFilter, VideoSort};
 use uuid::Uuid;
-
-use crate::harness::population::{PopulatedDatabase, Population};
 
 pub const LIMIT: i64 = 20;
 /// A page and the next row. So many rows may be sorted, such as those of one account.

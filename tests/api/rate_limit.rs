@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use chrono::Utc;
 use futures_util::future::join_all;
+use harness::{Response, TestApi, create_organization, send, wait_until};
 use tidemark::app::{RateLimitStore, Settings};
 use tidemark::model::key::ApiKey;
 use tidemark::store::records::keys::NewKey;
@@ -13,7 +14,6 @@ use tidemark::worker::housekeeping;
 use tokio_util::sync::CancellationToken;
 
 use crate::authentication::whoami;
-use crate::harness::{Response, TestApi, create_organization, send, wait_until};
 
 /// Asserts that exactly the limit of requests passed in each window and that the headers count down. Returns the rejected
 /// responses.

@@ -2,10 +2,9 @@
 
 use std::io::Read;
 
+use harness::{TestApi, send};
 use reqwest::Method;
 use serde_json::json;
-
-use crate::harness::{TestApi, send};
 
 #[tokio::test]
 async fn matching_etag_is_304() {

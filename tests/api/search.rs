@@ -1,12 +1,11 @@
 //! Search over HTTP, and that `q` of the lists finds the same records.
 
+use harness::{TestApi, WAIT_TIMEOUT, send, wait_until};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tidemark::model::text::fold_case;
 use tidemark::store::Write;
 use uuid::Uuid;
-
-use crate::harness::{TestApi, WAIT_TIMEOUT, send, wait_until};
 
 #[tokio::test]
 async fn written_records_are_found() {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use harness::{Response, TestApi, send};
 use reqwest::Method;
 use serde_json::{Value, json};
 use sqlx::postgres::PgPoolOptions;
@@ -10,8 +11,6 @@ use tidemark::model::platform::Platform;
 use tidemark::sandbox::population::Population;
 use tidemark::sandbox::server::{SandboxServer, start};
 use tidemark::sandbox::world::{Fault, World};
-
-use crate::harness::{Response, TestApi, send};
 
 async fn start_sandbox() -> SandboxServer {
     let world = World::open(Population::new(5, 8), None, None).unwrap();

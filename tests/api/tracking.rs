@@ -1,5 +1,6 @@
 //! The state of tracking: statuses agree with the records, through every change of them.
 
+use harness::{Organization, TestApi, create_organization, send};
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 use tidemark::app::App;
@@ -8,7 +9,6 @@ use tidemark::model::readable::ReadablePlatforms;
 use tidemark::store::tracking::target_counts;
 
 use super::accounts::parse_id;
-use crate::harness::{Organization, TestApi, create_organization, send};
 
 const STATUSES: [&str; 7] =
     ["unsupported", "unavailable", "paused", "paused_by_creator", "failing", "pending", "active"];

@@ -1,6 +1,7 @@
 //! The deprecated v1: its response form, its deprecation headers, and that it does what v2 does.
 
 use chrono::{DateTime, NaiveDate, Utc};
+use harness::{Response, TestApi, send};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tidemark::app::Settings;
@@ -10,7 +11,6 @@ use tidemark::store::records::organizations::{self, OrganizationChange};
 use uuid::Uuid;
 
 use crate::conventions::{explode, serve_routes};
-use crate::harness::{Response, TestApi, send};
 
 /// Asserts the deprecation headers.
 fn assert_deprecated(response: &Response) {

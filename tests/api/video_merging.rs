@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
+use harness::TestApi;
 use serde_json::{Value, json};
 use tidemark::model::counters::Counters;
 use tidemark::model::observed::{VideoFields, VideoLatest};
@@ -14,7 +15,6 @@ use tidemark::store::tracking::targets::{self, AttemptResult, DeepReads};
 use uuid::Uuid;
 
 use super::accounts::{is_enabled, parse_id};
-use crate::harness::TestApi;
 
 const ID: &str = "17976197140599116";
 const CODE: &str = "CfUjwr8vyv2";

@@ -1,6 +1,7 @@
 //! Individually tracked videos, also of videos that were discovered on an account.
 
 use futures_util::future::join_all;
+use harness::{Response, TestApi};
 use serde_json::{Value, json};
 use tidemark::app::App;
 use tidemark::model::platform::Platform;
@@ -9,7 +10,6 @@ use tidemark::store::outbox::event::Event;
 use uuid::Uuid;
 
 use super::accounts::{insert_video, is_enabled, outbox_events, parse_id};
-use crate::harness::{Response, TestApi};
 
 const INSTAGRAM: &str = "https://www.instagram.com/some.one/reel/CfUjwr8vyv2/?igsh=x";
 const TIKTOK: &str = "https://m.tiktok.com/@Some.One/video/7301234567890123456?_r=1";

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use harness::{Process, TcpProxy};
 use salvo::conn::tcp::TcpAcceptor;
 use salvo::http::StatusCode;
 use salvo::prelude::{Request, Response, Router, Server, handler};
@@ -9,8 +10,6 @@ use sqlx::PgPool;
 use tidemark::model::organization::KeyStatus;
 use tidemark::store::records::keys;
 use uuid::Uuid;
-
-use crate::harness::{Process, TcpProxy};
 
 /// What the actions change.
 #[derive(Clone)]

@@ -4,12 +4,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Days, SecondsFormat, TimeDelta, Utc};
+use harness::Organization;
 use sqlx::AssertSqlSafe;
 use tidemark::import::{self, ImportOptions};
 use tidemark::sandbox::history::{HistoryOptions, InstagramCounters, write_history};
 use tidemark::sandbox::population::Population;
-
-use crate::harness::Organization;
 
 /// Enough for two periods of 30 days, of which the earlier one starts with known numbers.
 const DAYS: u32 = 70;

@@ -3,8 +3,6 @@
 //! `TIDEMARK_TEST_BROWSER_ARGS` adds arguments of `playwright test`, as in `-g palette`.
 
 mod control;
-#[path = "../harness/mod.rs"]
-mod harness;
 mod history;
 mod pictures;
 mod world;

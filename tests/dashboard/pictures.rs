@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
+use harness::{Organization, wait_until};
 use serde_json::{Value, json};
 use tidemark::sandbox::population::Population;
 
-use crate::harness::{Organization, wait_until};
 use crate::history;
 
 /// Behind those that the tests add.

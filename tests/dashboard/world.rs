@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use harness::{Organization, Stack, TcpProxy};
 use serde_json::{Value, json};
 use tidemark::model::organization::Scope;
 use tidemark::model::platform::Platform;
@@ -9,7 +10,6 @@ use tidemark::sandbox::population::{Population, SimulatedAccount};
 use tidemark::store::records::keys::{self, NewKey};
 
 use crate::control::Control;
-use crate::harness::{Organization, Stack, TcpProxy};
 use crate::history;
 use crate::pictures;
 

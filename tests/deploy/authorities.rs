@@ -2,7 +2,8 @@
 
 use std::process::Stdio;
 
-use crate::harness::{IsolatedStores, command, http_client, wait_until};
+use harness::{IsolatedStores, command, http_client, wait_until};
+
 use crate::output_text;
 
 #[tokio::test(flavor = "multi_thread")]

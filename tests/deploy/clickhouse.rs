@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use harness::Stack;
 use roxmltree::{Document, Node};
 
 use crate::containers::{environment, is_in_volume, services};
-use crate::harness::Stack;
 use crate::text;
 
 fn child<'a, 'input>(node: Node<'a, 'input>, name: &str) -> Node<'a, 'input> {

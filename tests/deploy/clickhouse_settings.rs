@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use harness::Stack;
 use serde::Deserialize;
 
-use crate::harness::Stack;
 use crate::{path, text};
 
 /// Settings that are not of tier Production: the embedded engine lets its read-only user set them or refuses it, and relies on

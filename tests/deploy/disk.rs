@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
+use harness::{TestApi, api_database, wait_until};
 use serde_json::json;
 use sqlx::AssertSqlSafe;
 use sqlx::postgres::PgPoolOptions;
 use tidemark::app::{App, RateLimitStore, Settings};
 use tidemark::http::Problem;
 use tidemark::store::Error;
-
-use crate::harness::{TestApi, api_database, wait_until};
 
 #[tokio::test]
 async fn disk_full_and_read_only_errors_are_503() {

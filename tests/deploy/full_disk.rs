@@ -5,11 +5,11 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
+use harness::{IsolatedStack, Organization, wait_until};
 use serde_json::{Value, json};
 use tidemark::store::records::keys::NewKey;
 use tidemark::store::records::organizations::OrganizationChange;
 
-use crate::harness::{IsolatedStack, Organization, wait_until};
 use crate::{output_text, path};
 
 /// Fills a file system until it is dropped.

@@ -1,9 +1,6 @@
 //! docker-compose.yml, the Dockerfile, the systemd units and deploy/, compared with the program's options, ports and files;
 //! scripts/install-postgres on machines without Postgres. Docker Compose and hadolint only parse: no container engine is needed.
 
-#[path = "../harness/mod.rs"]
-mod harness;
-
 mod authorities;
 mod call;
 mod clickhouse;

@@ -5,12 +5,12 @@ use std::process::{Command, Stdio};
 
 use chdb_http::{ChildOptions, ChildServer};
 use chrono::{Days, Utc};
+use harness::{Stack, command};
 use serde_json::Value;
 use tidemark::store::Write;
 use tidemark::store::records::accounts;
 use uuid::Uuid;
 
-use crate::harness::{Stack, command};
 use crate::{output_text, path};
 
 /// All tables with history.

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use harness::{IsolatedStores, Stack, http_client, postgres_clients, wait_until};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tidemark::store::postgres::diagnosis;
@@ -12,7 +13,6 @@ use url::Url;
 use uuid::Uuid;
 
 use crate::containers::{environment, mounted, services, words};
-use crate::harness::{IsolatedStores, Stack, http_client, postgres_clients, wait_until};
 use crate::{output_text, path, text};
 
 /// A new name for a role and a database.

@@ -3,10 +3,10 @@
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
+use harness::{Stack, command};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use crate::harness::{Stack, command};
 use crate::output_text;
 
 fn probe(arguments: &[&str]) -> Output {

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use harness::report_skipped;
+
 use crate::call::{assert_documented, parse};
-use crate::harness::report_skipped;
 use crate::{is_secret, output_text, path, text, variables};
 
 const PROGRAM: &str = "/usr/local/bin/tidemark";

@@ -3,9 +3,9 @@
 use std::io::{self, Read, Write};
 
 use flate2::write::GzEncoder;
+use harness::{Organization, Stack};
 use tidemark::import::{self, ImportOptions, ImportSummary};
 
-use crate::harness::{Organization, Stack};
 use crate::setup::{InputFile, load, refused_rows, try_load};
 
 const HEADER: &str = "platform,username,external_id,observed_at,view_count";

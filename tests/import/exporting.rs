@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use harness::{Organization, Stack, query_seconds, slow_reads, wait_until};
 use serde_json::{Value, json};
 use tidemark::export::{self, ExportFormat};
 use tidemark::import::ImportOptions;
@@ -10,7 +11,6 @@ use tidemark::store;
 use tidemark::store::records::exports;
 use uuid::Uuid;
 
-use crate::harness::{Organization, Stack, query_seconds, slow_reads, wait_until};
 use crate::setup::{InputFile, export, load, try_load};
 
 const WINDOW: &str = "start_date=2025-11-01&end_date=2026-03-31";

@@ -1,9 +1,9 @@
 //! Files written by other programs: byte order marks, line endings, unknown columns, damage.
 
+use harness::Stack;
 use serde_json::{Value, json};
 use tidemark::import::{self, ImportOptions};
 
-use crate::harness::Stack;
 use crate::setup::{InputFile, load, refused_rows, try_load};
 
 const ROW: &str =

@@ -1,9 +1,9 @@
 //! Files as other programs write them: their times, numbers, separators, encodings and column names.
 
+use harness::{Organization, Stack};
 use serde_json::Value;
 use tidemark::import::{self, ImportOptions};
 
-use crate::harness::{Organization, Stack};
 use crate::setup::{InputFile, load, load_with, refused_rows, try_load};
 
 /// The creation times of all videos, by platform id.

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
+use harness::{Organization, Stack, wait_until};
 use serde_json::Value;
 use tidemark::import::ImportOptions;
 
-use crate::harness::{Organization, Stack, wait_until};
 use crate::setup::{InputFile, load, try_load};
 
 const ACCOUNTS: u32 = 300;

@@ -4,8 +4,6 @@ mod compressed;
 mod exporting;
 mod files;
 mod foreign;
-#[path = "../harness/mod.rs"]
-mod harness;
 mod large;
 mod parquet;
 mod rows;

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use harness::Stack;
 use parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::{ByteArray, FixedLenByteArray, Int96};
@@ -11,7 +12,6 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use tidemark::import::{self, ImportOptions};
 
-use crate::harness::Stack;
 use crate::setup::{InputFile, load, refused_rows, try_load};
 
 /// Values of a column; `None` is null.

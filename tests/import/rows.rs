@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use harness::{self, Organization, Stack};
 use serde_json::{Value, json};
 use tidemark::import::{self, ImportOptions};
 use tidemark::store;
 
-use crate::harness::{self, Organization, Stack};
 use crate::setup::{HEADER, InputFile, load, load_with, refused_rows};
 
 /// Gains of views, likes and comments in a window, from `/overview`.

@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use harness::Organization;
 use tidemark::export::{self, ExportFormat, ExportOptions, ExportSummary};
 use tidemark::import::{self, ImportOptions, ImportSummary};
-
-use crate::harness::Organization;
 
 pub const HEADER: &str = "platform,username,external_id,observed_at,create_time,description,view_count,like_count,\
     comment_count,share_count,saved_count,follower_count,creator,category,name";

@@ -1,10 +1,10 @@
 //! Accounts and videos that were never observed, and rows that only describe.
 
+use harness::{Organization, Stack};
 use serde_json::{Value, json};
 use tidemark::export::ExportFormat;
 use tidemark::import::ImportOptions;
 
-use crate::harness::{Organization, Stack};
 use crate::setup::{InputFile, export, load, refused_rows, try_load};
 
 /// The first day of tracking of each account and video.

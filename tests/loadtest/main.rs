@@ -1,9 +1,6 @@
 //! The scripts of `loadtest/`: all load, and their thresholds pass and fail when they should. `make loadtest` measures
 //! with them.
 
-#[path = "../harness/mod.rs"]
-mod harness;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

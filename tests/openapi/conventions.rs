@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use harness::{Response, Stack, send};
 use reqwest::Method;
 use serde_json::json;
 use tidemark::model::organization::Scope;
 use tidemark::store::records::keys::{self, NewKey};
 
 use crate::exchange::{Auth, Responses};
-use crate::harness::{Response, Stack, send};
 use crate::operation::{Operation, RequestParts, fetch_document};
 use crate::tenant::Tenant;
 

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use harness::{TestApi, send};
 use reqwest::Method;
 use serde_json::{Value, json};
-
-use crate::harness::{TestApi, send};
 
 const SNAPSHOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/openapi.json");
 

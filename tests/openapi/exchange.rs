@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use harness::Response;
 use serde_json::{Value, json};
 
-use crate::harness::Response;
 use crate::operation::Operation;
 
 const RATE_LIMIT_HEADERS: [&str; 3] = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"];

@@ -7,9 +7,9 @@ use std::process::Command;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use harness::Stack;
 use serde_json::{Value, json};
 
-use crate::harness::Stack;
 use crate::tenant::Tenant;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");

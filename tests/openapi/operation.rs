@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use harness::{Organization, Stack, send};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
-use crate::harness::{Organization, Stack, send};
 use crate::tenant::Tenant;
 
 #[derive(Clone)]

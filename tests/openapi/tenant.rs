@@ -4,12 +4,11 @@
 use std::fmt::Write;
 
 use chrono::Days;
+use harness::{Organization, Stack};
 use serde_json::{Value, json};
 use tidemark::import;
 use tidemark::store::records::keys::NewKey;
 use tidemark::store::records::organizations::OrganizationChange;
-
-use crate::harness::{Organization, Stack};
 
 pub struct Tenant {
     pub organization: Organization,

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::harness::Stack;
+use harness::Stack;
+
 use crate::operation::fetch_document;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Days, TimeDelta, Utc};
+use harness::{IsolatedStack, Organization, Stack, Up, wait_until};
 use serde_json::Value;
 
-use crate::harness::{IsolatedStack, Organization, Stack, Up, wait_until};
 use crate::wait_for_processes;
 
 const OPTIONS: [&str; 5] = ["--demo", "--demo-accounts", "40", "--demo-days", "60"];

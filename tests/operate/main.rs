@@ -1,9 +1,6 @@
 //! `tidemark up`: start, stop, crashes, errors and the demo.
 
 mod demo;
-#[path = "../harness/mod.rs"]
-mod harness;
-
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Output, Stdio};

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
+use harness::{IsolatedStores, Response, Stack, http_client, send, serve};
 use reqwest::Method;
 use serde_json::Value;
 use sqlx::{Connection, PgConnection};
@@ -15,8 +16,6 @@ use tidemark::store::search::SearchIndex;
 use tidemark::worker::indexer;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
-
-use crate::harness::{IsolatedStores, Response, Stack, http_client, send, serve};
 
 /// The name that the databases of both stores have.
 fn database_name(stores: &IsolatedStores) -> &str {

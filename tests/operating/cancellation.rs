@@ -6,6 +6,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use chrono::Utc;
+use harness::{Organization, Stack, TcpProxy, wait_until};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, PgPool};
 use tidemark::model::platform::Platform;
@@ -15,8 +16,7 @@ use tidemark::store::records::keys::{self, NewKey};
 use tidemark::store::{Error, Write};
 use uuid::Uuid;
 
-use crate::harness::{Organization, Stack, TcpProxy, wait_until};
-use crate::setup::observed_post;
+use harness::relay::observed_post;
 
 /// Runs work until it completes, or drops it when it is pending for the `polls`th time.
 async fn cancel_after<T>(polls: usize, work: impl Future<Output = T>) -> Option<T> {

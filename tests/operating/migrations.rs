@@ -2,15 +2,14 @@
 
 use std::process::Stdio;
 
+use harness::{
+    IsolatedStores, Process, TcpProxy, WAIT_TIMEOUT, create_organization, http_client, wait_until,
+};
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::{PgPool, SqlSafeStr};
 use tidemark::model::key::ApiKey;
 use tidemark::store::records::organizations::OrganizationChange;
 use tidemark::store::{migrate, outbox};
-
-use crate::harness::{
-    IsolatedStores, Process, TcpProxy, WAIT_TIMEOUT, create_organization, http_client, wait_until,
-};
 
 static MIGRATIONS: Migrator = sqlx::migrate!();
 /// The last migration of an older schema; the next one creates triggers on videos.

@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use harness::{IsolatedStores, create_organization, http_client, wait_until};
 use sqlx::{Connection, Executor, PgConnection};
 use tempfile::TempDir;
 use tidemark::config::PostgresArgs;
@@ -14,8 +15,7 @@ use tidemark::store::records::organizations::OrganizationChange;
 use tidemark::store::{Error, migrate};
 
 use crate::doctor::doctor_findings;
-use crate::harness::{IsolatedStores, create_organization, http_client, wait_until};
-use crate::setup::scrape;
+use harness::relay::scrape;
 
 /// A PgBouncer that is stopped at the end of the test.
 struct PgBouncer {

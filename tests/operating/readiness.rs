@@ -1,8 +1,7 @@
 //! `/livez` and `/readyz`: liveness and readiness of the API and the tracker.
 
+use harness::{IsolatedStores, Process, TcpProxy, create_organization, http_client, wait_until};
 use tidemark::store::records::organizations::OrganizationChange;
-
-use crate::harness::{IsolatedStores, Process, TcpProxy, create_organization, http_client, wait_until};
 
 async fn wait_until_ready(process: &Process) {
     wait_until("the process is ready", async || (process.page("/readyz").await.0 == 200).then_some(())).await;

@@ -1,11 +1,11 @@
 //! Processes refuse a server whose release is too old, and warn about one that is not tested.
 
+use harness::{ClickhouseProxy, IsolatedStores};
 use sqlx::AssertSqlSafe;
 use tidemark::store::migrate::supported_releases::{CLICKHOUSE, POSTGRES, SupportedReleases};
 
 use super::doctor::doctor_findings;
 use super::migrations::{run, run_failing};
-use crate::harness::{ClickhouseProxy, IsolatedStores};
 
 /// Asserts that doctor has this finding about the release of a server.
 #[track_caller]

@@ -1,6 +1,7 @@
 //! Restores backups of both stores that were made at different times, and in place.
 
 use chrono::{TimeDelta, Utc};
+use harness::{IsolatedStores, postgres_clients, wait_until};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tidemark::model::platform::Platform;
@@ -13,8 +14,7 @@ use tidemark::store::records::keys::{self, NewKey};
 
 use crate::backups::{Api, Dump, back_up_clickhouse, restore, restore_in_place};
 use crate::doctor::doctor_findings;
-use crate::harness::{IsolatedStores, postgres_clients, wait_until};
-use crate::setup::{Tenant, delete_account, scrape_at, track_individually};
+use harness::relay::{Tenant, delete_account, scrape_at, track_individually};
 
 /// Creates three accounts with a week of history, and an API key.
 async fn create_tenant_with_history(stores: &IsolatedStores) -> (Tenant, String) {

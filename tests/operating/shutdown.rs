@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
+use harness::{IsolatedStores, Process, WAIT_TIMEOUT, create_organization, http_client, wait_until};
 use sqlx::PgPool;
 use tidemark::model::platform::Platform;
 use tidemark::store::observations::AccountRef;
@@ -13,8 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use uuid::Uuid;
 
-use crate::harness::{IsolatedStores, Process, WAIT_TIMEOUT, create_organization, http_client, wait_until};
-use crate::setup::scrape;
+use harness::relay::scrape;
 
 const BODY: &str = r#"{"name": "Created during shutdown"}"#;
 

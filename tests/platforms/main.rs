@@ -13,8 +13,6 @@ mod recorded;
 mod research;
 mod sandboxed;
 mod short_links;
-#[path = "../harness/skipped.rs"]
-mod skipped;
 mod throttled;
 
 use std::sync::Arc;

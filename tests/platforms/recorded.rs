@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use harness::report_skipped;
 use serde_json::{Value, json};
 use tidemark::model::platform::Platform;
 use tidemark::platforms::http_client::HttpClient;
@@ -11,7 +12,6 @@ use tidemark::platforms::source::{Source, SourceError};
 
 use crate::canned::{self, CannedServer};
 use crate::sandboxed::{base, sandbox};
-use crate::skipped::report_skipped;
 use crate::{LIMITS, depth, graph_source, key, now, time};
 
 fn recorded(name: &str, fallback: Value) -> Value {

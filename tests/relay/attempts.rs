@@ -2,13 +2,13 @@
 //! always matches the snapshots.
 
 use chrono::{NaiveDate, TimeDelta, Utc};
+use harness::IsolatedStores;
 use tidemark::rollup::{rebuild, verify};
 use tidemark::store::clickhouse::history_writer::{self, RecomputeMode, Subject};
 use tidemark::store::outbox::event::Event;
 use tidemark::store::outbox::{self, BlockedOrganizations};
 
-use crate::harness::IsolatedStores;
-use crate::setup::{Tenant, delete_account, scrape_at};
+use harness::relay::{Tenant, delete_account, scrape_at};
 
 /// The rollups, with the table of rows that a statement is about to write.
 const ROLLUPS: [(&str, &str); 2] = [("account_daily", "late_accounts"), ("video_daily", "late_videos")];

@@ -2,6 +2,7 @@
 //! continue above those of both stores.
 
 use chrono::{TimeDelta, Utc};
+use harness::{IsolatedStores, http_client, send, serve, wait_until};
 use tidemark::app::{App, Settings};
 use tidemark::model::platform::Platform;
 use tidemark::model::readable::ReadablePlatforms;
@@ -14,8 +15,7 @@ use tidemark::store::outbox::{self, BlockedOrganizations};
 use tidemark::store::records::accounts;
 use tidemark::store::search::SearchIndex;
 
-use crate::harness::{IsolatedStores, http_client, send, serve, wait_until};
-use crate::setup::{Tenant, delete_account, scrape_at, track_individually, track_individually_in};
+use harness::relay::{Tenant, delete_account, scrape_at, track_individually, track_individually_in};
 
 /// Two accounts with a week of history. A post of the second is also tracked individually.
 async fn create_week(stores: &IsolatedStores) -> Tenant {

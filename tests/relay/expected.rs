@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
+use harness::{Organization, SandboxAccount};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::harness::{Organization, SandboxAccount};
 use crate::model::{History, Ids, PLATFORMS, Random, Video};
 use crate::recovery::wait_recovered;
 use crate::served::Served;

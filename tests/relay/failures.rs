@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chrono::{TimeDelta, Utc};
+use harness::{IsolatedStores, wait_until};
 use tidemark::store::clickhouse::history_writer;
 use tidemark::worker::relay;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::harness::{IsolatedStores, wait_until};
-use crate::setup::{scrape, scrape_at};
+use harness::relay::{scrape, scrape_at};
 
 async fn count_pending(stores: &IsolatedStores, organization: Uuid) -> i64 {
     sqlx::query_scalar("select count(*) from outbox where organization_id = $1 and applied_at is null")

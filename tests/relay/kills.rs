@@ -7,6 +7,9 @@ use std::process::Command;
 use std::sync::Arc;
 
 use chrono::{DateTime, NaiveDate, Utc};
+use harness::{
+    IsolatedStores, Organization, Process, SandboxAccount, Stack, create_organization, wait_until,
+};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -19,9 +22,6 @@ use uuid::Uuid;
 
 use crate::agree::{batches_agree, daily_rows_agree, organization_agrees};
 use crate::expected::ExpectedOrganization;
-use crate::harness::{
-    IsolatedStores, Organization, Process, SandboxAccount, Stack, create_organization, wait_until,
-};
 use crate::recovery::seed;
 use crate::served::Served;
 use crate::video_rollup::video_rollup_agrees;

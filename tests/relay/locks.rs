@@ -1,5 +1,6 @@
 //! Advisory locks: one holder at a time, and Postgres detects a holder whose machine is gone.
 
+use harness::{IsolatedStores, api_database, wait_until};
 use sqlx::{ConnectOptions, PgPool};
 use tidemark::config::PostgresArgs;
 use tidemark::model::secret::Secret;
@@ -7,8 +8,6 @@ use tidemark::store::lifecycle::ErasureLock;
 use tidemark::store::outbox::RelayLock;
 use tidemark::store::postgres::pool;
 use tidemark::worker::erasure;
-
-use crate::harness::{IsolatedStores, api_database, wait_until};
 
 #[tokio::test]
 async fn lock_connections_use_tcp_keepalive() {

@@ -1,9 +1,6 @@
 //! The relay on isolated stores: committed changes reach ClickHouse exactly once, after data loss, around unreadable rows and
 //! despite kills at any step.
 
-#[path = "../harness/mod.rs"]
-mod harness;
-
 mod attempts;
 #[path = "../analytics/agree.rs"]
 mod agree;
@@ -23,7 +20,6 @@ mod recovery;
 mod retention;
 mod failures;
 mod served;
-mod setup;
 mod video_fill;
 #[path = "../analytics/video_rollup.rs"]
 mod video_rollup;

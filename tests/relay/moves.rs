@@ -1,11 +1,11 @@
 //! Videos that move between subjects, observed between the statements of the delivery.
 
 use chrono::{SubsecRound, TimeDelta, Utc};
+use harness::{ClickhouseProxy, IsolatedStores};
 use tidemark::store::Write;
 use tidemark::store::observations::{VideoOrigin, save_videos};
 
-use crate::harness::{ClickhouseProxy, IsolatedStores};
-use crate::setup::observed_post;
+use harness::relay::observed_post;
 
 /// More subjects than one statement recomputes.
 const MOVED_TO_FIRST: usize = 130;

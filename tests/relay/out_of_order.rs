@@ -1,9 +1,9 @@
 //! Scrapes that are recorded out of order: a scrape of an account takes longer than one of its posts.
 
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
+use harness::IsolatedStores;
 
-use crate::harness::IsolatedStores;
-use crate::setup::{scrape_at, scrape_profile_at};
+use harness::relay::{scrape_at, scrape_profile_at};
 
 #[tokio::test]
 async fn latest_scrape_wins_whichever_is_recorded_last() {

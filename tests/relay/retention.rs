@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use chrono::{Days, TimeDelta, Utc};
 use clickhouse::Client;
+use harness::{CapturedLog, ClickhouseProxy, IsolatedStores, Stack, WAIT_TIMEOUT, wait_until};
 use sqlx::AssertSqlSafe;
 use tidemark::app::Databases;
 use tidemark::model::counters::ProfileCounters;
@@ -18,8 +19,7 @@ use tidemark::worker::erasure::{self, ErasedRows};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::harness::{CapturedLog, ClickhouseProxy, IsolatedStores, Stack, WAIT_TIMEOUT, wait_until};
-use crate::setup::scrape_at;
+use harness::relay::scrape_at;
 
 /// Counts the snapshots before a day, and those of them with views.
 async fn count_old_snapshots(stores: &IsolatedStores, organization: Uuid) -> (u64, u64) {

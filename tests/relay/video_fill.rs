@@ -1,6 +1,7 @@
 //! The rollups of videos are filled with what a version without one delivered, before an upgrade and after a downgrade.
 
 use chrono::{TimeDelta, Utc};
+use harness::{IsolatedStores, wait_until};
 use tidemark::model::observed::VideoLatest;
 use tidemark::rollup::verify;
 use tidemark::store::Write;
@@ -8,8 +9,7 @@ use tidemark::store::clickhouse::history_writer;
 use tidemark::store::observations::{AccountRef, VideoOrigin, save_videos};
 use uuid::Uuid;
 
-use crate::harness::{IsolatedStores, wait_until};
-use crate::setup::{Tenant, delete_account, observed_post, scrape_posted};
+use harness::relay::{Tenant, delete_account, observed_post, scrape_posted};
 
 async fn execute(stores: &IsolatedStores, statement: &str) {
     stores.databases.clickhouse.query_raw(statement).execute().await.unwrap();

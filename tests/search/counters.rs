@@ -1,6 +1,7 @@
 //! Counters are not in the index: a scrape that changes only counters changes the ranking without a search change.
 
 use chrono::Utc;
+use harness::api_database;
 use sqlx::PgPool;
 use tempfile::TempDir;
 use tidemark::model::counters::Counters;
@@ -10,7 +11,6 @@ use tidemark::store::Write;
 use tidemark::store::observations::{AccountRef, ObservedVideo, VideoOrigin, save_videos};
 use uuid::Uuid;
 
-use crate::harness::api_database;
 use crate::setup::{IndexFollower, add_account, organization};
 
 async fn scrape(pg: &PgPool, organization: Uuid, account: AccountRef, views: [i64; 2], caption: &str) {

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::time::Duration;
 
+use harness::{IsolatedStores, api_database};
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 use tempfile::TempDir;
@@ -17,7 +18,6 @@ use tidemark::store::write::Entity;
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
-use crate::harness::{IsolatedStores, api_database};
 use crate::setup::{IndexFollower, add_creator, insert_creator, organization};
 
 #[tokio::test(flavor = "multi_thread")]

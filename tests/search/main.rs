@@ -3,8 +3,6 @@
 
 mod counters;
 mod following;
-#[path = "../harness/mod.rs"]
-mod harness;
 mod matching;
 mod rebuilding;
 mod restarting;

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
+use harness::{api_database, report_skipped};
 use sqlx::PgPool;
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use crate::harness::{api_database, report_skipped};
 use crate::setup::{
     Caption, IndexFollower, Random, add_account, add_creator, add_videos, lower, organization,
 };

@@ -5,12 +5,12 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use harness::{IsolatedStores, wait_until};
 use sqlx::PgPool;
 use tempfile::TempDir;
 use tidemark::store::search::changes;
 use uuid::Uuid;
 
-use crate::harness::{IsolatedStores, wait_until};
 use crate::setup::{
     Caption, IndexFollower, add_creator, add_unannounced_creator, add_videos, killable_follower, organization,
 };
@@ -122,8 +122,7 @@ async fn kill_during_a_rebuild_loses_nothing() {
         let mut child = killable_follower(folder.path(), &own).spawn().unwrap();
         // `wait` would close its standard input, and the process exits when that closes.
         let _stdin = child.stdin.take();
-        let status =
-            tokio::time::timeout(crate::harness::WAIT_TIMEOUT, child.wait()).await.expect(step).unwrap();
+        let status = tokio::time::timeout(harness::WAIT_TIMEOUT, child.wait()).await.expect(step).unwrap();
         assert!(!status.success() && !armed.join(step).exists(), "{step}: {status}");
         add_creator(&pg, organization, &name).await;
     }

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use harness::{CapturedLog, IsolatedStores, WAIT_TIMEOUT, api_database};
 use sqlx::PgPool;
 use tempfile::TempDir;
 use tidemark::store::Write;
 use tidemark::store::search::{SearchIndex, changes};
 
-use crate::harness::{CapturedLog, IsolatedStores, WAIT_TIMEOUT, api_database};
 use crate::setup::{
     IndexFollower, Random, add_creator, add_unannounced_creator, killable_follower, organization,
 };

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use harness::{IsolatedStores, WAIT_TIMEOUT, create_organization, wait_until};
 use sqlx::PgPool;
 use tidemark::app::{Clock, Databases};
 use tidemark::store::Write;
@@ -16,8 +17,6 @@ use tokio::process::Command;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
-
-use crate::harness::{IsolatedStores, WAIT_TIMEOUT, create_organization, wait_until};
 
 /// The environment variables with the folder and the database of a process to kill.
 const KILLED_VARIABLES: (&str, &str) = ("TIDEMARK_TEST_KILLED_FOLDER", "TIDEMARK_TEST_KILLED_DATABASE");

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use chrono::{TimeDelta, Utc};
+use harness::{IsolatedStores, Process, WAIT_TIMEOUT, create_organization, http_client, wait_until};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use serde_json::{Value, json};
@@ -13,7 +14,6 @@ use tidemark::store::records::organizations::OrganizationChange;
 use tidemark::store::tracking::source_pauses::{self, PauseCause, SourcePause};
 use tidemark::telemetry::names::{ALL, ExportedBy};
 
-use crate::harness::{IsolatedStores, Process, WAIT_TIMEOUT, create_organization, http_client, wait_until};
 use crate::receiver::{Receiver, attribute, hex, text};
 
 const API: &str = "tidemark-api";

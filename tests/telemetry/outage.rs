@@ -1,8 +1,7 @@
 //! A collector that is down or hangs blocks neither requests nor shutdown, and is logged once.
 
 use futures_util::future::join_all;
-
-use crate::harness::{IsolatedStores, WAIT_TIMEOUT, http_client, wait_until};
+use harness::{IsolatedStores, WAIT_TIMEOUT, http_client, wait_until};
 
 /// Accepts connections and never responds.
 async fn start_hanging_collector() -> String {

@@ -3,6 +3,7 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use harness::{IsolatedStores, Process, WAIT_TIMEOUT, create_organization, http_client, wait_until};
 use reqwest::RequestBuilder;
 use reqwest::header::AUTHORIZATION;
 use serde_json::json;
@@ -11,7 +12,6 @@ use tidemark::model::organization::KeyStatus;
 use tidemark::store::records::keys::{self, NewKey};
 use tidemark::store::records::organizations::OrganizationChange;
 
-use crate::harness::{IsolatedStores, Process, WAIT_TIMEOUT, create_organization, http_client, wait_until};
 use crate::receiver::Receiver;
 
 /// Used as password of Postgres and ClickHouse, token of a source and key of the collector.
@@ -272,7 +272,7 @@ async fn cli_prints_a_new_key_once_and_no_password() {
     let (organization, key) = create_organization(databases.pg(), OrganizationChange::default()).await;
     let organization = organization.to_string();
     let run = |arguments: &[&str], variables: &[(&str, &str)]| {
-        let mut command = crate::harness::command();
+        let mut command = harness::command();
         command.args(arguments).args(["--log", "trace"]).envs(databases.environment.clone());
         command.envs(variables.iter().copied()).stdin(std::process::Stdio::null());
         let output = command.output().unwrap();

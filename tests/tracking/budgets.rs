@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use chrono::{Days, TimeDelta, Utc};
+use harness::{CapturedLog, wait_until};
 use serde_json::json;
 use tidemark::model::platform::Platform;
 use tidemark::platforms::http_client::RequestLimits;
@@ -15,7 +16,6 @@ use tidemark::store::tracking::source_pauses;
 use tidemark::worker::budget;
 
 use crate::canned::{self, CannedServer};
-use crate::harness::{CapturedLog, wait_until};
 use crate::test_tracker::TestTracker;
 
 const RESEARCH: &str = "tiktok-research";

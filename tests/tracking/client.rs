@@ -1,12 +1,12 @@
 //! An organization of a tracker, as a client of an API with the same sources.
 
+use harness::{Response, create_organization, http_client, send, serve};
 use serde_json::Value;
 use tidemark::app::{App, Settings};
 use tidemark::store::records::organizations::OrganizationChange;
 use tidemark::store::search::SearchIndex;
 use uuid::Uuid;
 
-use crate::harness::{Response, create_organization, http_client, send, serve};
 use crate::test_tracker::TestTracker;
 
 pub struct Client {

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use clap::Parser;
+use harness::{CapturedLog, WAIT_TIMEOUT, wait_until};
 use tidemark::app::{Clock, Databases};
 use tidemark::import::{self, ImportOptions};
 use tidemark::model::platform::Platform;
@@ -11,7 +12,6 @@ use tidemark::worker::{self, TrackArgs};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::harness::{CapturedLog, WAIT_TIMEOUT, wait_until};
 use crate::test_tracker::TestTracker;
 
 fn clock_with_error(error: TimeDelta) -> Clock {

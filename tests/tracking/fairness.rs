@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
+use harness::wait_until;
 use serde_json::Value;
 use sqlx::types::Json;
 use tidemark::model::platform::Platform;
@@ -11,7 +12,6 @@ use tidemark::store::tracking::leases::{self, LeaseOrder, LeaseRequest};
 use tidemark::store::tracking::wakeups;
 use uuid::Uuid;
 
-use crate::harness::wait_until;
 use crate::recording_source::RecordingSource;
 use crate::test_tracker::TestTracker;
 

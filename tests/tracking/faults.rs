@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use harness::{CapturedLog, wait_until};
 use serde_json::{Value, json};
 use tidemark::model::platform::Platform;
 use tidemark::platforms::http_client::RequestLimits;
@@ -11,7 +12,6 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::canned::{self, CannedResponse, CannedServer};
-use crate::harness::{CapturedLog, wait_until};
 use crate::test_tracker::{Target, TestTracker};
 
 fn sources(server: &CannedServer) -> Arc<Sources> {

@@ -1,6 +1,7 @@
 //! The state of tracking in the API: attempts, failures by reason, sources, and the health of the whole service.
 
 use chrono::TimeDelta;
+use harness::{CapturedLog, wait_until};
 use serde_json::{Value, json};
 use sqlx::types::Json;
 use tidemark::model::platform::Platform;
@@ -9,7 +10,6 @@ use tidemark::store::tracking::source_pauses::{self, PauseCause, SourcePause};
 use tidemark::store::tracking::{ended_attempts, queues};
 
 use crate::client::Client;
-use crate::harness::{CapturedLog, wait_until};
 use crate::test_tracker::TestTracker;
 
 /// What of a state is compared.

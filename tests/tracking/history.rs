@@ -1,10 +1,9 @@
 //! From an added account to history: records, snapshots and gains of what the sandbox served.
 
 use clickhouse::Row;
+use harness::{IsolatedStack, Organization, Response, Stack, wait_until};
 use serde::Deserialize;
 use serde_json::{Value, json};
-
-use crate::harness::{IsolatedStack, Organization, Response, Stack, wait_until};
 
 #[derive(Row, Deserialize)]
 struct SnapshotCounts {

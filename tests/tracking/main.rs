@@ -1,8 +1,5 @@
 //! Tracking: scheduling, leases, scrapes by the real platform clients, and the history they write.
 
-#[path = "../harness/mod.rs"]
-mod harness;
-
 #[path = "../platforms/canned.rs"]
 #[expect(dead_code, reason = "some responses are for the tests of the platforms")]
 mod canned;

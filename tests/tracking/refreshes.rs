@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::stream::{self, StreamExt};
+use harness::{Response, wait_until};
 use serde_json::{Value, json};
 use tidemark::model::platform::Platform;
 use tidemark::sandbox::world::Fault;
@@ -10,7 +11,6 @@ use tidemark::store::tracking::source_pauses::{self, PauseCause, SourcePause};
 use uuid::Uuid;
 
 use crate::client::Client;
-use crate::harness::{Response, wait_until};
 use crate::recording_source::RecordingSource;
 use crate::test_tracker::TestTracker;
 

@@ -1,6 +1,7 @@
 //! `tidemark repair`: times and days that a tracker wrote 400 days ahead are reset, and scrapes go on.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use harness::IsolatedStores;
 use serde_json::Value;
 use tidemark::app::Clock;
 use tidemark::model::platform::Platform;
@@ -10,7 +11,6 @@ use tidemark::store::outbox::visibility;
 use tidemark::worker::relay;
 use uuid::Uuid;
 
-use crate::harness::IsolatedStores;
 use crate::test_tracker::TestTracker;
 
 /// The snapshots of an organization's accounts and videos by day, relative to today, and the days of its rollup.

@@ -1,6 +1,7 @@
 //! Scheduling: slots per platform, fairness between organizations, leases, pauses and failed attempts.
 
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
+use harness::{CapturedLog, WAIT_TIMEOUT, wait_until};
 use serde_json::json;
 use tidemark::model::platform::Platform;
 use tidemark::sandbox::world::Fault;
@@ -10,7 +11,6 @@ use tidemark::worker::tracker::Tracker;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::harness::{CapturedLog, WAIT_TIMEOUT, wait_until};
 use crate::test_tracker::TestTracker;
 
 /// One source per platform.

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use harness::wait_until;
 use tidemark::model::platform::Platform;
 use tidemark::platforms::source::{AccountKey, Depth};
 use tidemark::store::tracking::leases;
 
-use crate::harness::wait_until;
 use crate::test_tracker::TestTracker;
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 //! it.
 
 use chrono::TimeDelta;
+use harness::wait_until;
 use serde_json::json;
 use tidemark::model::platform::Platform;
 use tidemark::platforms::http_client::RequestLimits;
@@ -12,7 +13,6 @@ use tidemark::store::tracking::source_pauses::{self, PauseCause, SourcePause};
 use uuid::Uuid;
 
 use crate::example::Example;
-use crate::harness::wait_until;
 use crate::recording_source::RecordingSource;
 use crate::test_tracker::TestTracker;
 

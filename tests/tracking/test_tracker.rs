@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use clap::Parser;
+use harness::{IsolatedStores, Process, http_client, send, serve, wait_until};
 use sqlx::PgPool;
 use tidemark::app::{App, Clock, Databases, Settings};
 use tidemark::model::identifier::Username;
@@ -25,8 +26,6 @@ use tidemark::worker::pictures::Pictures;
 use tidemark::worker::tracker::Tracker;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
-
-use crate::harness::{IsolatedStores, Process, http_client, send, serve, wait_until};
 
 pub struct TestTracker {
     stores: IsolatedStores,

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use chdb_http::{ChildOptions, ChildServer};
+use harness::{Stack, http_client};
 use tempfile::TempDir;
 use tidemark::config::ClickhouseArgs;
 use tidemark::model::secret::Secret;
@@ -12,7 +13,6 @@ use tidemark::store::clickhouse::users::{
 use uuid::Uuid;
 
 use super::tenant::Tenant;
-use crate::harness::{Stack, http_client};
 
 /// A ClickHouse, and the database of the service on it.
 pub struct Engine {

@@ -4,6 +4,7 @@
 mod engine;
 mod tenant;
 
+use harness::{IsolatedStores, Stack};
 use tempfile::TempDir;
 use tidemark::store::clickhouse::client;
 use tidemark::store::clickhouse::users::{CONSTANT_SETTINGS, LIMITS, VIEW_TABLES, grants, security_warning};
@@ -12,7 +13,6 @@ use uuid::Uuid;
 use self::engine::{Engine, configure, users_xml};
 use self::tenant::{Parameters, Tenant};
 use super::data_page;
-use crate::harness::{IsolatedStores, Stack};
 
 /// Queries of all rows, with a filter where `condition` says so.
 fn row_queries(database: &str, views: &[String], condition: &str) -> Vec<String> {

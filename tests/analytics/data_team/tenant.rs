@@ -1,9 +1,9 @@
 //! Organizations with history and tombstones.
 
 use chrono::{Days, NaiveDate};
+use harness::{Organization, Stack};
 use uuid::Uuid;
 
-use crate::harness::{Organization, Stack};
 use crate::model;
 
 pub type Parameters = Vec<(&'static str, String)>;

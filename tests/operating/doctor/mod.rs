@@ -4,14 +4,13 @@ mod postgres;
 
 use std::process::{Output, Stdio};
 
+use harness::{IsolatedStores, command, wait_until};
 use serde_json::Value;
 use tidemark::media::MediaFolder;
 use tidemark::store::clickhouse::history_writer::RecordedDelivery;
 use tidemark::store::outbox;
 use tidemark::store::records::organizations::{self, OrganizationChange};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-
-use crate::harness::{IsolatedStores, command, wait_until};
 
 /// Runs doctor with `more` variables on top of those of a test's databases.
 fn run_doctor(variables: &[(&str, String)], more: &[(&str, &str)], arguments: &[&str]) -> Output {

@@ -1,10 +1,10 @@
 //! Problems of Postgres that `tidemark doctor` reports: connection, role and data.
 
+use harness::{IsolatedStores, wait_until};
 use sqlx::PgConnection;
 use tidemark::store::postgres::diagnosis;
 
 use super::{Installation, findings, run_doctor};
-use crate::harness::{IsolatedStores, wait_until};
 
 #[tokio::test]
 async fn connection_problems_are_reported() {

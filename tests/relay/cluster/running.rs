@@ -2,6 +2,7 @@
 
 use chrono::{Days, TimeDelta, Utc};
 use clickhouse::Client;
+use harness::{IsolatedStores, wait_until};
 use tidemark::rollup::{rebuild, verify};
 use tidemark::store::clickhouse::client;
 use tidemark::store::clickhouse::cluster::{Layout, TABLES};
@@ -11,9 +12,8 @@ use tidemark::store::migrate::CREATE_SCHEMA_MIGRATIONS;
 use uuid::Uuid;
 
 use super::Node;
-use crate::harness::{IsolatedStores, wait_until};
 use crate::retention::assert_compaction_is_waited_for;
-use crate::setup::{delete_account, scrape_at, track_individually};
+use harness::relay::{delete_account, scrape_at, track_individually};
 
 #[tokio::test]
 async fn unsupported_cluster_is_rejected_with_its_reason() {

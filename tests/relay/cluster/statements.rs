@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use clickhouse::Client;
+use harness::{Stack, command};
 use tidemark::store::clickhouse::cluster::{self, Layout, TABLES};
 use uuid::Uuid;
 
 use super::schemas;
-use crate::harness::{Stack, command};
 
 async fn assert_parses(client: &Client, statement: &str) {
     // The values of parameters do not matter: syntax is checked first.

@@ -1,5 +1,6 @@
 //! Errors of one organization, table or store do not stop the erasure of the others.
 
+use harness::{IsolatedStores, WAIT_TIMEOUT, wait_until};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tidemark::app::Databases;
 use tidemark::store::lifecycle::purge::{self, PurgeScope};
@@ -10,8 +11,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{account_rows, count_rows, create_history};
-use crate::harness::{IsolatedStores, WAIT_TIMEOUT, wait_until};
-use crate::setup::{Tenant, delete_account};
+use harness::relay::{Tenant, delete_account};
 
 /// Creates an organization with a deleted account. Also returns the account's rows except for video snapshots.
 async fn delete_an_account(stores: &IsolatedStores) -> (Tenant, Vec<(&'static str, String)>) {

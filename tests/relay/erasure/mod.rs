@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use chrono::{TimeDelta, Utc};
+use harness::{IsolatedStores, wait_until};
 use sqlx::AssertSqlSafe;
 use tidemark::app::{Clock, Databases};
 use tidemark::model::account::Metadata;
@@ -28,8 +29,7 @@ use tidemark::worker::indexer;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::harness::{IsolatedStores, wait_until};
-use crate::setup::{
+use harness::relay::{
     Tenant, delete_account, observed_post, scrape_posted, scrape_profile_at, track_individually,
 };
 

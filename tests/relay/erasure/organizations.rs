@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 
+use harness::{IsolatedStores, Stack, wait_until};
 use sqlx::AssertSqlSafe;
 use tidemark::store::lifecycle::ErasureLock;
 use tidemark::store::lifecycle::organizations as erasure;
@@ -15,8 +16,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{count_rows, create_history, erase};
-use crate::harness::{IsolatedStores, Stack, wait_until};
-use crate::setup::scrape;
+use harness::relay::scrape;
 
 /// Counts an organization's rows in each table of Postgres.
 async fn count_records(stores: &IsolatedStores, organization: Uuid) -> Vec<(String, i64)> {

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use chrono::{TimeDelta, Utc};
+use harness::IsolatedStores;
 use tidemark::store::lifecycle::outbox::SnapshotPurge;
 use uuid::Uuid;
 
 use super::{erase, outbox_subjects};
-use crate::harness::IsolatedStores;
-use crate::setup::{Tenant, delete_account, scrape_at};
+use harness::relay::{Tenant, delete_account, scrape_at};
 
 /// Purges the outbox once. Returns the number of rewritten rows, or `None` if there is nothing to purge.
 async fn purge(stores: &IsolatedStores, only: Option<Uuid>) -> Option<u64> {

@@ -1,12 +1,11 @@
 //! Deleted rows in the files of Postgres: which tables are vacuumed and when, and what vacuuming does not remove.
 
+use harness::{IsolatedStores, wait_until};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tidemark::store::lifecycle::vacuum::VacuumTracker;
 use tidemark::worker::housekeeping;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
-
-use crate::harness::{IsolatedStores, wait_until};
 
 /// Waits until no other session has a snapshot, whose rows could not be vacuumed: autovacuum takes one to analyze a table.
 async fn wait_for_snapshots(stores: &IsolatedStores) {

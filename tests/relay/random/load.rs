@@ -6,13 +6,13 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use chrono::{Days, NaiveTime, TimeDelta, Utc};
+use harness::{Organization, SandboxAccount};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::expected::ExpectedOrganization;
-use crate::harness::{Organization, SandboxAccount};
 use crate::model::{History, Random};
 use crate::recovery::{RECOVERY_TIMEOUT, wait_recovered};
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Days, NaiveDate, Timelike, Utc};
 use futures_util::future::join_all;
+use harness::{IsolatedStack, Organization, Process, SandboxAccount, Stack};
 use serde_json::{Value, json};
 use tidemark::sandbox::served::ServedItem;
 use tidemark::store::records::keys::NewKey;
@@ -19,7 +20,6 @@ use tokio_util::sync::CancellationToken;
 use self::processes::{KILL_TARGETS, start_second_tracker};
 use crate::agree::{batches_agree, creators_agree, daily_rows_agree, deltas_agree, organization_agrees};
 use crate::expected::ExpectedOrganization;
-use crate::harness::{IsolatedStack, Organization, Process, SandboxAccount, Stack};
 use crate::model::Random;
 use crate::recovery::{seed, wait_recovered};
 use crate::served::Served;

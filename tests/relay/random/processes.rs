@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use harness::{IsolatedStack, Process, processes_in};
 use nix::sys::signal::{Signal, kill as send};
 use nix::unistd::Pid;
 
 use super::LEASES;
-use crate::harness::{IsolatedStack, Process, processes_in};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KillTarget {

@@ -1,5 +1,6 @@
 //! From a scrape to the copy that the API serves: which pictures are fetched, and how often.
 
+use harness::{Stack, http_client, send, wait_until};
 use image::GenericImageView;
 use serde_json::json;
 use tidemark::media::MediaFolder;
@@ -14,7 +15,6 @@ use tidemark::worker::pictures::erase_unreferenced;
 use uuid::Uuid;
 
 use super::{MAX_BYTES, PLATFORM, Setup, create_key, files};
-use crate::harness::{Stack, http_client, send, wait_until};
 
 #[tokio::test]
 async fn picture_of_a_scrape_is_served() {

@@ -1,9 +1,9 @@
 //! The folder of copies: its limit, its loss, a full disk, and processes that are killed while they write to it.
 
+use harness::{IsolatedStack, http_client, send, wait_until};
 use tidemark::model::platform::Platform;
 
 use super::{MAX_BYTES, PLATFORM, Setup, files};
-use crate::harness::{IsolatedStack, http_client, send, wait_until};
 
 #[tokio::test]
 async fn lost_folder_shows_original_urls_and_is_refilled() {

@@ -6,6 +6,7 @@ mod folder;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use harness::{Response, http_client, send, serve, wait_until};
 use serde_json::Value;
 use tempfile::TempDir;
 use tidemark::app::{App, Settings};
@@ -17,7 +18,6 @@ use tidemark::worker::pictures::run_for_api;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::harness::{Response, http_client, send, serve, wait_until};
 use crate::test_tracker::TestTracker;
 
 const PLATFORM: Platform = Platform::Tiktok;

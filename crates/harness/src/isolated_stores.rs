@@ -2,13 +2,12 @@
 
 use std::ops::{Deref, DerefMut};
 
-use sqlx::postgres::PgConnectOptions;
-use sqlx::{AssertSqlSafe, ConnectOptions};
 use tidemark::config::{ClickhouseArgs, PostgresArgs, StoreArgs};
 use tidemark::model::secret::Secret;
 use tidemark::store::migrate;
 use uuid::Uuid;
 
+use super::template::copy_migrated_database;
 use super::{Connection, Stack};
 
 /// Databases of one test, with the machine's clock. Processes that it starts use the sandbox's.
@@ -45,6 +44,8 @@ impl IsolatedStores {
         connection.clickhouse_user.clone_from(&clickhouse.clickhouse_user);
         clickhouse.clickhouse_password.reveal().clone_into(&mut connection.clickhouse_password);
         connection.clickhouse_database.clone_from(&clickhouse.clickhouse_database);
+        // ClickHouse is migrated, and Postgres found to be.
+        copy_migrated_database(&connection.database_url).await;
         let args = args(&connection, clickhouse);
         migrate::run(&args.postgres, &args.clickhouse).await.expect("the databases are migrated");
         IsolatedStores(Stack::with_args(connection, &args))
@@ -53,16 +54,10 @@ impl IsolatedStores {
     /// Creates and migrates a Postgres database; ClickHouse is unreachable.
     pub async fn create_postgres() -> Self {
         let mut connection = Stack::shared().connection;
-        let name = unique_name();
-        let server: PgConnectOptions = connection.database_url.parse().expect("the URL is valid");
-        let mut admin = server.connect().await.expect("Postgres is reachable");
-        let create = AssertSqlSafe(format!("create database {name}"));
-        sqlx::query(create).execute(&mut admin).await.expect("the database is created");
-        connection.set_database(&name);
+        connection.set_database(&unique_name());
         connection.clickhouse_url = UNREACHABLE.to_owned();
-        let stores = IsolatedStores::open(connection);
-        sqlx::migrate!().run(stores.pg()).await.expect("the database is migrated");
-        stores
+        copy_migrated_database(&connection.database_url).await;
+        IsolatedStores::open(connection)
     }
 
     /// Opens databases that exist.

@@ -2,7 +2,9 @@
 //!
 //! Sort values are uniform and independent; every 50th video has no `create_time`, every tenth record is inactive.
 
-use sqlx::{AssertSqlSafe, PgPool};
+use sqlx::postgres::PgArguments;
+use sqlx::query::QueryScalar;
+use sqlx::{AssertSqlSafe, PgPool, Postgres};
 use tidemark::store::records::organizations::{self, OrganizationChange};
 use uuid::Uuid;
 
@@ -39,6 +41,9 @@ pub struct PopulatedDatabase {
     pub account: Uuid,
 }
 
+/// A query for the lines of a plan.
+pub type Lines<'q> = QueryScalar<'q, Postgres, String, PgArguments>;
+
 /// The tables that a population fills.
 const TABLES: [&str; 5] = ["accounts", "scrape_targets", "creators", "videos", "caption_blocks"];
 
@@ -58,6 +63,17 @@ impl PopulatedDatabase {
         let organization = create().await;
         let account = population.insert(&pg, organization).await;
         PopulatedDatabase { pg, organization, account }
+    }
+
+    /// Explains a statement whose first parameter is the organization.
+    pub async fn explain(
+        &self,
+        statement: impl Into<String>,
+        bind: impl FnOnce(Lines<'static>) -> Lines<'static>,
+    ) -> String {
+        let statement = AssertSqlSafe(format!("explain {}", statement.into()));
+        let query = bind(sqlx::query_scalar(statement).bind(self.organization));
+        query.fetch_all(&self.pg).await.unwrap().join("\n")
     }
 
     /// Inserts the records of a new organization, which the statistics do not know, as right after an import.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use salvo::conn::tcp::TcpAcceptor;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{Connection, PgConnection, PgPool};
+use sqlx::PgPool;
+use sqlx::postgres::PgPoolOptions;
 use tempfile::TempDir;
 use tidemark::app::{App, Clock, Databases, Settings};
 use tidemark::http::connections::{self, ConnectionLimits};
@@ -18,6 +18,7 @@ use tidemark::worker::indexer;
 use tokio_util::sync::CancellationToken;
 
 use super::isolated_stores::UNREACHABLE;
+use super::template::copy_migrated_database;
 use super::{ClickhouseProxy, Organization, Stack};
 
 /// The API of a test and its first organization, whose client it is: `api.get("/v2/accounts")`.
@@ -127,24 +128,10 @@ fn app(stack: &Stack, settings: Settings) -> (App, TempDir) {
 pub async fn api_database() -> PgPool {
     let url = std::env::var("TIDEMARK_TEST_DATABASE_URL")
         .unwrap_or_else(|_| Stack::shared().connection.database_url);
-    let server: PgConnectOptions = url.parse().unwrap();
-    let name = format!("{}_api", server.get_database().unwrap_or("postgres"));
-    let mut admin = PgConnection::connect_with(&server).await.unwrap();
-    sqlx::query("select pg_advisory_lock(4715)").execute(&mut admin).await.unwrap();
-    let exists: bool = sqlx::query_scalar("select exists (select from pg_database where datname = $1)")
-        .bind(&name)
-        .fetch_one(&mut admin)
-        .await
-        .unwrap();
-    if !exists {
-        let create = format!("create database \"{}\"", name.replace('"', ""));
-        sqlx::query(sqlx::AssertSqlSafe(create)).execute(&mut admin).await.unwrap();
-    }
+    let url = format!("{url}_api");
+    copy_migrated_database(&url).await;
     let options = PgPoolOptions::new().max_connections(4).acquire_timeout(Duration::from_secs(4));
-    let pg = options.connect_with(server.database(&name)).await.unwrap();
-    sqlx::migrate!().run(&pg).await.unwrap();
-    admin.close().await.unwrap();
-    pg
+    options.connect(&url).await.unwrap()
 }
 
 /// Serves on a free port until the test ends, and returns the URL.

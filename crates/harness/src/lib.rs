@@ -1,7 +1,7 @@
 //! Test harness: databases, a running service, a tenant per test and its HTTP client.
 //!
 //! ```ignore
-//! use crate::harness::{Stack, wait_until};
+//! use harness::{Stack, wait_until};
 //!
 //! #[tokio::test]
 //! async fn created_account_is_listed() {
@@ -21,11 +21,8 @@
 //!   The name of such a test begins with `isolated_`: .config/nextest.toml runs one of them at a time.
 //!
 //! Nothing sleeps for a fixed time: [`wait_until`] polls for a state.
-#![allow(
-    dead_code,
-    unused_imports,
-    reason = "each test binary includes this module and uses the part it needs"
-)]
+//!
+//! A crate, so that it is compiled once and not with each test binary.
 
 mod api;
 mod isolated_stack;
@@ -36,10 +33,12 @@ pub mod population;
 mod postgres_clients;
 mod process;
 mod proxy;
+pub mod relay;
 mod response;
 mod slow_reads;
 mod skipped;
 mod stack;
+mod template;
 
 use std::future::Future;
 use std::time::{Duration, Instant};

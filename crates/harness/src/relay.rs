@@ -1,4 +1,4 @@
-//! Setup of relay tests: isolated stores, a relay in this process, and scrapes without a platform.
+//! For tests of the relay: isolated stores, a relay in this process, and scrapes without a platform.
 
 use chrono::{DateTime, Days, Utc};
 use sqlx::PgPool;
@@ -23,11 +23,11 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::harness::{IsolatedStores, WAIT_TIMEOUT, create_organization, wait_until};
+use super::{IsolatedStores, WAIT_TIMEOUT, create_organization, wait_until};
 
 impl IsolatedStores {
     /// Creates an organization with accounts.
-    pub(crate) async fn create_tenant(&self, accounts: usize) -> Tenant {
+    pub async fn create_tenant(&self, accounts: usize) -> Tenant {
         let (id, _) = create_organization(self.pg(), OrganizationChange::default()).await;
         let names: Vec<_> = (0..accounts)
             .map(|n| (Platform::Tiktok, format!("{}.{n}", &id.simple().to_string()[20..])))
@@ -41,7 +41,7 @@ impl IsolatedStores {
     }
 
     /// Starts a relay, which waits for the relay lock.
-    pub(crate) fn start_relay(&self) -> Relay {
+    pub fn start_relay(&self) -> Relay {
         let stop = CancellationToken::new();
         let task = tokio::spawn(relay::run(
             self.databases.clone(),
@@ -52,12 +52,12 @@ impl IsolatedStores {
     }
 
     /// The last delivery in ClickHouse.
-    pub(crate) async fn last_delivery(&self) -> i64 {
+    pub async fn last_delivery(&self) -> i64 {
         history_writer::last_delivery(&self.databases.clickhouse).await.unwrap().number
     }
 
     /// Copies all tables of ClickHouse.
-    pub(crate) async fn back_up_clickhouse(&self, name: &str) {
+    pub async fn back_up_clickhouse(&self, name: &str) {
         for table in TABLES {
             self.execute_clickhouse(&format!("create table {name}_{table} as {table}")).await;
             self.execute_clickhouse(&format!("insert into {name}_{table} select * from {table}")).await;
@@ -65,7 +65,7 @@ impl IsolatedStores {
     }
 
     /// Replaces all tables of ClickHouse by a copy.
-    pub(crate) async fn restore_clickhouse(&self, name: &str) {
+    pub async fn restore_clickhouse(&self, name: &str) {
         self.clear_clickhouse().await;
         for table in TABLES {
             self.execute_clickhouse(&format!("insert into {table} select * from {name}_{table}")).await;
@@ -73,7 +73,7 @@ impl IsolatedStores {
     }
 
     /// Restores a copy, and starts a relay that replays later deliveries.
-    pub(crate) async fn restore_clickhouse_and_relay(&self, name: &str) -> Relay {
+    pub async fn restore_clickhouse_and_relay(&self, name: &str) -> Relay {
         let last = self.last_delivery().await;
         self.restore_clickhouse(name).await;
         let relay = self.start_relay();
@@ -82,7 +82,7 @@ impl IsolatedStores {
         relay
     }
 
-    pub(crate) async fn clear_clickhouse(&self) {
+    pub async fn clear_clickhouse(&self) {
         for table in TABLES {
             self.execute_clickhouse(&format!("truncate table {table}")).await;
         }
@@ -93,7 +93,7 @@ impl IsolatedStores {
     }
 
     /// All totals of an organization, as text.
-    pub(crate) async fn totals(&self, organization: Uuid) -> String {
+    pub async fn totals(&self, organization: Uuid) -> String {
         let scope =
             SubjectScope::find(organization, &AccountFilter::default()).fetch(self.pg()).await.unwrap();
         let today = Utc::now().date_naive();
@@ -105,7 +105,7 @@ impl IsolatedStores {
     }
 
     /// All totals and rows of an organization, as text.
-    pub(crate) async fn clickhouse_state(&self, organization: Uuid) -> ClickhouseState {
+    pub async fn clickhouse_state(&self, organization: Uuid) -> ClickhouseState {
         let rows: Vec<String> = self
             .databases
             .clickhouse
@@ -127,7 +127,7 @@ impl IsolatedStores {
     }
 
     /// Waits until an organization's committed changes are visible.
-    pub(crate) async fn wait_applied(&self, organization: Uuid) {
+    pub async fn wait_applied(&self, organization: Uuid) {
         tokio::time::timeout(WAIT_TIMEOUT * 10, visibility::wait_for_all(self.pg(), organization))
             .await
             .unwrap()
@@ -149,31 +149,31 @@ const TABLES: [&str; 9] = [
 
 /// The data of an organization in ClickHouse.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct ClickhouseState {
-    pub(crate) totals: String,
-    pub(crate) rows: Vec<String>,
+pub struct ClickhouseState {
+    pub totals: String,
+    pub rows: Vec<String>,
 }
 
-pub(crate) struct Tenant {
-    pub(crate) id: Uuid,
-    pub(crate) accounts: Vec<AccountRef>,
+pub struct Tenant {
+    pub id: Uuid,
+    pub accounts: Vec<AccountRef>,
 }
 
 /// A relay that runs until it is stopped.
-pub(crate) struct Relay {
+pub struct Relay {
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
 impl Relay {
-    pub(crate) async fn stop(self) {
+    pub async fn stop(self) {
         self.stop.cancel();
         self.task.await.unwrap();
     }
 }
 
 /// A post as a source returns it.
-pub(crate) fn observed_post(
+pub fn observed_post(
     origin: VideoOrigin,
     external_id: String,
     views: i64,
@@ -194,12 +194,12 @@ pub(crate) fn observed_post(
 }
 
 /// Commits a scrape of an account: a number of posts with a number of views each.
-pub(crate) async fn scrape(pg: &PgPool, organization: Uuid, account: AccountRef, posts: usize, views: i64) {
+pub async fn scrape(pg: &PgPool, organization: Uuid, account: AccountRef, posts: usize, views: i64) {
     scrape_at(pg, organization, account, posts, views, Utc::now()).await;
 }
 
 /// Like [`scrape`], at a time.
-pub(crate) async fn scrape_at(
+pub async fn scrape_at(
     pg: &PgPool,
     organization: Uuid,
     account: AccountRef,
@@ -211,7 +211,7 @@ pub(crate) async fn scrape_at(
 }
 
 /// Like [`scrape_at`], of posts whose time of posting is known.
-pub(crate) async fn scrape_posted(
+pub async fn scrape_posted(
     pg: &PgPool,
     organization: Uuid,
     account: AccountRef,
@@ -232,7 +232,7 @@ pub(crate) async fn scrape_posted(
 }
 
 /// Commits a scrape of an account's profile at a time.
-pub(crate) async fn scrape_profile_at(
+pub async fn scrape_profile_at(
     pg: &PgPool,
     organization: Uuid,
     account: AccountRef,
@@ -251,19 +251,14 @@ pub(crate) async fn scrape_profile_at(
 }
 
 /// Tracks individually a post that was found on an account.
-pub(crate) async fn track_individually(
-    pg: &PgPool,
-    organization: Uuid,
-    external_id: &str,
-    at: DateTime<Utc>,
-) {
+pub async fn track_individually(pg: &PgPool, organization: Uuid, external_id: &str, at: DateTime<Utc>) {
     let mut write = Write::begin(pg, organization).await.unwrap();
     track_individually_in(&mut write, external_id, at).await;
     write.commit().await.unwrap();
 }
 
 /// Like [`track_individually`], in an open unit of work.
-pub(crate) async fn track_individually_in(write: &mut Write, external_id: &str, at: DateTime<Utc>) {
+pub async fn track_individually_in(write: &mut Write, external_id: &str, at: DateTime<Utc>) {
     let mut video =
         observed_post(VideoOrigin::Individual { is_active: false }, external_id.to_owned(), 0, at);
     video.latest = VideoLatest::default();
@@ -272,7 +267,7 @@ pub(crate) async fn track_individually_in(write: &mut Write, external_id: &str, 
     save_videos(write, at, vec![video]).await.unwrap();
 }
 
-pub(crate) async fn delete_account(pg: &PgPool, organization: Uuid, account: AccountRef) {
+pub async fn delete_account(pg: &PgPool, organization: Uuid, account: AccountRef) {
     let mut write = Write::begin(pg, organization).await.unwrap();
     accounts::change::delete(&mut write, account.id).await.unwrap();
     write.commit().await.unwrap();

@@ -1,8 +1,9 @@
 //! `tidemark` as a child process of a test.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -114,9 +115,17 @@ pub fn command() -> Command {
     wrapped_command(&[])
 }
 
+/// Cargo builds it before the tests, whose binaries are in a folder beside it.
+fn program() -> PathBuf {
+    let test = std::env::current_exe().expect("this process has a program");
+    let folder = test.parent().and_then(Path::parent).expect("tests are in a folder of target");
+    folder.join("tidemark")
+}
+
 /// The program under test, started by another program.
 pub(super) fn wrapped_command(wrapper: &[&str]) -> Command {
-    let mut words = wrapper.iter().copied().chain([env!("CARGO_BIN_EXE_tidemark")]);
+    let program = program();
+    let mut words = wrapper.iter().map(OsStr::new).chain([program.as_os_str()]);
     let mut command = Command::new(words.next().unwrap_or_default());
     command.args(words);
     for (name, _) in std::env::vars_os() {
