@@ -17,6 +17,8 @@ use crate::layout::{self, Account, Layout, TrackedVideo};
 const MAX_ROWS_PER_STATEMENT: u64 = 2_000_000;
 /// About how often the tracker reads a video of an account, on average.
 const SNAPSHOTS_PER_VIDEO: u64 = 20;
+/// The number of the delivery that the rollups seem to be from. A relay continues with the next one.
+const DELIVERY: i64 = 1;
 const TABLES: [&str; 7] = [
     "video_snapshots",
     "account_snapshots",
@@ -108,6 +110,12 @@ async fn begin(databases: &Databases, layout: &Layout, subjects: &[Subject]) {
         let insert = insert.bind(layout::organization_id(number)).bind(format!("Organization {number}"));
         insert.execute(pg).await.unwrap();
     }
+    sqlx::query("insert into history_versions (organization_id, day, delivery) select id, $1, $2 from organizations")
+        .bind(NaiveDate::default())
+        .bind(DELIVERY)
+        .execute(pg)
+        .await
+        .unwrap();
     execute(clickhouse, include_str!("seed/subjects.sql")).await;
     let mut insert = clickhouse.insert::<Subject>("seed_subjects").await.unwrap();
     for subject in subjects {
@@ -147,9 +155,9 @@ async fn compute_rollups(clickhouse: &Client, chunks: &[&[Subject]]) {
             chunk.iter().map(|subject| (subject.org_id, subject.subject_id.cast_signed())).collect();
         for batch in keys.chunks(300) {
             let (began, mode) = (Instant::now(), RecomputeMode::ChangedDays);
-            history_writer::recompute_rollup(clickhouse, batch, 1, mode).await.unwrap();
+            history_writer::recompute_rollup(clickhouse, batch, DELIVERY, mode).await.unwrap();
             accounts += began.elapsed();
-            history_writer::recompute_videos(clickhouse, batch, NaiveDate::default(), 1, mode).await.unwrap();
+            history_writer::recompute_videos(clickhouse, batch, NaiveDate::default(), DELIVERY, mode).await.unwrap();
             videos += began.elapsed();
         }
     }
