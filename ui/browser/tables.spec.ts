@@ -70,6 +70,23 @@ for (const [path, names] of TABLES) {
   });
 }
 
+test("the CSV of a list waits for what its posts gained", async ({ dashboard, page, world }) => {
+  let release = () => {};
+  const isReleased = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await page.route(/\/v2\/videos\/metrics/, async (route) => {
+    await isReleased;
+    await route.continue();
+  });
+  await dashboard.open("/content?sort=-view_count&period=7d", world.keys.write);
+  const { csv, rows } = dashboard.table("Content");
+  await expect(rows.first()).toBeVisible();
+  await expect(csv).toBeDisabled();
+  release();
+  await expect(csv).toBeEnabled();
+});
+
 test("a list that is loaded completely is sorted without a request, as the API sorts it", async ({ dashboard, page, world }) => {
   await dashboard.open(`${PATHS.Accounts}?sort=username`, world.keys.write);
   const { headings, rows } = dashboard.table("Accounts");

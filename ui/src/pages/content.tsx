@@ -71,6 +71,7 @@ export function ContentPage() {
   const pages = usePages<Page<ContentRow>>(key, (cursor, signal) => fetchContent(current, cursor, signal, setMeta));
   const details = useDetails(pages.rows, (ids, signal) => fetchContentDetails(current, ids, signal, setMeta));
   const rows = pages.rows?.map((row): Row => ({ ...row, detail: details.details.get(row.id) })) ?? null;
+  const isComplete = details.problem !== null || rows?.every(({ detail }) => detail !== undefined);
   const sort = sortOf(current);
   const today = sparkToday(meta);
   const shown = columns(sort.metric, today);
@@ -97,7 +98,7 @@ export function ContentPage() {
         height={rows === null && !isGrid ? PAGE_SIZE * ROW_HEIGHT : 0} {...(isGrid ? { placeholder: <GridSkeleton count={PAGE_SIZE} /> } : {})}
         actions={(
           <>
-            <CsvButton title="Content" columns={shown} rows={rows ?? []} />
+            <CsvButton title="Content" columns={shown} rows={(isComplete && rows) || []} />
             <ExportButton name="content" query={{ ...windowParameters(current.range), ...contentFilters(current) }} />
           </>
         )}
