@@ -110,12 +110,14 @@ async fn begin(databases: &Databases, layout: &Layout, subjects: &[Subject]) {
         let insert = insert.bind(layout::organization_id(number)).bind(format!("Organization {number}"));
         insert.execute(pg).await.unwrap();
     }
-    sqlx::query("insert into history_versions (organization_id, day, delivery) select id, $1, $2 from organizations")
-        .bind(NaiveDate::default())
-        .bind(DELIVERY)
-        .execute(pg)
-        .await
-        .unwrap();
+    sqlx::query(
+        "insert into history_versions (organization_id, day, delivery) select id, $1, $2 from organizations",
+    )
+    .bind(NaiveDate::default())
+    .bind(DELIVERY)
+    .execute(pg)
+    .await
+    .unwrap();
     execute(clickhouse, include_str!("seed/subjects.sql")).await;
     let mut insert = clickhouse.insert::<Subject>("seed_subjects").await.unwrap();
     for subject in subjects {
@@ -157,7 +159,9 @@ async fn compute_rollups(clickhouse: &Client, chunks: &[&[Subject]]) {
             let (began, mode) = (Instant::now(), RecomputeMode::ChangedDays);
             history_writer::recompute_rollup(clickhouse, batch, DELIVERY, mode).await.unwrap();
             accounts += began.elapsed();
-            history_writer::recompute_videos(clickhouse, batch, NaiveDate::default(), DELIVERY, mode).await.unwrap();
+            history_writer::recompute_videos(clickhouse, batch, NaiveDate::default(), DELIVERY, mode)
+                .await
+                .unwrap();
             videos += began.elapsed();
         }
     }

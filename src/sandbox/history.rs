@@ -32,6 +32,9 @@ const GAP_PERIOD_DAYS: u64 = 24;
 /// A post is observed daily until it is so many days old, as the tracker reads it, then weekly. Old posts gain little, and there
 /// are many of them.
 const DAILY_UNTIL_AGE: i64 = 14;
+/// Old posts are observed daily again from a weekly observation of these last days on, half of them from an earlier one. So the
+/// last day and the tracker's first one have no gains of a week.
+const DAILY_LAST_DAYS: [i64; 2] = [15, 8];
 
 /// Which counters of Instagram's posts are written; those of the source that will track them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -140,10 +143,13 @@ struct ObservationTime {
 }
 
 impl ObservationTime {
-    /// Whether a post is observed: on the last day each one is.
-    fn includes(&self, post: &SimulatedPost) -> bool {
-        let age = (self.time.date_naive() - post.create_time.date_naive()).num_days();
-        post.create_time <= self.time && (self.is_last || age <= DAILY_UNTIL_AGE || age % 7 == 0)
+    /// Whether a post is observed in a history until a day: on the last one each is.
+    fn includes(&self, post: &SimulatedPost, until: NaiveDate) -> bool {
+        let day = self.time.date_naive();
+        let age = (day - post.create_time.date_naive()).num_days();
+        let daily_days = DAILY_LAST_DAYS[post.number % 2] - 1 - (until - day).num_days();
+        let is_due = age <= DAILY_UNTIL_AGE || age % 7 == 0 || age % 7 <= daily_days;
+        post.create_time <= self.time && (is_due || self.is_last)
     }
 
     /// Texts are in the last row only: an import stores the latest value.
@@ -251,7 +257,7 @@ fn write_video(
     let create_time = post.create_time.to_rfc3339_opts(SecondsFormat::Secs, true);
     let duration = post.duration.filter(|_| !is_graph_only).map(|seconds| seconds.to_string());
     let mut written = 0;
-    for observation in observations.iter().filter(|observation| observation.includes(post)) {
+    for observation in observations.iter().filter(|observation| observation.includes(post, options.until)) {
         let counters = post.counters_at(observation.time);
         let counters = if is_graph_only { graph_counters(counters) } else { counters };
         let counters =
