@@ -9,8 +9,8 @@ use tidemark::store::records::keys::NewKey;
 use tidemark::store::records::organizations::OrganizationChange;
 use tokio_util::sync::CancellationToken;
 
-use super::harness::{IsolatedStores, Organization, Response, send};
 use super::{Milliseconds, timed};
+use harness::{IsolatedStores, Organization, Response, send};
 
 const SIZE: usize = 500;
 const REPETITIONS: usize = 20;

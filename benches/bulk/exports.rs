@@ -7,7 +7,7 @@ use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use super::Milliseconds;
-use super::harness::{IsolatedStores, Organization, anonymous_memory};
+use harness::{IsolatedStores, Organization, anonymous_memory};
 
 const ACCOUNTS: i64 = 6_667;
 const VIDEOS: i64 = 1_000_000;

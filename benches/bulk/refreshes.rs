@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::Milliseconds;
-use super::harness::{IsolatedStores, Organization, Response, send};
+use harness::{IsolatedStores, Organization, Response, send};
 
 /// Clients, each of which refreshes one account after the other.
 const CLIENTS: usize = 20;
