@@ -253,7 +253,8 @@ async fn wait_for_search_waits_for_the_follower() {
     let folder = TempDir::new().unwrap();
     let organization = organization(&pg).await;
     let follower = IndexFollower::open(&pg, folder.path()).await;
-    follower.wait_applied(&pg).await;
+    // It is known to others at the end of its first poll.
+    follower.wait_polled().await;
     for number in 0..5 {
         let name = format!("Waited for {number}");
         add_creator(&pg, organization, &name).await;
