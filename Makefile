@@ -8,7 +8,7 @@ CARGO ?= cargo
 DEMO_PORT ?= 8080
 # How the demo is built: like the tests; release answers faster, and takes three times as long to build.
 DEMO_PROFILE ?= dev
-# Arguments for the test runner: make test ARGS='-E test(paging)'
+# Arguments for the test runner: make test ARGS="-E 'test(paging)'"
 ARGS ?=
 # Load tests to run; default: all except the soak.
 NAMES ?=
