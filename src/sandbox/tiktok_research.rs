@@ -156,7 +156,7 @@ pub fn user_data(world: &World, request: &ResearchRequest) -> Result<ResearchDat
     });
     let likes = || visible.posts().filter_map(|(_, counters)| counters.like_count).sum::<i64>();
     let select = |field: &str| match all.get(field) {
-        // All posts, so only if it is asked for.
+        // Computed from all posts, which few requests need.
         Some(_) if field == "likes_count" => Ok((field.to_owned(), json!(likes()))),
         Some(value) => Ok((field.to_owned(), value.clone())),
         None => Err(format!("the fields query param is invalid: {field}")),
