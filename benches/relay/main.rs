@@ -1,5 +1,5 @@
-//! Measures the delay from the commit of a scrape until it is in all totals and found by search, at 5,000 posts a second, and how
-//! fast the relay drains a backlog. Prints the tables of docs/measurements/relay.md: `make bench-relay`.
+//! Measures the delay from the commit of a scrape until it is in all totals and found by search, at 5,000 posts a second, how many
+//! posts a second are sustained, and how fast the relay drains a backlog. Prints the tables of docs/measurements/relay.md: `make bench-relay`.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -68,6 +68,9 @@ fn cpu_seconds(pid: &str) -> f64 {
 struct Load {
     /// Posts per second that were committed.
     rate: f64,
+    /// Posts per second until all of them were in all totals.
+    applied_rate: f64,
+    wal_bytes_per_post: f64,
     /// CPU time until everything was visible.
     cpu: CpuSeconds,
     committed: Vec<Committed>,
@@ -107,14 +110,18 @@ async fn measure_under_load() {
     let relay = own.start_relay();
     wait_all_applied(&own, &tenants).await;
 
-    let scraped = scrape_all(&own, &pg, &tenants, &index, 1_000).await;
+    let scraped = scrape_all(&own, &pg, &tenants, &index, 1_000, SCRAPE_INTERVAL).await;
     print_delays("unknown posts", &own, scraped).await;
 
     insert_history(&pg, &tenants).await;
     wait_all_applied(&own, &tenants).await;
     sqlx::raw_sql("vacuum analyze").execute(&pg).await.unwrap();
-    let scraped = scrape_all(&own, &pg, &tenants, &index, 2_000).await;
+    let scraped = scrape_all(&own, &pg, &tenants, &index, 2_000, SCRAPE_INTERVAL).await;
     print_delays("known posts with a month of history", &own, scraped).await;
+    for views in [3_000, 4_000, 5_000] {
+        let scraped = scrape_all(&own, &pg, &tenants, &index, views, Duration::ZERO).await;
+        print_delays("known posts, as fast as possible", &own, scraped).await;
+    }
     relay.stop().await;
     stop.cancel();
     indexer_task.await.unwrap();
@@ -126,20 +133,21 @@ async fn wait_all_applied(own: &IsolatedStores, tenants: &[Tenant]) {
     }
 }
 
-/// Commits a scrape of every account at the measured rate, organizations in turn.
+/// Commits a scrape of every account, organizations in turn, one per `interval`.
 async fn scrape_all(
     own: &IsolatedStores,
     pg: &PgPool,
     tenants: &[Tenant],
     index: &SearchIndex,
     views: i64,
+    interval: Duration,
 ) -> Load {
-    let (began, before) = (Instant::now(), CpuSeconds::measure());
+    let (wal_before, began, before) = (wal_position(pg).await, Instant::now(), CpuSeconds::measure());
     let (mut writing, mut committed) = (JoinSet::new(), JoinSet::new());
     for n in 0..ORGANIZATIONS * ACCOUNTS_PER_ORGANIZATION {
         let (id, account) =
             (tenants[n % ORGANIZATIONS].id, tenants[n % ORGANIZATIONS].accounts[n / ORGANIZATIONS]);
-        tokio::time::sleep_until((began + SCRAPE_INTERVAL * n as u32).into()).await;
+        tokio::time::sleep_until((began + interval * n as u32).into()).await;
         while writing.len() >= WRITERS {
             await_commit(&mut writing, &mut committed, index).await;
         }
@@ -149,17 +157,24 @@ async fn scrape_all(
     while !writing.is_empty() {
         await_commit(&mut writing, &mut committed, index).await;
     }
-    let rate =
-        (ORGANIZATIONS * ACCOUNTS_PER_ORGANIZATION * POSTS_PER_SCRAPE) as f64 / began.elapsed().as_secs_f64();
+    let posts = (ORGANIZATIONS * ACCOUNTS_PER_ORGANIZATION * POSTS_PER_SCRAPE) as f64;
+    let rate = posts / began.elapsed().as_secs_f64();
     let committed = committed.join_all().await;
     wait_all_applied(own, tenants).await;
+    let applied_rate = posts / began.elapsed().as_secs_f64();
+    let wal_bytes_per_post = (wal_position(pg).await - wal_before) as f64 / posts;
     let after = CpuSeconds::measure();
     let cpu = CpuSeconds {
         bench: after.bench - before.bench,
         postgres: after.postgres - before.postgres,
         clickhouse: after.clickhouse - before.clickhouse,
     };
-    Load { rate, cpu, committed }
+    Load { rate, applied_rate, wal_bytes_per_post, cpu, committed }
+}
+
+/// Bytes of WAL that the server has written.
+async fn wal_position(pg: &PgPool) -> i64 {
+    sqlx::query_scalar("select (pg_current_wal_lsn() - '0/0')::bigint").fetch_one(pg).await.unwrap()
 }
 
 /// Awaits the next commit, and in the background its visibility in search.
@@ -231,7 +246,7 @@ async fn insert_history(pg: &PgPool, tenants: &[Tenant]) {
 
 /// Prints the delay until scrapes were in all totals, found by search, and both.
 async fn print_delays(name: &str, own: &IsolatedStores, load: Load) {
-    let Load { rate, cpu, committed } = load;
+    let Load { rate, applied_rate, wal_bytes_per_post, cpu, committed } = load;
     let positions: Vec<_> = committed.iter().map(|scrape| scrape.position).collect();
     let applied: Vec<(i64, DateTime<Utc>)> =
         sqlx::query_as("select position, applied_at from outbox where position = any($1)")
@@ -250,7 +265,10 @@ async fn print_delays(name: &str, own: &IsolatedStores, load: Load) {
     }
     let CpuSeconds { bench, postgres, clickhouse } = cpu;
     let times = format!("bench process {bench:.1}, Postgres {postgres:.1}, ClickHouse {clickhouse:.1}");
-    println!("| {name}: {rate:.0} a second were committed; CPU seconds: {times} | | | |");
+    println!(
+        "| {name}: {rate:.0} a second were committed, {applied_rate:.0} a second in totals; \
+         {wal_bytes_per_post:.0} bytes of WAL a post; CPU seconds: {times} | | | |"
+    );
     for (target, mut seconds) in [("totals", totals), ("search", search), ("**both**", both)] {
         seconds.sort_unstable_by(f64::total_cmp);
         let percentile = |percent: usize| seconds[(seconds.len() - 1) * percent / 100];
