@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 use crate::setup::{
-    Caption, IndexFollower, Random, add_account, add_creator, add_videos, lower, organization,
+    Caption, IndexFollower, Random, add_account, add_accounts, add_creator, add_videos, lower, organization,
 };
 
 /// The expected result: a scan of all captions.
@@ -218,6 +218,48 @@ async fn matches_with_the_fewest_views_are_found() {
         queries.map(str::to_owned).into_iter(),
     )
     .await;
+    follower.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn candidates_for_prefixes_do_not_hide_larger_matches() {
+    let pg = api_database().await;
+    let folder = TempDir::new().unwrap();
+    let organization = organization(&pg).await;
+    let follower = IndexFollower::open(&pg, folder.path()).await;
+    // The smaller half has the first three characters of the query at its start, and the query after them.
+    let captions: Vec<_> = (0..400)
+        .map(|number| {
+            let text = if number < 200 { "world, working" } else { "hard working" };
+            Caption { id: Uuid::now_v7(), text: format!("{text} {number}"), views: number }
+        })
+        .collect();
+    add_videos(&pg, organization, None, &captions).await;
+    follower.wait_applied(&pg).await;
+    let queries = ["worki", "world", "working 1", "hard w", "rking 39"];
+    assert_equals_naive_search(
+        &follower,
+        &pg,
+        organization,
+        &captions,
+        queries.map(str::to_owned).into_iter(),
+    )
+    .await;
+    follower.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn account_with_the_fewest_followers_is_found() {
+    let pg = api_database().await;
+    let folder = TempDir::new().unwrap();
+    let organization = organization(&pg).await;
+    let follower = IndexFollower::open(&pg, folder.path()).await;
+    // The others have all terms of the query, and are more than the 1,200 candidates that are fetched at once.
+    let usernames = (0..1_500).map(|n| if n < 2 { format!("abcabd.{n}") } else { format!("abca.cabd.{n}") });
+    let ids = add_accounts(&pg, organization, &usernames.collect::<Vec<_>>()).await;
+    follower.wait_applied(&pg).await;
+    let found = follower.search(&pg, organization, "abcabd").await;
+    assert_eq!(found.accounts.iter().map(|hit| hit.id).collect::<Vec<_>>(), [ids[1], ids[0]]);
     follower.close().await;
 }
 

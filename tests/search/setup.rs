@@ -163,7 +163,24 @@ pub(crate) async fn add_account(
     creator: Option<Uuid>,
 ) -> Uuid {
     let mut write = Write::begin(pg, organization).await.unwrap();
-    let id = Uuid::now_v7();
+    let id = insert_account(&mut write, username, followers, creator).await;
+    write.commit().await.unwrap();
+    id
+}
+
+/// Adds accounts whose followers are their positions in the list, and returns their ids.
+pub(crate) async fn add_accounts(pg: &PgPool, organization: Uuid, usernames: &[String]) -> Vec<Uuid> {
+    let mut write = Write::begin(pg, organization).await.unwrap();
+    let mut ids = Vec::new();
+    for (username, followers) in usernames.iter().zip(0..) {
+        ids.push(insert_account(&mut write, username, followers, None).await);
+    }
+    write.commit().await.unwrap();
+    ids
+}
+
+async fn insert_account(write: &mut Write, username: &str, followers: i64, creator: Option<Uuid>) -> Uuid {
+    let (id, organization) = (Uuid::now_v7(), write.organization());
     sqlx::query(
         "insert into accounts (id, organization_id, platform, username, name, follower_count, creator_id, added_at, updated_at)
          values ($1, $2, 'tiktok', $3, 'Display name', $4, $5, now(), now())",
@@ -177,7 +194,6 @@ pub(crate) async fn add_account(
     .await
     .unwrap();
     write.record_account_change(id);
-    write.commit().await.unwrap();
     id
 }
 

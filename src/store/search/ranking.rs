@@ -93,11 +93,9 @@ impl Search<'_> {
         limit: usize,
     ) -> Result<Strategy, Error> {
         let max = match strategy {
-            Strategy::Scan { candidates, rows } => {
-                return Ok(Strategy::Scan { candidates, rows: rows.saturating_mul(16) });
-            }
+            Strategy::Scan { candidates, rows } => return Ok(Strategy::after_scan(candidates, rows, limits)),
             Strategy::Skip => limits.candidates,
-            Strategy::Compare { .. } | Strategy::LookUp(_) => usize::MAX,
+            Strategy::Compare { .. } | Strategy::LookUp(_) | Strategy::CompareAll => usize::MAX,
         };
         let searcher = self.searcher(entity);
         let candidates = run_blocking(move || searcher.candidates(tier, max)).await?;

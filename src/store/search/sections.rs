@@ -16,7 +16,7 @@ use crate::model::picture::PictureUrl;
 use crate::model::platform::Platform;
 use crate::store::Error;
 use crate::store::pictures::picture_url;
-use crate::store::records::creators;
+use crate::store::records::{creators, videos};
 use crate::store::write::Entity;
 
 /// An account whose username matches.
@@ -96,6 +96,9 @@ pub(super) trait RankedHit: for<'r> FromRow<'r, PgRow> {
     const COLUMNS: &'static str;
     /// Joins the tables of the columns to `best`.
     const JOIN: &'static str;
+
+    /// Adds the condition that the text of a record `v` contains a text, for comparing all records of the organization.
+    fn push_contains(query: &mut QueryBuilder<Postgres>, organization: Uuid, text: &str);
 }
 
 impl RankedHit for AccountHit {
@@ -110,6 +113,11 @@ impl RankedHit for AccountHit {
     );
     const JOIN: &'static str =
         "join accounts on accounts.id = best.id left join creators on creators.id = accounts.creator_id";
+
+    fn push_contains(query: &mut QueryBuilder<Postgres>, _organization: Uuid, text: &str) {
+        query.push(" and ");
+        push_match(query, "v.username", Tier::Anywhere, text);
+    }
 }
 
 impl RankedHit for VideoHit {
@@ -126,9 +134,14 @@ impl RankedHit for VideoHit {
     const JOIN: &'static str =
         "join videos on videos.id = best.id left join accounts on accounts.id = videos.account_id
         left join creators on creators.id = accounts.creator_id";
+
+    fn push_contains(query: &mut QueryBuilder<Postgres>, organization: Uuid, text: &str) {
+        videos::caption_blocks(organization).push_condition(query, text);
+    }
 }
 
-/// The query for the best records that the strategies find, each with its `tier`.
+/// The query for the best records that the strategies find, each with its `tier`. A strategy finds the best of its tier and
+/// better ones. Candidates that match less well are left out: others that do are unknown.
 pub(super) fn ranked_query<H: RankedHit>(
     organization: Uuid,
     text: &str,
@@ -136,40 +149,71 @@ pub(super) fn ranked_query<H: RankedHit>(
     limit: usize,
 ) -> QueryBuilder<Postgres> {
     let (table, column, size) = (H::TABLE, H::TEXT_COLUMN, H::SIZE_COLUMN);
-    let mut lookups = Vec::new();
     let mut query = QueryBuilder::new("with candidate as (");
-    for (strategy, tier) in strategies.iter().zip(Tier::ALL) {
-        match strategy {
-            Strategy::Skip => {}
-            Strategy::LookUp(ids) => lookups.extend_from_slice(ids),
-            Strategy::Scan { candidates, rows } => {
-                query.push("(select id from ");
-                push_largest::<H>(&mut query, organization, Some(candidates), *rows);
-                query.push(" largest) union ");
-            }
-            Strategy::Compare { rows } => {
-                query.push("(select id from ");
-                push_largest::<H>(&mut query, organization, None, *rows);
-                query.push(" largest where ");
-                push_match(&mut query, column, tier, text);
-                query.push(format_args!(" order by {size} desc, id limit {limit}) union "));
-            }
-        }
-    }
-    lookups.sort_unstable();
-    lookups.dedup();
-    query.push("select unnest(").push_bind(lookups).push("::uuid[])), best as (select id, case when ");
+    push_candidates::<H>(&mut query, organization, text, strategies, limit);
+    query.push("), matching as (select id, candidate.tier as found_tier, case when ");
     push_match(&mut query, column, Tier::Exact, text);
     query.push(" then 0 when ");
     push_match(&mut query, column, Tier::Prefix, text);
     query.push(format_args!(
-        " then 1 else 2 end as tier, {size} as size from {table} where organization_id = "
+        " then 1 else 2 end as tier, {size} as size
+         from (select id, max(tier) as tier from candidate group by id) candidate join {table} using (id)
+         where organization_id = "
     ));
-    query.push_bind(organization).push(" and id in (select * from candidate) and ");
+    query.push_bind(organization).push(" and ");
     push_match(&mut query, column, Tier::Anywhere, text);
-    query.push(format_args!(" order by tier, size desc, id limit {limit}) select best.tier, {}", H::COLUMNS));
-    query.push(format_args!(" from best {} order by best.tier, best.size desc, best.id", H::JOIN));
+    query.push(format_args!(
+        "), best as (
+             select id, tier, size from matching where tier <= found_tier order by tier, size desc, id limit {limit}
+         ) select best.tier, {} from best {} order by best.tier, best.size desc, best.id",
+        H::COLUMNS,
+        H::JOIN
+    ));
     query
+}
+
+/// Pushes the select of the candidates of each strategy with its tier.
+fn push_candidates<H: RankedHit>(
+    query: &mut QueryBuilder<Postgres>,
+    organization: Uuid,
+    text: &str,
+    strategies: &[Strategy; 3],
+    limit: usize,
+) {
+    let (column, size) = (H::TEXT_COLUMN, H::SIZE_COLUMN);
+    query.push("select null::uuid as id, 0 as tier where false");
+    if strategies.iter().any(|strategy| matches!(strategy, Strategy::CompareAll)) {
+        let anywhere = Tier::Anywhere as i32;
+        query
+            .push(format_args!(
+                " union all select v.id, {anywhere} from {} v where v.organization_id = ",
+                H::TABLE
+            ))
+            .push_bind(organization);
+        H::push_contains(query, organization, text);
+    }
+    for (strategy, tier) in strategies.iter().zip(Tier::ALL) {
+        let number = tier as i32;
+        match strategy {
+            Strategy::Skip | Strategy::CompareAll => {}
+            Strategy::LookUp(ids) => {
+                query.push(" union all select unnest(").push_bind(ids.clone());
+                query.push(format_args!("::uuid[]), {number}"));
+            }
+            Strategy::Scan { candidates, rows } => {
+                query.push(format_args!(" union all (select id, {number} from "));
+                push_largest::<H>(query, organization, Some(candidates), *rows);
+                query.push(" largest)");
+            }
+            Strategy::Compare { rows } => {
+                query.push(format_args!(" union all (select id, {number} from "));
+                push_largest::<H>(query, organization, None, *rows);
+                query.push(" largest where ");
+                push_match(query, column, tier, text);
+                query.push(format_args!(" order by {size} desc, id limit {limit})"));
+            }
+        }
+    }
 }
 
 /// Pushes the `rows` largest candidates, or records if there are none: by size and then id, and maybe others of the least

@@ -23,6 +23,8 @@ pub(super) type Candidates = Option<Vec<Uuid>>;
 /// 5 µs, skipping a record in an ordered scan 0.2 µs, comparing one there 10 µs, and listing a candidate 0.25 µs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limits {
+    /// Records of the organization.
+    records: usize,
     /// Candidates that are looked up by id; more are found in an ordered scan.
     pub lookups: usize,
     /// Candidates that are listed at all.
@@ -33,9 +35,10 @@ pub(super) struct Limits {
 
 impl Limits {
     pub(super) fn for_records(records: u64) -> Self {
-        let root = |factor: u64| usize::try_from((factor * records).isqrt()).unwrap_or(usize::MAX);
+        let records = usize::try_from(records).unwrap_or(usize::MAX);
+        let root = |factor: usize| factor.saturating_mul(records).isqrt();
         let lookups = max(root(6), 300);
-        Limits { lookups, candidates: lookups.saturating_mul(4), comparisons: max(root(100), 500) }
+        Limits { records, lookups, candidates: lookups.saturating_mul(4), comparisons: max(root(100), 500) }
     }
 }
 
@@ -54,6 +57,8 @@ pub(super) enum Strategy {
     Compare {
         rows: usize,
     },
+    /// Compares the texts of all records.
+    CompareAll,
 }
 
 impl Strategy {
@@ -65,10 +70,24 @@ impl Strategy {
         }
     }
 
+    /// What follows a scan that found too few: most of its candidates do not match, so that a longer one may skip many records
+    /// for each match.
+    pub(super) fn after_scan(candidates: Vec<Uuid>, rows: usize, limits: Limits) -> Self {
+        let rows = rows.saturating_mul(16);
+        let skipped = rows.saturating_mul(limits.records) / candidates.len();
+        if candidates.len() <= limits.candidates {
+            Strategy::LookUp(candidates)
+        } else if skipped <= limits.comparisons {
+            Strategy::Scan { candidates, rows }
+        } else {
+            Strategy::CompareAll
+        }
+    }
+
     /// Whether it finds all records of its tier.
     pub(super) fn is_exhaustive(&self) -> bool {
         match self {
-            Strategy::LookUp(_) => true,
+            Strategy::LookUp(_) | Strategy::CompareAll => true,
             Strategy::Scan { candidates, rows } => candidates.len() <= *rows,
             Strategy::Skip | Strategy::Compare { .. } => false,
         }
@@ -78,7 +97,7 @@ impl Strategy {
         match self {
             Strategy::Skip => true,
             Strategy::LookUp(ids) => ids.is_empty(),
-            Strategy::Scan { .. } | Strategy::Compare { .. } => false,
+            Strategy::Scan { .. } | Strategy::Compare { .. } | Strategy::CompareAll => false,
         }
     }
 
@@ -86,7 +105,7 @@ impl Strategy {
     pub(super) fn fills_section(&self, limit: usize) -> bool {
         match self {
             Strategy::LookUp(ids) => ids.len() >= oversampled(limit),
-            Strategy::Scan { .. } | Strategy::Compare { .. } => true,
+            Strategy::Scan { .. } | Strategy::Compare { .. } | Strategy::CompareAll => true,
             Strategy::Skip => false,
         }
     }
@@ -103,9 +122,23 @@ mod tests {
 
     #[test]
     fn limits_grow_with_the_root_of_the_records() {
-        let limits = |lookups, candidates, comparisons| Limits { lookups, candidates, comparisons };
-        assert_eq!(Limits::for_records(1), limits(300, 1_200, 500));
-        assert_eq!(Limits::for_records(250_000), limits(1_224, 4_896, 5_000));
-        assert_eq!(Limits::for_records(1_000_000), limits(2_449, 9_796, 10_000));
+        let limits = |records| {
+            let Limits { lookups, candidates, comparisons, .. } = Limits::for_records(records);
+            [lookups, candidates, comparisons]
+        };
+        assert_eq!(limits(1), [300, 1_200, 500]);
+        assert_eq!(limits(250_000), [1_224, 4_896, 5_000]);
+        assert_eq!(limits(1_000_000), [2_449, 9_796, 10_000]);
+    }
+
+    #[test]
+    fn no_scan_skips_more_records_than_a_comparison_reads() {
+        let limits = Limits::for_records(1_000_000);
+        let after_scan = |candidates, rows| Strategy::after_scan(vec![Uuid::nil(); candidates], rows, limits);
+        assert!(matches!(after_scan(9_796, 60), Strategy::LookUp(ids) if ids.len() == 9_796));
+        assert!(matches!(after_scan(9_797, 60), Strategy::CompareAll));
+        // 960 rows of one candidate in ten records.
+        assert!(matches!(after_scan(100_000, 60), Strategy::Scan { rows: 960, .. }));
+        assert!(matches!(after_scan(100_000, 960), Strategy::CompareAll));
     }
 }

@@ -327,7 +327,8 @@ impl ParentFilter {
 }
 
 impl TextBlocks {
-    fn push_condition(&self, query: &mut QueryBuilder<Postgres>, text: &str) {
+    /// Adds the condition that a record's text contains a folded text.
+    pub(in crate::store) fn push_condition(&self, query: &mut QueryBuilder<Postgres>, text: &str) {
         let TextBlocks { table, texts, numbers, number, organization } = self;
         query
             .push(format_args!(" and {number} = any(array(select entry.number from {table} block"))

@@ -234,14 +234,19 @@ pub(super) fn account_filter(
 
 /// Limits a list to videos whose caption contains a text.
 pub(super) fn caption_filter(organization: Uuid, q: &str) -> TextFilter {
-    let blocks = TextBlocks {
+    let blocks = Some(caption_blocks(organization));
+    TextFilter { column: "v.description_key", text: fold_case(q), blocks }
+}
+
+/// The captions of all videos `v` of an organization.
+pub(in crate::store) fn caption_blocks(organization: Uuid) -> TextBlocks {
+    TextBlocks {
         table: "caption_blocks",
         texts: "captions",
         numbers: "videos",
         number: "v.internal_id",
         organization,
-    };
-    TextFilter { column: "v.description_key", text: fold_case(q), blocks: Some(blocks) }
+    }
 }
 
 /// Builds the filtered list.
