@@ -152,7 +152,7 @@ async fn random_posts_agree(seed: u64) {
     let mut random = Random(seed);
     let mut aged = Aged::load(random_posts(&mut random, today)).await;
     let found = endpoints_agree(&aged, &mut random).await;
-    assert!(found > 20, "seed {seed}: {found}");
+    assert!(found > 5, "seed {seed}: {found}");
     change_posts(&mut random, &mut aged.posts, today);
     aged.import().await;
     endpoints_agree(&aged, &mut random).await;
