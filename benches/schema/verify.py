@@ -459,7 +459,7 @@ def run_others(h, engine, chosen, first, last):
     videos = [video for _, video in h.snapshots]
     values = dict(ALL_IDS, org=h.org, start=str(first), end=str(last), since=str(first), platform="tiktok", removed=chosen,
                   subjects=chosen, series=[0] * len(chosen), gain="view_gain", views="views_7", age=7, limit=10,
-                  least=-(2**63), most=2**63 - 1, starts=f"['{first}']")
+                  least=-(2**63), most=2**63 - 1, starts=f"['{first}']", version=0)
     pairs = "[" + ",".join(f"({subject},{video})" for subject, video in h.snapshots) + "]"
     for name in sorted(engine.unused & READS):
         parameters = set(re.findall(r"{(\w+):", SQL[name])) - {"videos"}
