@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chrono::{TimeDelta, Utc};
-use harness::{IsolatedStores, wait_until};
+use harness::{ClickhouseProxy, IsolatedStores, wait_until};
 use tidemark::store::clickhouse::history_writer;
 use tidemark::worker::relay;
 use tokio::net::TcpListener;
@@ -154,5 +154,34 @@ async fn relay_waits_for_statements_of_a_killed_predecessor() {
     stores.wait_applied(tenant.id).await;
     let applied = Instant::now();
     assert!(slow.await.unwrap() <= applied, "delivered before the predecessor's statement ended");
+    relay.stop().await;
+}
+
+/// A relay that always has something to deliver prunes as well.
+#[tokio::test(flavor = "multi_thread")]
+async fn delivered_rows_are_pruned_while_others_wait() {
+    let mut stores = IsolatedStores::create().await;
+    let tenant = stores.create_tenant(1).await;
+    let relay = stores.start_relay();
+    stores.wait_applied(tenant.id).await;
+    relay.stop().await;
+    sqlx::query("update outbox set applied_at = applied_at - interval '8 days'")
+        .execute(stores.pg())
+        .await
+        .unwrap();
+    scrape(stores.pg(), tenant.id, tenant.accounts[0], 1, 100).await;
+    let proxy = ClickhouseProxy::start(&stores.connection.clickhouse_url).await;
+    proxy.hold_after("INSERT INTO account_daily");
+    stores.databases.clickhouse = stores.databases.clickhouse.clone().with_url(&proxy.url);
+    let relay = stores.start_relay();
+    proxy.wait_held(1).await;
+    let delivered: i64 = sqlx::query_scalar("select count(*) from outbox where applied_at is not null")
+        .fetch_one(stores.pg())
+        .await
+        .unwrap();
+    assert_eq!(delivered, 0);
+    proxy.hold_after("never");
+    proxy.release();
+    stores.wait_applied(tenant.id).await;
     relay.stop().await;
 }

@@ -20,9 +20,9 @@ use crate::store::postgres::Transaction;
 use crate::store::postgres::advisory_lock::{AdvisoryLock, LockName};
 
 pub use recovery::{
-    MissingHistory, Recovery, detect_missing_history, fetch_missing_history, has_unfinished_rows,
-    invalidate_responses, last_applied_delivery, last_delivery_number, prune_delivered, raise_id_sequence,
-    resume,
+    MissingHistory, PRUNED_ROWS, Recovery, detect_missing_history, fetch_missing_history,
+    has_unfinished_rows, invalidate_responses, last_applied_delivery, last_delivery_number, prune_delivered,
+    raise_id_sequence, resume,
 };
 
 /// The name of [`RelayLock`].

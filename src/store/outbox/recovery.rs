@@ -12,6 +12,8 @@ use crate::store::clickhouse::history_writer::RecordedDelivery;
 use crate::store::postgres::Transaction;
 
 const BATCH_ROWS: i64 = 20_000;
+/// Rows that are pruned at once. Nothing is delivered meanwhile.
+pub const PRUNED_ROWS: i64 = 5_000;
 
 /// The losses and unfinished attempts found when the relay resumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,18 +192,8 @@ pub async fn fetch_missing_history(pg: &PgPool) -> Result<Vec<MissingHistory>, E
     Ok(missing)
 }
 
-/// Deletes rows that were applied more than seven days ago, in batches, and returns their number.
-pub async fn prune_delivered(pg: &PgPool) -> Result<u64, Error> {
-    let mut pruned = 0;
-    loop {
-        match prune_batch(pg).await? {
-            0 => return Ok(pruned),
-            rows => pruned += rows,
-        }
-    }
-}
-
-async fn prune_batch(pg: &PgPool) -> Result<u64, Error> {
+/// Deletes up to [`PRUNED_ROWS`] rows that were applied more than seven days ago, and returns their number.
+pub async fn prune_delivered(pg: &PgPool) -> Result<i64, Error> {
     let mut transaction = Transaction::begin(pg).await?;
     let (rows, delivery, applied_at): (i64, Option<i64>, Option<DateTime<Utc>>) = sqlx::query_as(
         "with pruned as (
@@ -211,7 +203,7 @@ async fn prune_batch(pg: &PgPool) -> Result<u64, Error> {
          )
          select count(*), max(delivery), max(applied_at) from pruned",
     )
-    .bind(BATCH_ROWS)
+    .bind(PRUNED_ROWS)
     .fetch_one(&mut *transaction)
     .await?;
     if let (Some(delivery), Some(applied_at)) = (delivery, applied_at) {
@@ -231,5 +223,5 @@ async fn prune_batch(pg: &PgPool) -> Result<u64, Error> {
             .await?;
     }
     transaction.commit().await?;
-    Ok(rows.cast_unsigned())
+    Ok(rows)
 }

@@ -12,6 +12,7 @@ mod video_fill;
 use std::pin::pin;
 use std::time::Duration;
 
+use sqlx::PgPool;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
@@ -28,7 +29,7 @@ use crate::store::outbox::{self, BlockedOrganizations, Delivery, RelayLock};
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// The pause before the next attempt to acquire the lock, or to reach a store that is down.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
-/// How often an idle relay checks ClickHouse's delivery number.
+/// How often a relay checks ClickHouse's delivery number while it is idle, and looks for unblocked organizations.
 const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// The most bytes of encoded events in one delivery, a few hundred thousand snapshots.
 const MAX_DELIVERY_BYTES: i64 = 4 << 20;
@@ -85,10 +86,11 @@ async fn relay_with_lock(
     let Some(mut relay) = started? else { return Ok(()) };
     let mut blocked = BlockedOrganizations::default();
     let mut last_check = Instant::now();
-    let mut last_prune = None::<Instant>;
+    let mut upkeep = Upkeep { prune_at: Instant::now(), unblock_at: Instant::now() };
     loop {
         timeout::short(relay.lock.ensure_held()).await?;
         relay.video_fill.advance(databases, relay.last_delivery).await?;
+        upkeep.advance(pg, &mut blocked).await?;
         let next = outbox::begin_delivery(relay.lock.connection(), MAX_DELIVERY_BYTES, &mut blocked);
         if let Some(delivery) = timeout::long(next).await? {
             failpoint::reached("relay-numbered");
@@ -99,10 +101,6 @@ async fn relay_with_lock(
         } else if stop.is_cancelled() {
             return timeout::short(relay.lock.release()).await;
         } else {
-            if last_prune.is_none_or(|at| at.elapsed() > PRUNE_INTERVAL) {
-                timeout::long(outbox::prune_delivered(pg)).await?;
-                last_prune = Some(Instant::now());
-            }
             if last_check.elapsed() > CHECK_INTERVAL {
                 if history_writer::last_delivery(&databases.clickhouse).await?.number != relay.last_delivery {
                     return Ok(());
@@ -111,7 +109,6 @@ async fn relay_with_lock(
                 if timeout::short(outbox::has_unfinished_rows(pg)).await? {
                     return Ok(());
                 }
-                timeout::short(blocked.unblock_deleted(pg)).await?;
                 last_check = Instant::now();
             }
             if relay.video_fill.is_complete() {
@@ -121,6 +118,27 @@ async fn relay_with_lock(
         if std::mem::replace(is_failing, false) {
             tracing::info!("delivery to clickhouse works again");
         }
+    }
+}
+
+/// What a relay does in small steps beside deliveries, however many rows wait.
+struct Upkeep {
+    prune_at: Instant,
+    unblock_at: Instant,
+}
+
+impl Upkeep {
+    /// Does what is due.
+    async fn advance(&mut self, pg: &PgPool, blocked: &mut BlockedOrganizations) -> Result<(), Error> {
+        let now = Instant::now();
+        if self.unblock_at <= now {
+            timeout::short(blocked.unblock_deleted(pg)).await?;
+            self.unblock_at = now + CHECK_INTERVAL;
+        }
+        if self.prune_at <= now && timeout::long(outbox::prune_delivered(pg)).await? < outbox::PRUNED_ROWS {
+            self.prune_at = now + PRUNE_INTERVAL;
+        }
+        Ok(())
     }
 }
 
