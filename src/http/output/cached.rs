@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::time::Instant;
 
 use chrono::NaiveDate;
 use salvo::http::StatusCode;
@@ -89,10 +90,11 @@ impl<A: Serialize> WindowedRequest<A> {
         let dependencies = CacheDependencies { until, videos: records != Records::Accounts };
         let fetch = async |cached| -> Result<_, Problem> {
             let WindowedRequest { pg, organization, history_since, .. } = self;
+            let read_at = Instant::now();
             let fetched =
                 data_version::fetch(pg, *organization, dependencies, *history_since, cached, query).await?;
             if let VersionedRecords::Changed(version, _) = &fetched {
-                self.history.set_version(version.history);
+                self.history.set_version(version.history, read_at);
             }
             Ok(fetched)
         };

@@ -62,9 +62,9 @@ impl HistoryReader {
         HistoryReader { since, ..self }
     }
 
-    /// Sets the version of the organization's history that was read just now: everything in memory is at least as new.
-    pub fn set_version(&self, version: HistoryVersion) {
-        let _ = self.version.set((version, Instant::now()));
+    /// Sets the version of the organization's history, and when its reading began: everything in memory is at least as new.
+    pub fn set_version(&self, version: HistoryVersion, read_at: Instant) {
+        let _ = self.version.set((version, read_at));
     }
 
     pub const fn rollups(&self) -> &RollupCache {

@@ -46,7 +46,23 @@ pub struct HistoryVersion {
     pub delivery: i64,
 }
 
+impl DataVersion {
+    /// Whether what is read after this version was is at least as new as another version.
+    pub fn covers(&self, other: &DataVersion) -> bool {
+        self.history.covers(&other.history)
+            && self.accounts >= other.accounts
+            && self.videos >= other.videos
+            && self.history_since == other.history_since
+    }
+}
+
 impl HistoryVersion {
+    fn covers(&self, other: &HistoryVersion) -> bool {
+        (self.started, self.relation) == (other.started, other.relation)
+            && self.generation >= other.generation
+            && self.delivery >= other.delivery
+    }
+
     /// Whether the delivery numbers of both count the same deliveries.
     pub fn is_comparable(&self, other: &HistoryVersion) -> bool {
         *self == HistoryVersion { delivery: self.delivery, ..*other }
