@@ -11,8 +11,8 @@ use super::row::{AccountRow, Row, VideoRow};
 
 /// Bytes of a partition that are buffered, then compressed and written.
 const BLOCK_BYTES: usize = 8 << 10;
-/// What a buffer may hold beyond a block without growing: most rows are shorter.
-const SPARE_BYTES: usize = 1 << 10;
+/// What a buffer holds without growing: a block and a row, of which most are shorter.
+const BUFFER_BYTES: usize = BLOCK_BYTES + (1 << 10);
 const MAX_PARTITIONS: u64 = 2_048;
 
 pub struct PartitionedSpill {
@@ -35,8 +35,7 @@ impl PartitionedSpill {
     /// Creates the temporary file, with partitions of about `partition_rows` each.
     pub fn new(expected_rows: u64, partition_rows: u64) -> io::Result<Self> {
         let count = expected_rows.div_ceil(partition_rows).clamp(1, MAX_PARTITIONS);
-        let partition =
-            || Partition { buffer: Vec::with_capacity(BLOCK_BYTES + SPARE_BYTES), blocks: Vec::new() };
+        let partition = || Partition { buffer: Vec::with_capacity(BUFFER_BYTES), blocks: Vec::new() };
         let partitions = (0..count).map(|_| partition()).collect();
         Ok(PartitionedSpill { file: create_unlinked_file()?, length: 0, partitions })
     }
@@ -90,6 +89,8 @@ impl Partition {
         self.blocks.push((*length, compressed.len()));
         *length += compressed.len() as u64;
         self.buffer.clear();
+        // A long row has made it larger.
+        self.buffer.shrink_to(BUFFER_BYTES);
         Ok(())
     }
 }
