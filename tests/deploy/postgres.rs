@@ -200,7 +200,7 @@ async fn install_page_creates_role_without_exposing_passwords() {
         record_calls(folder.path(), program);
     }
     let name = unique_name();
-    let script = commands("Create a role and a database", "Add the platform credentials");
+    let script = commands("Create a role and a database", "Add the [credentials of the platforms]");
     let script = script.replace("/etc/tidemark/tidemark.env", file.to_str().unwrap());
     let script =
         script.replace("/var/lib/tidemark/clickhouse/credentials.json", credentials.to_str().unwrap());
