@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer};
 use super::column::{COLUMN_COUNT, Column};
 use super::column_names::ColumnNames;
 use super::error::Error;
+use crate::model::integer::exact_integer;
 
 /// A row of a file with its line number, or why the line is not a row.
 pub struct InputRow<'a> {
@@ -19,8 +20,6 @@ pub struct InputRow<'a> {
 
 /// Bytes of a row: more than any valid row has, yet little memory if a quote is left open.
 pub const MAX_ROW_BYTES: usize = 128 << 10;
-/// Floats up to this are exact integers.
-pub const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 
 /// Receives the rows of a file; an error ends the import.
 pub type RowSink<'s> = dyn FnMut(InputRow<'_>) -> Result<(), Error> + 's;
@@ -52,9 +51,7 @@ impl<'a> RawValue<'a> {
         match self {
             RawValue::Integer(number) => Some(*number),
             RawValue::Unsigned(number) => i64::try_from(*number).ok(),
-            RawValue::Decimal(number) if number.fract() == 0.0 && number.abs() <= MAX_EXACT_INTEGER => {
-                Some(*number as i64)
-            }
+            RawValue::Decimal(number) => exact_integer(*number),
             _ => None,
         }
     }

@@ -5,11 +5,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::column::Column;
-use super::raw_row::{MAX_EXACT_INTEGER, RawRow, RawValue};
+use super::raw_row::{RawRow, RawValue};
 use super::time::{from_unix, parse_time};
 use crate::model::counters::{Counters, ProfileCounters};
 use crate::model::field::{Field, FieldReader, FieldValue};
 use crate::model::identifier::Username;
+use crate::model::integer::has_lost_digits;
 use crate::model::limits::{MAX_CATEGORY_CHARS, MAX_NAME_CHARS};
 use crate::model::observed::{AccountFields, VideoFields};
 use crate::model::period::is_storable_day;
@@ -179,7 +180,7 @@ impl RawRow<'_> {
     fn external_id(&mut self) -> Result<String, InvalidValue> {
         let column = Column::EXTERNAL_ID;
         if let RawValue::Decimal(number) = self.get(column)
-            && number.abs() >= MAX_EXACT_INTEGER
+            && has_lost_digits(*number)
         {
             return Err(invalid(column, LOST_DIGITS));
         }

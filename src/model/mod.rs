@@ -11,6 +11,7 @@ pub mod date_or_time;
 pub mod field;
 pub mod gains;
 pub mod identifier;
+pub mod integer;
 pub mod key;
 pub mod latest;
 pub mod limits;

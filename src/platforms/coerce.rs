@@ -10,6 +10,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use crate::model::counters::Counters;
+use crate::model::integer::exact_integer;
 
 /// The longest description, caption or URL that is stored.
 const MAX_TEXT_CHARS: usize = 10_000;
@@ -50,12 +51,6 @@ pub(super) fn count(value: Option<&Value>) -> Option<i64> {
         _ => return None,
     };
     (number >= 0).then_some(number)
-}
-
-/// Converts a float without a fraction, if it is small enough to be exact.
-fn exact_integer(float: f64) -> Option<i64> {
-    const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
-    (float.fract() == 0.0 && float.abs() < MAX_EXACT_INTEGER).then_some(float as i64)
 }
 
 /// Reads an id: a non-negative integer, or 1 to 128 ASCII characters without blanks.
