@@ -3,8 +3,6 @@
 //! One process at a time removes everything else, under the erasure lock. Every step can be repeated, so the next process
 //! continues after a kill at any moment.
 
-use std::time::Duration;
-
 use chrono::{DateTime, TimeDelta, Utc};
 use clickhouse::Client;
 use serde::Serialize;
@@ -14,21 +12,17 @@ use uuid::Uuid;
 
 use super::organization_erasure::OrganizationErasure;
 use super::passes::{self, PassTask};
-use super::schedule::Schedule;
+use super::schedule::{PURGE_INTERVAL, Schedule};
 use super::{retention, timeout};
 use crate::app::Databases;
 use crate::store::analytics::rollup_cache::PURGE_DELAY;
 use crate::store::lifecycle::outbox::SnapshotPurge;
-use crate::store::lifecycle::purge::PurgeScope;
+use crate::store::lifecycle::purge::{PURGE_TIMEOUT, PurgeScope};
 use crate::store::lifecycle::retention::wait_for_compactions;
 use crate::store::lifecycle::vacuum::VacuumTracker;
 use crate::store::lifecycle::{ErasureLock, organizations, purge, sum_results};
 use crate::store::{Error, outbox};
 
-/// Deleted data must have left the files within 24 hours.
-const PURGE_INTERVAL: TimeDelta = TimeDelta::hours(12);
-/// How long to wait for ClickHouse. Its mutations continue after a timeout.
-const PURGE_TIMEOUT: Duration = Duration::from_secs(900);
 const ORGANIZATION_PAGE_SIZE: i64 = 1_000;
 /// How often tables are vacuumed while purges fail and are retried within seconds.
 const VACUUM_INTERVAL: TimeDelta = TimeDelta::hours(1);

@@ -6,14 +6,13 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use chrono::TimeDelta;
 use sqlx::PgPool;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
-use super::schedule::Schedule;
+use super::schedule::{PURGE_INTERVAL, Schedule};
 use super::timeout;
 use crate::app::{Clock, Databases};
 use crate::failpoint;
@@ -30,8 +29,6 @@ const BUILD_COMMIT_DOCUMENTS: usize = 50_000;
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(5);
 /// How often the indexer registers its position, for which imports and `tidemark reindex` wait.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(2);
-/// Deleted documents must have left the files within 24 hours.
-const PURGE_INTERVAL: TimeDelta = TimeDelta::hours(12);
 /// How often changes that all indexers have applied are deleted.
 const PRUNE_INTERVAL: Duration = Duration::from_secs(3600);
 

@@ -12,11 +12,10 @@ use super::passes::PassTask;
 use super::timeout;
 use crate::app::Databases;
 use crate::failpoint;
+use crate::store::lifecycle::purge::PURGE_TIMEOUT;
 use crate::store::lifecycle::{OrganizationErasureLock, organizations, purge};
 use crate::store::{Error, retry_on_conflict};
 
-/// How long to wait for ClickHouse. Its mutations continue after a timeout.
-const PURGE_TIMEOUT: Duration = Duration::from_secs(900);
 /// How long to wait for a delivery that contains events of a deleted organization.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(10);
 const DELIVERY_POLL_INTERVAL: Duration = Duration::from_millis(50);

@@ -2,6 +2,9 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+/// How often deleted data is purged from files, where it may remain for 24 hours.
+pub const PURGE_INTERVAL: TimeDelta = TimeDelta::hours(12);
+
 #[derive(Debug)]
 pub struct Schedule {
     interval: TimeDelta,
