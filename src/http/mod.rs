@@ -29,7 +29,7 @@ pub use output::{
 
 use crate::app::App;
 use crate::model::picture::with_copies_at;
-use crate::store::retry_on_conflict;
+use crate::store::retry_request_on_conflict;
 
 /// A result whose error is by default a problem.
 pub type Result<T, E = Problem> = std::result::Result<T, E>;
@@ -78,7 +78,7 @@ pub async fn in_transaction<T, F>(transaction: impl FnMut() -> F) -> Result<T, P
 where
     F: Future<Output = Result<T, Problem>>,
 {
-    retry_on_conflict(transaction).await
+    retry_request_on_conflict(transaction).await
 }
 
 /// Lets responses show copies of pictures while their folder is there.

@@ -19,5 +19,5 @@ pub mod tracking;
 pub mod write;
 
 pub use error::{Error, clickhouse_error_code};
-pub use postgres::transaction::{Retryable, retry_on_conflict};
+pub use postgres::transaction::{Retryable, retry_on_conflict, retry_request_on_conflict};
 pub use write::Write;

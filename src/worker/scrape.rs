@@ -282,6 +282,11 @@ impl TargetScrape<'_> {
             tracing::debug!(%target, "dropping a scrape of a deleted organization");
             return Ok(());
         }
+        if error.is_write_conflict() {
+            // Others may share the response.
+            tracing::warn!(%error, %target, "another change holds locks for too long, dropping the scrape");
+            return timeout::short(self.release_lease()).await;
+        }
         if error.is_unavailable() {
             return Err(error);
         }

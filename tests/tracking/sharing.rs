@@ -66,6 +66,50 @@ async fn one_response_serves_all_organizations_that_are_due() {
 }
 
 #[tokio::test]
+#[ignore = "waits for the end of retries: make test-deep"]
+async fn conflict_of_one_organization_keeps_no_response_from_others() {
+    let tracker = TestTracker::start().await;
+    let platform = Platform::Instagram;
+    let names = tracker.usernames(platform);
+    // The response is recorded for the organization with the lower id first.
+    let (first, second) = (tracker.create_organization().await, tracker.create_organization().await);
+    assert!(first < second);
+    let accounts = [
+        tracker.add_account(first, platform, &names[0]).await,
+        tracker.add_account(second, platform, &names[0]).await,
+    ];
+    let partner = tracker.add_account(first, platform, &names[1]).await;
+    tracker.execute("update scrape_targets set enabled = false where id = $1", partner).await;
+    tracker.run(2);
+    for account in accounts {
+        tracker.wait_attempted(account).await;
+    }
+    let start = tracker.databases.clock.now().await;
+    let is_recorded = async |account| {
+        let target = tracker.target(account).await;
+        (target.last_attempt_at.unwrap() > start + chrono::TimeDelta::hours(20)).then_some(())
+    };
+
+    // A post of both accounts, of which another change holds the partner.
+    sqlx::query(
+        "update videos v set account_id = p.id, subject_id = p.internal_id from accounts p
+         where p.id = $2 and v.id = (select id from videos where account_id = $1 order by create_time desc limit 1)",
+    )
+    .bind(accounts[0])
+    .bind(partner)
+    .execute(tracker.pg())
+    .await
+    .unwrap();
+    let lock = tracker.lock_account(first, partner).await;
+    tracker.sandbox.world.advance(25.0).unwrap();
+    wait_until("the other organization's scrape is recorded", || is_recorded(accounts[1])).await;
+    assert_eq!(is_recorded(accounts[0]).await, None);
+    drop(lock);
+    wait_until("the scrape is recorded", || is_recorded(accounts[0])).await;
+    assert_eq!(tracker.target(accounts[0]).await.failures, 0);
+}
+
+#[tokio::test]
 async fn one_response_serves_at_most_100_other_targets() {
     let tracker = TestTracker::start().await;
     let platform = Platform::Tiktok;

@@ -20,7 +20,10 @@ pub(super) const RECLAIM_TIMEOUT: Duration = Duration::from_millis(250);
 
 const COPY_CHUNK_BYTES: usize = 1 << 20;
 
-const RETRY_DELAYS_MS: [u64; 4] = [10, 30, 100, 300];
+/// Delays before the retries of a request, whose client waits.
+const REQUEST_RETRY_DELAYS_MS: &[u64] = &[10, 30, 100, 300];
+/// Delays before the retries of work in the background. A batch of an import holds its locks for seconds.
+const RETRY_DELAYS_MS: &[u64] = &[10, 30, 100, 300, 1_000, 2_000, 4_000, 8_000];
 
 /// A transaction on a pooled connection. Dropping it without a commit rolls it back.
 pub struct Transaction {
@@ -114,17 +117,58 @@ impl Retryable for Error {
     }
 }
 
-/// Runs a unit of work, and retries it from its start while it conflicts with others. Returns the last error after five
-/// attempts.
-pub async fn retry_on_conflict<T, E: Retryable, F>(mut attempt: impl FnMut() -> F) -> Result<T, E>
+/// Runs a unit of work in the background, and retries it from its start while it conflicts with others. Returns the last
+/// error after a quarter of a minute.
+pub async fn retry_on_conflict<T, E: Retryable, F>(attempt: impl FnMut() -> F) -> Result<T, E>
 where
     F: Future<Output = Result<T, E>>,
 {
-    for delay in RETRY_DELAYS_MS {
+    retry(attempt, RETRY_DELAYS_MS).await
+}
+
+/// Like [`retry_on_conflict`], for half a second.
+pub async fn retry_request_on_conflict<T, E: Retryable, F>(attempt: impl FnMut() -> F) -> Result<T, E>
+where
+    F: Future<Output = Result<T, E>>,
+{
+    retry(attempt, REQUEST_RETRY_DELAYS_MS).await
+}
+
+async fn retry<T, E: Retryable, F>(mut attempt: impl FnMut() -> F, delays_ms: &[u64]) -> Result<T, E>
+where
+    F: Future<Output = Result<T, E>>,
+{
+    for delay in delays_ms {
         match attempt().await {
-            Err(error) if error.is_retryable() => tokio::time::sleep(Duration::from_millis(delay)).await,
+            // Two that conflict with each other do not retry at the same time.
+            Err(error) if error.is_retryable() => {
+                tokio::time::sleep(Duration::from_millis(*delay).mul_f64(1.0 + fastrand::f64() / 2.0)).await;
+            }
             result => return result,
         }
     }
     attempt().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Retries twice, and returns the result and the number of attempts.
+    async fn retry_twice(results: [fn() -> Result<(), Error>; 3]) -> (Result<(), Error>, usize) {
+        let mut attempts = 0;
+        let attempt = || {
+            attempts += 1;
+            std::future::ready(results[attempts - 1]())
+        };
+        (retry(attempt, &[0, 0]).await, attempts)
+    }
+
+    #[tokio::test]
+    async fn only_conflicts_are_retried() {
+        let (conflict, failure) = (|| Err(Error::WriteConflict), || Err(Error::NotFound("account")));
+        assert!(matches!(retry_twice([conflict, || Ok(()), failure]).await, (Ok(()), 2)));
+        assert!(matches!(retry_twice([conflict, failure, || Ok(())]).await, (Err(Error::NotFound(_)), 2)));
+        assert!(matches!(retry_twice([conflict; 3]).await, (Err(Error::WriteConflict), 3)));
+    }
 }
