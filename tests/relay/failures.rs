@@ -78,6 +78,32 @@ async fn recomputation_over_a_query_limit_is_split() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn long_history_of_one_account_takes_little_memory() {
+    let mut stores = IsolatedStores::create().await;
+    let tenant = stores.create_tenant(1).await;
+    let subject = tenant.accounts[0].subject_id;
+    let (videos, days) = (2_000_i64, 1_000_i64);
+    let unlimited = stores.databases.clickhouse.clone();
+    let history = unlimited.query_raw(
+        "insert into video_snapshots (org_id, subject_id, video_id, date, observed_at, view_count)
+         select {org:UUID}, {subject:UInt64}, 1000000 + intDiv(number, {days:UInt64}), today() - 1 - number % {days:UInt64} as day,
+             day, 2000000 - 1000 * (number % {days:UInt64})
+         from numbers({videos:UInt64} * {days:UInt64})",
+    );
+    let history = history.param("org", tenant.id).param("subject", subject);
+    history.param("videos", videos).param("days", days).execute().await.unwrap();
+    scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 1, 7, Utc::now()).await;
+    stores.databases.clickhouse = unlimited.clone().with_setting("max_memory_usage", "250000000");
+    let relay = stores.start_relay();
+    stores.wait_applied(tenant.id).await;
+    relay.stop().await;
+    stores.databases.clickhouse = unlimited;
+    let gains = "select assumeNotNull(sum(view_gain)) from account_daily final";
+    let gains: i64 = stores.databases.clickhouse.query_raw(gains).fetch_one().await.unwrap();
+    assert_eq!(gains, 1000 * (days - 1) * videos);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn relay_stops_at_once_while_a_store_hangs() {
     let stores = IsolatedStores::create().await;
     let tenant = stores.create_tenant(1).await;

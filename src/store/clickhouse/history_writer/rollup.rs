@@ -1,6 +1,7 @@
 //! The rollups `account_daily`, `video_daily` and `video_ages`, computed from the snapshots.
 
 use chrono::NaiveDate;
+use clickhouse::query::Query;
 use clickhouse::{Client, Row};
 use serde::Deserialize;
 use sqlx::AssertSqlSafe;
@@ -9,6 +10,11 @@ use uuid::Uuid;
 use super::batch::{STATEMENT_TIMEOUT, Subject, execute_in_batches};
 use crate::store::Error;
 use crate::store::clickhouse::{client, cluster};
+
+/// Reads snapshots in the order of their windows instead of sorting them, and keeps the smaller side of a join in memory, which
+/// is the right one: a history of any length takes little memory.
+const STREAMING_SETTINGS: [(&str, &str); 2] =
+    [("optimize_read_in_window_order", "1"), ("query_plan_join_swap_table", "false")];
 
 /// Which days of a rollup a recompute writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +35,7 @@ pub async fn recompute_rollup(
 ) -> Result<(), Error> {
     let sql = cluster::adapt_insert_select(client, include_str!("recompute.sql"))?;
     client::execute(client, AssertSqlSafe(sql), STATEMENT_TIMEOUT, |query| {
-        query
+        with_streaming(query)
             .param("subjects", subjects)
             .param("version", delivery)
             .param("all_days", mode == RecomputeMode::AllDays)
@@ -50,7 +56,7 @@ pub async fn recompute_videos(
     for sql in [include_str!("recompute_videos.sql"), include_str!("recompute_ages.sql")] {
         let sql = cluster::adapt_insert_select(client, sql)?;
         client::execute(client, AssertSqlSafe(sql), STATEMENT_TIMEOUT, |query| {
-            query
+            with_streaming(query)
                 .param("subjects", subjects)
                 .param("since", if all_days { NaiveDate::default() } else { since })
                 .param("version", delivery)
@@ -59,6 +65,10 @@ pub async fn recompute_videos(
         .await?;
     }
     Ok(())
+}
+
+fn with_streaming(query: Query) -> Query {
+    STREAMING_SETTINGS.iter().fold(query, |query, (name, value)| query.with_setting(*name, *value))
 }
 
 /// Returns all subjects that have videos, snapshots of videos, or rows in a rollup of videos.
