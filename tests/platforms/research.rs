@@ -269,8 +269,20 @@ async fn retry_with_a_new_token_counts_as_a_request() {
         let fetch = async || source.fetch_account(&key("joe"), depth(9, "2026-03-01"), now()).await;
         assert_eq!(fetch().await.is_ok(), is_ok, "{daily_limit}");
         assert!(matches!(fetch().await, Err(SourceError::RateLimited { .. })));
-        assert_eq!(server.requests().len(), if is_ok { 4 } else { 2 });
+        assert_eq!(server.requests().len(), if is_ok { 4 } else { 3 });
     }
+}
+
+#[tokio::test]
+async fn failed_request_for_a_token_spends_no_budget() {
+    let outage = failure(500, "internal_error", "try later");
+    let server = CannedServer::start(vec![outage.clone(), outage, token("clt.a", 7200), profile(0)]).await;
+    let source = limited_source(&server, 1);
+    let fetch = async || source.fetch_account(&key("joe"), depth(9, "2026-03-01"), now()).await;
+    for _ in 0..2 {
+        assert!(matches!(fetch().await, Err(SourceError::Transient(_))));
+    }
+    assert!(fetch().await.is_ok());
 }
 
 #[tokio::test]

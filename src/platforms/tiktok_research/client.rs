@@ -88,23 +88,25 @@ impl TiktokClient {
         body: &Value,
         now: DateTime<Utc>,
     ) -> Result<Map<String, Value>, TiktokError> {
-        let request = |rejected| self.throttle.run(now, self.request(path, fields, body, rejected, now));
-        match request(None).await {
-            Err(TiktokError::TokenRejected { token, .. }) => request(Some(token)).await,
+        let token = self.token(now, None).await?;
+        match self.throttle.run(now, self.request(path, fields, body, token, now)).await {
+            Err(TiktokError::TokenRejected { token, .. }) => {
+                let token = self.token(now, Some(&token)).await?;
+                self.throttle.run(now, self.request(path, fields, body, token, now)).await
+            }
             result => result,
         }
     }
 
-    /// Sends a query once, with another token than the rejected one.
+    /// Sends a query once.
     async fn request(
         &self,
         path: &str,
         fields: &str,
         body: &Value,
-        rejected: Option<Secret>,
+        token: Secret,
         now: DateTime<Utc>,
     ) -> Result<Map<String, Value>, TiktokError> {
-        let token = self.token(now, rejected.as_ref()).await?;
         let request = self
             .client
             .client()
