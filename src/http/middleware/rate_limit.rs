@@ -61,10 +61,11 @@ impl<K: Eq + Hash> MinuteWindows<K> {
     /// Counts a request, unless the limit is reached.
     pub fn count(&self, key: K, limit: u32, now: DateTime<Utc>) -> WindowStatus {
         let second = now.timestamp();
+        let minute = second.div_euclid(WINDOW_SECONDS);
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // A clock that steps back does not reopen a window.
-        if second.div_euclid(WINDOW_SECONDS) > counts.minute {
-            counts.minute = second.div_euclid(WINDOW_SECONDS);
+        // A clock that steps back a little does not reopen a window. One that was far ahead was wrong.
+        if minute > counts.minute || minute < counts.minute - 1 {
+            counts.minute = minute;
             counts.used.clear();
         }
         let reset = (counts.minute + 1) * WINDOW_SECONDS;
@@ -148,6 +149,15 @@ mod tests {
         assert!(!windows.count("key", 1, at(179)).is_allowed);
         assert!(windows.count("key", 1, at(180)).is_allowed);
         assert!(!windows.count("key", 1, at(170)).is_allowed);
+    }
+
+    #[test]
+    fn clock_that_was_far_ahead_does_not_lock_keys_out() {
+        let windows = MinuteWindows::default();
+        assert!(windows.count("key", 1, at(86_400)).is_allowed);
+        let status = windows.count("key", 1, at(150));
+        assert_eq!(status, WindowStatus { is_allowed: true, remaining: 0, reset: 180, seconds_left: 30 });
+        assert!(!windows.count("key", 1, at(150)).is_allowed);
     }
 
     #[test]
