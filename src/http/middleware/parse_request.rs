@@ -35,6 +35,9 @@ impl ParseRequest {
         let Ok(parsed) = tokio::time::timeout(self.body_timeout, parse(req)).await else {
             // The rest of the body must not be read as the next request. HTTP/2 resets the stream.
             close_connection(req, res);
+            if is_declared_too_long(req) {
+                return Err(Problem::payload_too_large());
+            }
             let seconds = self.body_timeout.as_secs();
             let detail = format!("the body did not arrive within {seconds} seconds: send it at once");
             return Err(Problem::bad_request(detail));
@@ -97,8 +100,12 @@ async fn read_optional_json(req: &mut Request) -> Result<Option<BytesMut>, Probl
     }
 }
 
+fn is_declared_too_long(req: &Request) -> bool {
+    declared_length(req).is_some_and(|length| length > MAX_BODY_BYTES as u64)
+}
+
 async fn read_body(req: &mut Request) -> Result<BytesMut, Problem> {
-    let is_too_long = declared_length(req).is_some_and(|length| length > MAX_BODY_BYTES as u64);
+    let is_too_long = is_declared_too_long(req);
     let expects_continue = req.headers().contains_key(EXPECT);
     let mut body = req.take_body();
     if is_too_long && expects_continue {

@@ -104,8 +104,9 @@ async fn apply(write: &mut Write, ids: &[Uuid], change: &AccountChange) -> Resul
 /// Changes the username of an account that is unavailable or was never scraped. The next scrape checks it.
 pub async fn rename(write: &mut Write, id: Uuid, username: &str, now: DateTime<Utc>) -> Result<(), Error> {
     let before = lock(write, id, None).await?;
-    let username = Username::parse(before.platform, username);
-    if username.as_ref().is_ok_and(|username| before.username == username.as_str()) {
+    let username = Username::parse(before.platform, username)
+        .map_err(|error| Error::Invalid { field: "username", message: error.to_string() })?;
+    if before.username == username.as_str() {
         return Ok(());
     }
     if !before.is_unavailable && !before.never_scraped {
@@ -113,8 +114,6 @@ pub async fn rename(write: &mut Write, id: Uuid, username: &str, now: DateTime<U
             "the username can only be changed while the account is unavailable or was never read".to_owned(),
         ));
     }
-    let username =
-        username.map_err(|error| Error::Invalid { field: "username", message: error.to_string() })?;
     let tracked = find_tracked(write, &[(before.platform, username.as_str())]).await?;
     if let Some(id) = tracked.get(&(before.platform, username.as_str().to_owned())) {
         return Err(already_tracked(*id, before.platform, &username));
