@@ -122,6 +122,17 @@ async fn export_that_fails_breaks_off_and_is_logged() {
 
     // What fails at once is a problem.
     send(large.request()).await.problem(500, "INTERNAL_ERROR");
+    large.api.clickhouse.replace("FROM video_dailx", "FROM video_daily");
+
+    // Retention removes days that were read already.
+    let mut response = large.begin().await;
+    sqlx::query("update organizations set history_since = current_date - 30")
+        .execute(&large.api.app.pg)
+        .await
+        .unwrap();
+    while !matches!(response.chunk().await, Err(_)) {}
+    let [line] = &log.take()[1..] else { panic!("a second export broke off") };
+    assert!(line.contains("retention just removed history"), "{line}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -28,10 +28,9 @@ impl ExportFilter for AccountFilter {
 /// `metrics`. The connection breaks off if the file cannot be completed.
 #[endpoint(operation_id = "exportAccounts")]
 pub(super) async fn get(app: App, request: ExportRequest<AccountFilter>) -> Result<CsvFile<AccountRows>> {
-    let (reader, filter, raw) = Reader::from_request(request);
-    let organization = reader.organization;
+    let (reader, filter, raw) = Reader::begin(&app, request)?;
     let source = AccountRows { reader, filter, after: None, limit: FIRST_BATCH_ROWS };
-    CsvFile::begin(&app.exports, organization, raw, source).await
+    CsvFile::begin(raw, source).await
 }
 
 pub(super) struct AccountRows {
@@ -73,6 +72,7 @@ impl CsvSource for AccountRows {
     ];
 
     async fn add_rows(&mut self, rows: &mut CsvRows) -> Result<bool> {
+        self.reader.check_history().await?;
         let Reader { pg, readable, organization, .. } = &self.reader;
         let page = PageRequest {
             sort: AccountSort::AddedAt,

@@ -30,11 +30,11 @@ impl ExportFilter for ContentFilter {
 /// completed.
 #[endpoint(operation_id = "exportContent")]
 pub(super) async fn get(app: App, request: ExportRequest<ContentFilter>) -> Result<CsvFile<ContentRows>> {
-    let (reader, filter, raw) = Reader::from_request(request);
+    let (reader, filter, raw) = Reader::begin(&app, request)?;
     let organization = reader.organization;
     let videos = ContentReader::open(&reader.pg, organization, filter).await?;
     let source = ContentRows { reader, videos, limit: FIRST_BATCH_ROWS };
-    CsvFile::begin(&app.exports, organization, raw, source).await
+    CsvFile::begin(raw, source).await
 }
 
 pub(super) struct ContentRows {
@@ -72,6 +72,7 @@ impl CsvSource for ContentRows {
     ];
 
     async fn add_rows(&mut self, rows: &mut CsvRows) -> Result<bool> {
+        self.reader.check_history().await?;
         let Reader { pg, history, organization, window, .. } = &self.reader;
         let Some(videos) = self.videos.next(pg, self.limit).await? else { return Ok(false) };
         self.limit = next_limit(&videos);

@@ -28,10 +28,9 @@ impl ExportFilter for CreatorFilter {
 /// connection breaks off if the file cannot be completed.
 #[endpoint(operation_id = "exportCreators")]
 pub(super) async fn get(app: App, request: ExportRequest<CreatorFilter>) -> Result<CsvFile<CreatorRows>> {
-    let (reader, filter, raw) = Reader::from_request(request);
-    let organization = reader.organization;
+    let (reader, filter, raw) = Reader::begin(&app, request)?;
     let source = CreatorRows { reader, filter, after: None, limit: FIRST_BATCH_ROWS };
-    CsvFile::begin(&app.exports, organization, raw, source).await
+    CsvFile::begin(raw, source).await
 }
 
 pub(super) struct CreatorRows {
@@ -61,6 +60,7 @@ impl CsvSource for CreatorRows {
     ];
 
     async fn add_rows(&mut self, rows: &mut CsvRows) -> Result<bool> {
+        self.reader.check_history().await?;
         let Reader { pg, organization, .. } = &self.reader;
         let page = PageRequest {
             sort: CreatorSort::Name,

@@ -37,14 +37,14 @@ impl ExportFilter for DailyFilter {
 /// username. The connection breaks off if the file cannot be completed.
 #[endpoint(operation_id = "exportDailyGains")]
 pub(super) async fn get(app: App, request: ExportRequest<DailyFilter>) -> Result<CsvFile<DailyRows>> {
-    let (reader, filter, raw) = Reader::from_request(request);
-    let Reader { pg, history, readable, organization, window } = &reader;
+    let (reader, filter, raw) = Reader::begin(&app, request)?;
+    let Reader { pg, history, readable, organization, window, .. } = &reader;
     let organization = *organization;
     let accounts = accounts::list_named(pg, organization, readable, &filter.accounts, filter.account).await?;
     let subjects = accounts.iter().map(|account| account.internal_id).collect();
     let days = DayReader::open(history, organization, subjects, *window).await?;
     let accounts = accounts.into_iter().map(|account| (account.internal_id, account)).collect();
-    CsvFile::begin(&app.exports, organization, raw, DailyRows { reader, accounts, days }).await
+    CsvFile::begin(raw, DailyRows { reader, accounts, days }).await
 }
 
 pub(super) struct DailyRows {
@@ -71,6 +71,7 @@ impl CsvSource for DailyRows {
     ];
 
     async fn add_rows(&mut self, rows: &mut CsvRows) -> Result<bool> {
+        self.reader.check_history().await?;
         let Reader { pg, history, .. } = &self.reader;
         let Some(days) = self.days.next(pg, history, BATCH_ROWS).await? else { return Ok(false) };
         let mut days: Vec<_> =

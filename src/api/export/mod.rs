@@ -9,21 +9,23 @@ mod daily;
 
 use std::collections::HashMap;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use salvo::Router;
 use salvo_oapi::RouterExt;
 use sqlx::PgPool;
 use uuid::Uuid;
 
+use crate::app::{App, ExportGuard};
 use crate::http::input::{FromQuery, QueryParams, WindowParams, Windowed};
 use crate::http::route::get_or_head;
-use crate::http::{Query, Result, WindowedRequest};
+use crate::http::{Problem, Query, Result, WindowedRequest};
 use crate::model::field::{FieldValue, ToField};
 use crate::model::gains::{AccountGains, Gains, Metrics};
 use crate::model::period::Window;
 use crate::model::readable::ReadablePlatforms;
 use crate::store::analytics::accounts::count_posts;
 use crate::store::analytics::{HistoryReader, subjects};
+use crate::store::records::organizations;
 
 /// Records of the first batch, so that the response begins soon.
 const FIRST_BATCH_ROWS: i64 = 200;
@@ -70,21 +72,33 @@ impl<F: Send> Windowed for ExportQuery<F> {
 
 type ExportRequest<F> = WindowedRequest<Query<ExportQuery<F>>>;
 
-/// What rows are read from.
+/// What rows are read from, while the export counts as open.
 struct Reader {
     pg: PgPool,
     history: HistoryReader,
     readable: ReadablePlatforms,
     organization: Uuid,
     window: Window,
+    history_since: Option<NaiveDate>,
+    _guard: ExportGuard,
 }
 
 impl Reader {
-    /// Splits a request into the reader, the filter and `raw`.
-    fn from_request<F>(request: ExportRequest<F>) -> (Self, F, bool) {
-        let WindowedRequest { pg, history, readable, organization, window, args, .. } = request;
+    /// Splits a request into the reader, the filter and `raw`, unless the organization has too many exports.
+    fn begin<F>(app: &App, request: ExportRequest<F>) -> Result<(Self, F, bool)> {
+        let WindowedRequest { pg, history, readable, organization, window, history_since, args, .. } =
+            request;
         let Query(ExportQuery { filter, raw, .. }) = args;
-        (Reader { pg, history, readable, organization, window }, filter, raw)
+        let _guard = app.exports.begin(organization).ok_or_else(Problem::too_many_exports)?;
+        Ok((Reader { pg, history, readable, organization, window, history_since, _guard }, filter, raw))
+    }
+
+    /// Fails if the organization was deleted, or its retention has removed history, since the export began.
+    async fn check_history(&self) -> Result<()> {
+        if organizations::fetch_history_since(&self.pg, self.organization).await? == self.history_since {
+            return Ok(());
+        }
+        Err(Problem::history_removed())
     }
 
     /// The gains and the posts of accounts, by their internal ids.

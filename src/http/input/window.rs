@@ -140,7 +140,7 @@ pub struct WindowedRequest<A> {
     /// The last complete day that is not after the window.
     pub complete_through: NaiveDate,
     pub(in crate::http) route: String,
-    pub(in crate::http) history_since: Option<NaiveDate>,
+    pub history_since: Option<NaiveDate>,
     pub(in crate::http) responses: ResponseCache,
 }
 

@@ -13,10 +13,8 @@ use salvo::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, X_CO
 use salvo::http::{HeaderValue, StatusCode};
 use salvo::{Depot, Request, Response, Writer, async_trait};
 use salvo_oapi::{Components, EndpointOutRegister, Operation};
-use uuid::Uuid;
 
 use super::problem::Problem;
-use crate::app::{ExportGuard, OpenExports};
 use crate::http::openapi::operation::add_csv;
 use crate::http::request_id::{RequestId, loggable_path};
 use crate::model::field::FieldValue;
@@ -91,22 +89,15 @@ pub struct CsvFile<S> {
     unsent: Bytes,
     started: Instant,
     max_silence: Duration,
-    _guard: ExportGuard,
 }
 
 impl<S: CsvSource> CsvFile<S> {
     /// Produces the first rows, so that what fails at once is a problem.
-    pub async fn begin(
-        exports: &OpenExports,
-        organization: Uuid,
-        raw: bool,
-        source: S,
-    ) -> Result<Self, Problem> {
-        let guard = exports.begin(organization).ok_or_else(Problem::too_many_exports)?;
+    pub async fn begin(raw: bool, source: S) -> Result<Self, Problem> {
         let (mut rows, started, max_silence) = (CsvRows::new(raw), Instant::now(), MAX_SILENCE);
         rows.add_header(S::COLUMNS)?;
         let unsent = rows.take()?;
-        let mut file = CsvFile { source, rows, has_more: true, unsent, started, max_silence, _guard: guard };
+        let mut file = CsvFile { source, rows, has_more: true, unsent, started, max_silence };
         file.add_rows().await?;
         Ok(file)
     }
@@ -211,7 +202,7 @@ mod tests {
     async fn pieces(batches: &[std::ops::Range<i64>], is_slow: bool) -> Vec<String> {
         let batches = batches.to_vec();
         let source = Numbers(batches.into_iter());
-        let mut file = CsvFile::begin(&OpenExports::default(), Uuid::nil(), false, source).await.unwrap();
+        let mut file = CsvFile::begin(false, source).await.unwrap();
         file.max_silence = if is_slow { Duration::ZERO } else { Duration::MAX };
         let mut pieces = Vec::new();
         let mut rest = Some(file);

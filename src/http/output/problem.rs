@@ -159,6 +159,11 @@ impl Problem {
         Self::new(&kind::SERVICE_UNAVAILABLE, detail).retry_after(EXPORT_RETRY_SECONDS)
     }
 
+    pub fn history_removed() -> Self {
+        let detail = "the organization's retention just removed history: export again";
+        Self::new(&kind::SERVICE_UNAVAILABLE, detail).retry_after(EXPORT_RETRY_SECONDS)
+    }
+
     pub fn too_many_batches() -> Self {
         let detail = "too many batches of this organization at once: send one after the other";
         Self::new(&kind::SERVICE_UNAVAILABLE, detail)
@@ -228,7 +233,8 @@ impl Retryable for Problem {
 impl From<store::Error> for Problem {
     fn from(error: store::Error) -> Self {
         if matches!(error, store::Error::TooManyQueries) {
-            let detail = "too many concurrent analytics queries of this organization: send fewer at once";
+            let detail =
+                "no analytics query could start within three seconds: send fewer at once, or retry shortly";
             return Self::caused_by(&kind::SERVICE_UNAVAILABLE, detail, error);
         }
         if error.is_write_conflict() {
