@@ -150,10 +150,13 @@ fn is_postgres_unavailable(error: &sqlx::Error) -> bool {
 
 fn is_clickhouse_unavailable(error: &clickhouse::error::Error) -> bool {
     use clickhouse::error::Error;
-    match error {
-        Error::Network(_) | Error::TimedOut => true,
-        // TIMEOUT_EXCEEDED, TOO_MANY_SIMULTANEOUS_QUERIES, MEMORY_LIMIT_EXCEEDED, ALL_CONNECTION_TRIES_FAILED (of a shard)
-        _ => matches!(clickhouse_error_code(error), Some(159 | 202 | 241 | 279)),
+    match (error, clickhouse_error_code(error)) {
+        (Error::Network(_) | Error::TimedOut, _) => true,
+        // The response of a proxy whose ClickHouse is down.
+        (Error::BadResponse(_), None) => true,
+        // TIMEOUT_EXCEEDED, TOO_MANY_SIMULTANEOUS_QUERIES, MEMORY_LIMIT_EXCEEDED, ALL_CONNECTION_TRIES_FAILED (of a shard);
+        // of a server that shuts down: ABORTED, QUERY_WAS_CANCELLED
+        (_, code) => matches!(code, Some(159 | 202 | 236 | 241 | 279 | 394)),
     }
 }
 
@@ -164,16 +167,22 @@ mod tests {
     #[test]
     fn clickhouse_errors_are_recognised_by_their_code() {
         let exception = |text: &str| clickhouse::error::Error::BadResponse(text.to_owned());
-        for (text, code, exceeds_limit) in [
-            ("Code: 159. DB::Exception: Timeout exceeded. (TIMEOUT_EXCEEDED)", Some(159), true),
-            ("Code: 1590. DB::Exception: something else", Some(1590), false),
-            ("Code: 36. DB::Exception: see Code: 159", Some(36), false),
-            ("159", Some(159), true),
-            ("503 Service Unavailable", None, false),
-            ("", None, false),
+        for (text, code, exceeds_limit, is_unavailable) in [
+            ("Code: 159. DB::Exception: Timeout exceeded. (TIMEOUT_EXCEEDED)", Some(159), true, true),
+            ("Code: 1590. DB::Exception: something else", Some(1590), false, false),
+            ("Code: 36. DB::Exception: see Code: 159", Some(36), false, false),
+            ("Code: 394. DB::Exception: Query was cancelled. (QUERY_WAS_CANCELLED)", Some(394), false, true),
+            ("159", Some(159), true, true),
+            ("<html><title>502 Bad Gateway</title></html>", None, false, true),
+            ("", None, false, true),
         ] {
+            let error = Error::Clickhouse(exception(text));
             assert_eq!(clickhouse_error_code(&exception(text)), code, "{text}");
-            assert_eq!(Error::Clickhouse(exception(text)).exceeds_query_limit(), exceeds_limit, "{text}");
+            assert_eq!(
+                (error.exceeds_query_limit(), error.is_unavailable()),
+                (exceeds_limit, is_unavailable),
+                "{text}"
+            );
         }
     }
 }
