@@ -126,7 +126,7 @@ async fn advance_batch(
 pub async fn fetch_cutoffs(pg: &PgPool, organization: Option<Uuid>) -> Result<Vec<Cutoff>, Error> {
     let cutoffs = sqlx::query_as(
         "select id as organization, history_since as since, history_compacted_before is not distinct from history_since as is_compacted,
-                greatest(0, extract(epoch from history_since_set_at + $2 - now()))::float8 as remaining_grace
+                extract(epoch from least($2, greatest(interval '0', history_since_set_at + $2 - now())))::float8 as remaining_grace
          from organizations
          where history_since is not null and deleted_at is null and ($1::uuid is null or id = $1)
          order by id",
