@@ -78,9 +78,11 @@ impl RowBatch {
             self.bytes += size_of::<(AccountName, AccountRows)>();
             AccountRows::default()
         });
-        self.bytes += size_of::<(DateTime<Utc>, ProfileCounters)>();
         account.latest.record(row.fields, row.counters, at);
-        account.observations.extend(row.observed_at.map(|at| (at, row.counters)));
+        if !row.counters.is_empty() {
+            self.bytes += size_of::<(DateTime<Utc>, ProfileCounters)>();
+            account.observations.push((at, row.counters));
+        }
     }
 
     fn add_video(&mut self, row: VideoRow) {

@@ -159,6 +159,13 @@ pub fn base_column(counter: &str) -> String {
     counter.replace("_count", "_base")
 }
 
+impl ProfileCounters {
+    /// Whether all counters are unknown: such a row of a file describes an account and is no observation.
+    pub fn is_empty(&self) -> bool {
+        *self == ProfileCounters::default()
+    }
+}
+
 impl Counters {
     /// The largest valid count: platforms have sent overflows, and sums must not overflow.
     pub const MAX_VALUE: i64 = 1_000_000_000_000_000;

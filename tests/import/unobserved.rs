@@ -73,6 +73,36 @@ async fn rows_without_time_and_counters_only_describe() {
     assert_eq!(summary.refused, 2);
 }
 
+#[tokio::test]
+async fn account_row_without_counters_is_no_observation() {
+    let organization = Stack::shared().organization().await;
+    let rows = [
+        "tiktok,ann,,2026-01-12T10:00:00Z,,,,,,,,500,,,",
+        // Later on that day, and long before.
+        "tiktok,ann,,2026-01-12T20:00:00Z,,,,,,,,,,,Ann",
+        "tiktok,ann,,2025-01-01,,,,,,,,,,old,",
+        "tiktok,ann,1,2026-01-12,2025-02-01T00:00:00Z,,1000000,,,,,,,,",
+    ];
+    let summary = load(&organization, &InputFile::csv(&rows).path).await;
+    assert_eq!((summary.snapshots_written, summary.refused), (2, 0));
+    let account = organization.get("/accounts/@ann").await.ok(200);
+    assert_eq!((account.text("/data/name"), account.text("/data/category")), ("Ann", "old"));
+    let path =
+        format!("/accounts/{}/analytics?start_date=2025-01-01&end_date=2026-01-12", account.text("/data/id"));
+    let days = organization.get(&path).await.ok(200);
+    let last = days.list("/data").last().unwrap();
+    assert_eq!(
+        (&last["follower_count"], &last["view_count"]),
+        (&json!(500), &json!(0)),
+        "no gain is invented"
+    );
+    let starts = tracking_starts(&organization).await;
+    assert!(
+        starts.iter().all(|(_, start)| *start == chrono::NaiveDate::from_ymd_opt(2026, 1, 12)),
+        "{starts:?}"
+    );
+}
+
 /// The lines of all exported files, sorted.
 fn lines(summary: &tidemark::export::ExportSummary) -> Vec<String> {
     let files = summary.files.iter().map(|file| std::fs::read_to_string(file).unwrap());
