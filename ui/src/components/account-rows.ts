@@ -129,6 +129,6 @@ export async function fetchAccounts(view: View, cursor: string | null, signal: A
     return await fetchRanked(view, sort, sort.gain, cursor, signal);
   } catch (cause) {
     if (cursor || !(cause instanceof ApiProblem) || cause.status !== 503) throw cause;
-    return { ...(await fetchListed(view, { ...sort, gain: null }, null, signal)), next: null, problem: cause };
+    return { ...(await fetchListed(view, { ...sort, gain: null }, null, signal)), next: null, isPart: true, problem: cause };
   }
 }

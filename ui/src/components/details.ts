@@ -12,6 +12,9 @@ interface State<Detail> {
   requests: readonly string[];
 }
 
+/** The most ids that a request may have. */
+const MAX_IDS = 100;
+
 /** Loads details of new rows only. Those of earlier rows stay until the list starts over and its details are there. */
 export function useDetails<Detail>(
   rows: readonly { id: string }[] | null,
@@ -22,7 +25,7 @@ export function useDetails<Detail>(
   const before = useRef<readonly { id: string }[]>([]);
   useEffect(() => {
     if (!rows) return;
-    const isMore = before.current.length > 0 && before.current[0] === rows[0] && !state.problem;
+    const isMore = before.current.length > 0 && before.current[0] === rows[0];
     const added = isMore ? rows.slice(before.current.length) : rows;
     if (added.length === 0) return;
     const controller = new AbortController();
@@ -36,8 +39,10 @@ export function useDetails<Detail>(
         problem,
       }));
     };
-    load(added.map(({ id }) => id), controller.signal).then(
-      (details) => end(details, null),
+    const ids = added.map(({ id }) => id);
+    const chunks = Array.from({ length: Math.ceil(ids.length / MAX_IDS) }, (_, n) => ids.slice(n * MAX_IDS, (n + 1) * MAX_IDS));
+    Promise.all(chunks.map((chunk) => load(chunk, controller.signal))).then(
+      (loaded) => end(new Map(loaded.flatMap((details) => [...details])), null),
       (cause: unknown) => end(new Map(), cause instanceof ApiProblem ? cause : new ApiProblem(0, { detail: String(cause) })),
     );
     return () => controller.abort();

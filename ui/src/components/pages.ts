@@ -8,6 +8,8 @@ import { requestsOf } from "../api/requests.ts";
 export interface Page<Row> {
   rows: readonly Row[];
   next: string | null;
+  /** Whether there are more rows although none can be loaded. */
+  isPart?: boolean;
 }
 
 export interface PagedRows<P extends Page<unknown>> {
@@ -20,6 +22,8 @@ export interface PagedRows<P extends Page<unknown>> {
   requests: readonly string[];
   hasMore: boolean;
   loadMore: () => void;
+  /** Sends the last request again. */
+  retry: () => void;
   reload: () => void;
 }
 
@@ -52,7 +56,7 @@ export function usePages<P extends Page<unknown>>(
 ): PagedRows<P> {
   const [request, setRequest] = useState<Request>({ key, sort: order.sort, cursor: null, attempt: 0 });
   const [state, setState] = useState<State<P>>({ rows: null, page: null, problem: null, isLoading: true, requests: [], request: null });
-  const isComplete = state.request?.key === key && state.page?.next === null;
+  const isComplete = state.request?.key === key && state.page?.next === null && !state.page.isPart;
   const compare = isComplete && state.page && state.request?.sort !== order.sort ? order.comparison(state.page) : null;
   const isCurrent = request.key === key && (request.sort === order.sort || (compare !== null && state.request === request));
   const current = isCurrent ? request : { key, sort: order.sort, cursor: null, attempt: 0 };
@@ -84,7 +88,8 @@ export function usePages<P extends Page<unknown>>(
     ...state,
     rows,
     hasMore: next !== null,
-    loadMore: () => next && setRequest({ ...current, cursor: next }),
+    loadMore: () => next && setRequest({ ...current, cursor: next, attempt: current.attempt + 1 }),
+    retry: () => setRequest({ ...current, attempt: current.attempt + 1 }),
     reload: () => setRequest({ key, sort: order.sort, cursor: null, attempt: current.attempt + 1 }),
   };
 }
