@@ -6,9 +6,10 @@ import { useAction } from "../api/action.ts";
 import { api, unwrap } from "../api/client.ts";
 import type { paths, components } from "../api/schema.d.ts";
 import { useResource } from "../api/resource.ts";
-import { exact } from "../format.ts";
+import { plural } from "../format.ts";
 import { navigate } from "../state/view.ts";
 import { ConfirmDialog } from "./confirm.tsx";
+import { useDraft } from "./draft.ts";
 import type { Option } from "./picker.tsx";
 import { ProblemNotice } from "./parts.tsx";
 import { NewCreatorPicker, resolveCreator } from "./record-pickers.tsx";
@@ -37,7 +38,7 @@ export function PauseButton({ account, onChanged }: Props) {
   );
 }
 
-interface Draft {
+interface Fields {
   username: string;
   category: string;
   creator: Option | null;
@@ -45,7 +46,7 @@ interface Draft {
   tags: readonly (readonly [string, string])[];
 }
 
-function draftOf(account: Account): Draft {
+function fieldsOf(account: Account): Fields {
   return {
     username: account.username,
     category: account.category ?? "",
@@ -55,31 +56,30 @@ function draftOf(account: Account): Draft {
   };
 }
 
-/** Only what differs, so that a change by someone else meanwhile stays. */
-async function changeOf(before: Draft, draft: Draft, signal: AbortSignal): Promise<Change> {
-  const isSame = (name: keyof Draft) => JSON.stringify(before[name]) === JSON.stringify(draft[name]);
+function changeOf({ username, category, creator, interval, tags }: Partial<Fields>): Change {
   return {
-    ...(isSame("username") ? {} : { username: draft.username.trim() }),
-    ...(isSame("category") ? {} : { category: draft.category.trim() || null }),
-    ...(isSame("creator") ? {} : { creator_id: draft.creator && (await resolveCreator(draft.creator, signal)) }),
-    ...(isSame("interval") ? {} : { scrape_interval_hours: Number(draft.interval) }),
-    ...(isSame("tags") ? {} : { metadata: Object.fromEntries(draft.tags) }),
+    ...(username === undefined ? {} : { username: username.trim() }),
+    ...(category === undefined ? {} : { category: category.trim() || null }),
+    ...(creator === undefined ? {} : { creator_id: creator?.id ?? null }),
+    ...(interval === undefined ? {} : { scrape_interval_hours: Number(interval) }),
+    ...(tags === undefined ? {} : { metadata: Object.fromEntries(tags) }),
   };
 }
 
 export function AccountSettings({ account, onChanged }: Props) {
-  const before = draftOf(account);
-  const [draft, setDraft] = useState(before);
-  const [isSaved, setSaved] = useState(false);
-  const set = (change: Partial<Draft>) => (setDraft({ ...draft, ...change }), setSaved(false));
+  const { fields: draft, changes, isChanged, isSaved, change: set, saved } = useDraft(fieldsOf(account));
   const categories = useResource((signal) => unwrap(api.GET("/accounts/categories", { signal })), []);
   const save = useAction(async (signal) => {
-    const { data } = await patch(account.id, await changeOf(before, draft, signal), signal);
-    setDraft(draftOf(data));
-    setSaved(true);
+    const { creator } = changes;
+    if (creator && !creator.id) {
+      // A second attempt does not create another one.
+      changes.creator = { ...creator, id: await resolveCreator(creator, signal) };
+      set({ creator: changes.creator });
+    }
+    const { data } = await patch(account.id, changeOf(changes), signal);
+    saved(fieldsOf(data));
     onChanged();
   });
-  const isChanged = JSON.stringify(before) !== JSON.stringify(draft);
   const submit = (event: Event) => (event.preventDefault(), void save.run());
   return (
     <form class="settings" onSubmit={submit}>
@@ -104,7 +104,7 @@ export function AccountSettings({ account, onChanged }: Props) {
       {save.problem && <ProblemNotice problem={save.problem} retry={save.retry} />}
       <div class="controls">
         <button type="submit" class="primary" disabled={!isChanged || save.isRunning}>{save.isRunning ? "Saving…" : "Save"}</button>
-        <span class="small quiet" role="status">{isSaved && !isChanged ? "Saved" : ""}</span>
+        <span class="small quiet" role="status">{isSaved ? "Saved" : ""}</span>
         <span class="grow" />
         <RemoveButton account={account} />
       </div>
@@ -123,7 +123,7 @@ function RemoveButton({ account }: { account: Account }) {
       <button type="button" class="plain danger-text" onClick={() => setAsking(true)}>Remove account…</button>
       {isAsking && (
         <ConfirmDialog title={`Remove @${account.username}?`} action="Remove" isRunning={remove.isRunning} onConfirm={() => void remove.run()} onClose={() => setAsking(false)}>
-          <p>Its {exact(account.total_post_count)} posts and their history are deleted with it. This cannot be undone. To stop reading it and keep the history, pause it instead.</p>
+          <p>Its {plural(account.total_post_count, "post")} and their history are deleted with it. This cannot be undone. To stop reading it and keep the history, pause it instead.</p>
           {remove.problem && <ProblemNotice problem={remove.problem} retry={remove.retry} />}
         </ConfirmDialog>
       )}

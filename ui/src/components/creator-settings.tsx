@@ -7,6 +7,7 @@ import { api, unwrap } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { navigate } from "../state/view.ts";
 import { ConfirmDialog } from "./confirm.tsx";
+import { useDraft } from "./draft.ts";
 import { ProblemNotice } from "./parts.tsx";
 import { Tags } from "./tags.tsx";
 
@@ -32,32 +33,33 @@ export function PauseCreatorButton({ creator, onChanged }: Props) {
   );
 }
 
+function fieldsOf({ name, metadata }: Creator) {
+  return { name, tags: Object.entries(metadata) as readonly (readonly [string, string])[] };
+}
+
 export function CreatorSettings({ creator, onChanged }: Props) {
-  const before = { name: creator.name, tags: Object.entries(creator.metadata) as (readonly [string, string])[] };
-  const [name, setName] = useState(before.name);
-  const [tags, setTags] = useState<readonly (readonly [string, string])[]>(before.tags);
-  const [isSaved, setSaved] = useState(false);
-  const isRenamed = name.trim() !== before.name;
-  const isTagged = JSON.stringify(tags) !== JSON.stringify(before.tags);
+  const { fields: { name, tags }, changes, isChanged, isSaved, change, saved } = useDraft(fieldsOf(creator));
   const save = useAction(async (signal) => {
-    const { data } = await patch(creator.id, { ...(isRenamed ? { name: name.trim() } : {}), ...(isTagged ? { metadata: Object.fromEntries(tags) } : {}) }, signal);
-    setName(data.name);
-    setTags(Object.entries(data.metadata));
-    setSaved(true);
+    const body = {
+      ...(changes.name === undefined ? {} : { name: changes.name.trim() }),
+      ...(changes.tags === undefined ? {} : { metadata: Object.fromEntries(changes.tags) }),
+    };
+    const { data } = await patch(creator.id, body, signal);
+    saved(fieldsOf(data));
     onChanged();
   });
   const submit = (event: Event) => (event.preventDefault(), void save.run());
   return (
     <form class="settings" onSubmit={submit}>
       <label class="field">Name
-        <input type="text" required maxLength={255} dir="auto" value={name} onInput={(event) => (setName(event.currentTarget.value), setSaved(false))} />
+        <input type="text" required maxLength={255} dir="auto" value={name} onInput={(event) => change({ name: event.currentTarget.value })} />
       </label>
-      <Tags tags={tags} onChange={(tags) => (setTags(tags), setSaved(false))} />
+      <Tags tags={tags} onChange={(tags) => change({ tags })} />
       {save.problem && <ProblemNotice problem={save.problem} retry={save.retry} />}
       <div class="controls">
-        <button type="submit" class="primary" disabled={(!isRenamed && !isTagged) || save.isRunning}>{save.isRunning ? "Saving…" : "Save"}</button>
+        <button type="submit" class="primary" disabled={!isChanged || save.isRunning}>{save.isRunning ? "Saving…" : "Save"}</button>
         <PauseCreatorButton creator={creator} onChanged={onChanged} />
-        <span class="small quiet" role="status">{isSaved && !isRenamed && !isTagged ? "Saved" : ""}</span>
+        <span class="small quiet" role="status">{isSaved ? "Saved" : ""}</span>
         <span class="grow" />
         <RemoveCreator creator={creator} />
       </div>
