@@ -98,3 +98,55 @@ test("only the page that is shown of many accounts is requested", async ({ dashb
   expect(lists).toHaveLength(1);
   expect(Math.max(...limits)).toBeLessThanOrEqual(200);
 });
+
+test("a page of a list that failed is tried again", async ({ dashboard, page, watch, world }) => {
+  watch.allow(/status of 503/);
+  let attempts = 0;
+  await page.route(/\/v2\/accounts\/top/, async (route) => {
+    const url = new URL(route.request().url());
+    const isMore = url.searchParams.has("cursor");
+    if (isMore && (attempts += 1) === 1) return route.fulfill({ status: 503, json: { detail: "down for a moment" } });
+    url.searchParams.delete("cursor");
+    const response = await route.fetch({ url: url.href });
+    const { data, pagination, ...rest } = await response.json();
+    const rows = isMore ? data.map((account: object) => ({ ...account, id: crypto.randomUUID() })) : data;
+    await route.fulfill({ response, json: { ...rest, data: rows, pagination: { ...pagination, next_cursor: isMore ? null : "more" } } });
+  });
+  await dashboard.open(PATHS.Accounts, world.keys.read);
+  const { rows } = dashboard.table("Accounts");
+  const count = await rows.count();
+  await dashboard.showMore.click();
+  await dashboard.tryAgain.click();
+  await expect(rows).toHaveCount(2 * count);
+  expect(attempts).toBe(2);
+});
+
+test("a space at the end of a filter survives a pause", async ({ dashboard, page, world }) => {
+  await dashboard.open(PATHS.Content, world.keys.read);
+  const filter = page.getByRole("searchbox", { name: "Filter by caption" });
+  await filter.pressSequentially("of ");
+  await expect(page).toHaveURL(/[?&]q=of(&|$)/);
+  await filter.pressSequentially("the");
+  await expect(page).toHaveURL(/[?&]q=of(\+|%20)the(&|$)/);
+  await expect(filter).toHaveValue("of the");
+});
+
+test("saving settings leaves what someone else changed meanwhile", async ({ dashboard, page, world }) => {
+  const api = apiClient({ baseUrl: world.baseUrl, key: world.keys.write });
+  const account_id = (await api.GET("/accounts", { params: { query: { limit: 1 } } })).data?.data[0]?.id ?? "";
+  const { data: stored } = await api.GET("/accounts/{account_id}", { params: { path: { account_id } } });
+  const changes: unknown[] = [];
+  let category = stored?.data.category;
+  await page.route(new RegExp(`/v2/accounts/${account_id}$`), async (route) => {
+    if (route.request().method() === "PATCH") changes.push(route.request().postDataJSON());
+    await route.fulfill({ json: { ...stored, data: { ...stored?.data, category } } });
+  });
+  await dashboard.open(`/accounts/${account_id}`, world.keys.write);
+  await expect(page.getByLabel("Category")).toHaveValue(category ?? "");
+  category = "of someone else";
+  await page.getByRole("button", { name: "Pause tracking" }).click();
+  await expect(page.getByLabel("Category")).toHaveValue(category);
+  await page.getByLabel("Hours between reads").fill("48");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await expect.poll(() => changes).toEqual([{ is_active: false }, { scrape_interval_hours: 48 }]);
+});

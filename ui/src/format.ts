@@ -24,6 +24,11 @@ export function exact(value: Value): string {
   return withSign(value, fraction ? `${digits}.${fraction}` : digits);
 }
 
+/** A count with its noun. */
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${exact(count)} ${count === 1 ? one : many}`;
+}
+
 /** Three significant digits with a unit: 999, 1.2k, 12.3M, 1.5B. Rounds towards zero, so 999 999 is 999k, not 1000k. */
 export function compact(value: Value): string {
   if (isUnknown(value)) return NONE;

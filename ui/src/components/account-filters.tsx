@@ -4,7 +4,7 @@ import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import { fetchCategories } from "../loads/tracking.ts";
 import { navigate, setFilters, view } from "../state/view.ts";
-import { NameFilter } from "./name-filter.tsx";
+import { TextFilter } from "./text-filter.tsx";
 import { statusName } from "./parts.tsx";
 import { CreatorPicker } from "./record-pickers.tsx";
 import { STATUSES } from "./tracking-reason.ts";
@@ -26,7 +26,7 @@ export function AccountFilters() {
   const value = (name: (typeof FILTERS)[number]) => filters.get(name) ?? "";
   return (
     <div class="controls filter-bar">
-      <NameFilter label="Username contains" placeholder="Username" />
+      <TextFilter label="Username contains" placeholder="Username" />
       <select aria-label="Status" value={value("status")} onChange={(event) => setFilters({ status: event.currentTarget.value })}>
         <option value="">Any status</option>
         {STATUSES.map((status) => <option key={status} value={status}>{statusName(status)}</option>)}

@@ -1,11 +1,12 @@
 // Adding many accounts: a username or profile link per line, with the result of each. What was not added stays in the field.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 import { useAction } from "../api/action.ts";
 import { MAX_BATCH, itemMessage } from "../api/batch.ts";
 import { api, unwrap } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
+import { plural } from "../format.ts";
 import { PLATFORMS, linkTo, type Platform } from "../state/view.ts";
 import { parseLines, type AccountLine } from "./account-lines.ts";
 import { PLATFORM_NAMES } from "./controls.tsx";
@@ -15,6 +16,8 @@ import { reasonOf } from "./tracking-reason.ts";
 
 /** How often accounts that wait for their first read are requested, and how many at most. */
 const ARRIVAL_MS = 3_000;
+/** After so many requests, accounts that still wait are left to the table. */
+const MAX_ARRIVAL_REQUESTS = 100;
 const MAX_NEWEST = 200;
 
 interface Result {
@@ -73,10 +76,15 @@ function useArrivals(results: readonly Result[], onArrived: () => void): Arrival
   const [arrivals, setArrivals] = useState<Arrivals>(new Map());
   const ids = results.flatMap(({ id }) => id ?? []);
   const awaited = ids.filter((id) => (arrivals.get(id)?.tracking.status ?? "pending") === "pending").length;
+  const requests = useRef(0);
   useEffect(() => {
-    if (awaited === 0) return;
+    requests.current = 0;
+  }, [results]);
+  useEffect(() => {
+    if (awaited === 0 || requests.current === MAX_ARRIVAL_REQUESTS) return;
     const controller = new AbortController();
     const timer = setTimeout(async () => {
+      requests.current += 1;
       const newest = await fetchNewest(Math.min(ids.length, MAX_NEWEST), controller.signal).catch(() => null);
       if (controller.signal.aborted) return;
       setArrivals(new Map([...arrivals, ...(newest ?? [])]));
@@ -99,8 +107,7 @@ export function AddAccounts({ onAdded, onClose }: { onAdded: () => void; onClose
   const { isRunning } = add;
   const lines = parseLines(text, platform);
   const unknown = lines.filter(({ isPlatformKnown }) => !isPlatformKnown).length;
-  const submit = (event: Event) => {
-    event.preventDefault();
+  const send = () => {
     if (lines.length === 0 || isRunning) return;
     void add.run(lines, (run) => {
       const left = run.filter(({ outcome }) => outcome === "failed" || outcome === "waiting");
@@ -108,7 +115,7 @@ export function AddAccounts({ onAdded, onClose }: { onAdded: () => void; onClose
     });
   };
   return (
-    <form class="card add-accounts" onSubmit={submit} aria-labelledby="add-title">
+    <form class="card add-accounts" onSubmit={(event) => (event.preventDefault(), send())} aria-labelledby="add-title">
       <header><h2 id="add-title">Add accounts</h2><button type="button" class="plain small" onClick={onClose}>Close</button></header>
       <div class="add-columns">
         <div class="add-input">
@@ -123,7 +130,7 @@ export function AddAccounts({ onAdded, onClose }: { onAdded: () => void; onClose
               <label key={name}><input type="radio" name="platform-of-names" checked={platform === name} disabled={isRunning} onChange={() => setPlatform(name)} /> {PLATFORM_NAMES[name]}</label>
             ))}
           </fieldset>
-          {add.problem && <ProblemNotice problem={add.problem} retry={add.retry} />}
+          {add.problem && <ProblemNotice problem={add.problem} retry={send} />}
           <div><button type="submit" class="primary" disabled={isRunning || lines.length === 0}>{isRunning ? "Adding…" : lines.length > 1 ? `Track ${lines.length} accounts` : "Track"}</button></div>
         </div>
         <Results results={results} arrivals={arrivals} />
@@ -137,7 +144,7 @@ const TONES = { waiting: "", added: "ok", exists: "", failed: "bad" } as const;
 /** What became of an added account. */
 function arrivalText(account: Account | undefined): string {
   if (!account || account.tracking.status === "pending") return "Added, waiting for the first read";
-  return reasonOf(account.tracking) ?? `Added, ${account.total_post_count} posts`;
+  return reasonOf(account.tracking) ?? `Added, ${plural(account.total_post_count, "post")}`;
 }
 
 function Results({ results, arrivals }: { results: readonly Result[]; arrivals: Arrivals }) {

@@ -3,10 +3,10 @@
 import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import { LineChart } from "../charts/line.tsx";
-import { setFilters, view, windowParameters, type View } from "../state/view.ts";
+import { MAX_SERIES_DAYS, rangeDays, setFilters, view, windowParameters, type View } from "../state/view.ts";
 import { FigureSelect } from "./figure-tiles.tsx";
 import { SERIES_FIGURES, chartOf, figureOf, seriesFigure } from "./figures.ts";
-import { Card } from "./parts.tsx";
+import { Card, RangeTooLong } from "./parts.tsx";
 
 export const MAX_COMPARED = 5;
 const COLOURS = [1, 2, 3, 4, 5] as const;
@@ -38,7 +38,8 @@ interface Props {
 export function Comparison({ ids, names }: Props) {
   const metric = seriesFigure(figureOf(view.value));
   const query = { ...windowParameters(view.value.range), creator_ids: [...ids], metric };
-  const series = useResource((signal) => unwrap(api.GET("/creators/timeseries", { params: { query }, signal })), [JSON.stringify(query)]);
+  const isTooLong = rangeDays(view.value.range) > MAX_SERIES_DAYS;
+  const series = useResource(async (signal) => (isTooLong ? null : unwrap(api.GET("/creators/timeseries", { params: { query }, signal }))), [JSON.stringify(query)]);
   const unlisted = names ? ids.filter((id) => !names.has(id)) : [];
   const others = useResource(async (signal) => new Map(await Promise.all(unlisted.map((id) => fetchName(id, signal)))), [unlisted.join()]);
   const nameOf = (id: string) => names?.get(id) ?? others.data?.get(id) ?? "…";
@@ -46,10 +47,10 @@ export function Comparison({ ids, names }: Props) {
   const actions = <><FigureSelect figures={SERIES_FIGURES} /><button type="button" class="plain" onClick={() => setCompared([])}>End comparison</button></>;
   return (
     <Card title={title} resource={series} height={292} note={`${ids.length} of at most ${MAX_COMPARED} creators`} actions={actions}>
-      {({ data, meta }) => (
-        <LineChart title={`${title}, by creator`} dates={meta.dates} today={meta.dates.findIndex((date) => date > meta.complete_through)} {...look}
-          series={ids.flatMap((id, position) => (data[id] ? [{ name: nameOf(id), values: data[id], colour: COLOURS[position] ?? 1 }] : []))} />
-      )}
+      {(loaded) => (loaded === null ? <RangeTooLong /> : (
+        <LineChart title={`${title}, by creator`} dates={loaded.meta.dates} today={loaded.meta.dates.findIndex((date) => date > loaded.meta.complete_through)} {...look}
+          series={ids.flatMap((id, position) => (loaded.data[id] ? [{ name: nameOf(id), values: loaded.data[id], colour: COLOURS[position] ?? 1 }] : []))} />
+      ))}
     </Card>
   );
 }

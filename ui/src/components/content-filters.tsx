@@ -1,7 +1,7 @@
 // The filters of the content page. All of them are in the address, under the names that the API has for them.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 
 import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
@@ -18,18 +18,6 @@ const STATES = {
   "is_active=false": "Tracking paused",
 } as const;
 const NAMES = ["account_id", "creator_id", "kind", "media_type", "posted_after", "posted_before", "min_views", "is_active", "is_unavailable"] as const;
-
-/** Text of the caption; taken when typing pauses. */
-export function CaptionFilter() {
-  const current = view.value.filters.get("q") ?? "";
-  const [text, setText] = useState(current);
-  const settled = useDebounced(text.trim());
-  useEffect(() => setText(current), [current]);
-  useEffect(() => {
-    if (settled !== current && settled === text.trim()) setFilters({ q: settled });
-  }, [settled]);
-  return <input type="search" aria-label="Filter by caption" placeholder="Caption contains" maxLength={128} value={text} onInput={(event) => setText(event.currentTarget.value)} />;
-}
 
 export function ContentFilters() {
   const { filters } = view.value;

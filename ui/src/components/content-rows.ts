@@ -1,12 +1,10 @@
 // Rows of the content page: the ranking by a gain, or the list by a counter or time, and then what the rows gained.
 
 import { api, unwrap } from "../api/client.ts";
-import { METRICS, rangeDays, windowParameters, type Metric, type Platform, type View } from "../state/view.ts";
+import { MAX_SERIES_DAYS, METRICS, rangeDays, windowParameters, type Metric, type Platform, type View } from "../state/view.ts";
 import type { Page } from "./pages.ts";
 
 export const PAGE_SIZE = 50;
-/** The longest window of `/content/timeseries`, in days. */
-const MAX_SERIES_DAYS = 92;
 
 /** Counters and times that the list sorts by. */
 const LIST_SORTS = ["create_time", "view_count", "like_count", "play_count", "added_at"] as const;

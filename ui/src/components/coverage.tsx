@@ -2,7 +2,7 @@
 
 import { useResource } from "../api/resource.ts";
 import { ChartTable } from "../charts/twin.tsx";
-import { day, exact } from "../format.ts";
+import { day, exact, plural } from "../format.ts";
 import { fetchCoverage } from "../loads/tracking.ts";
 import { view } from "../state/view.ts";
 import { Card } from "./parts.tsx";
@@ -74,5 +74,5 @@ function Calendar({ days, today }: { days: readonly CoverageDay[]; today: string
 
 function summary(days: readonly CoverageDay[]): string {
   const count = (level: string) => days.filter((one) => levelOf(one) === level).length;
-  return `${days.length} days: on ${count("full")} all were observed, on ${count("part")} some, on ${count("none")} none. The table has the numbers.`;
+  return `${plural(days.length, "day")}: on ${count("full")} all were observed, on ${count("part")} some, on ${count("none")} none. The table has the numbers.`;
 }

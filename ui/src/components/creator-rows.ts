@@ -39,7 +39,7 @@ async function fetchSeries(view: View, creator_ids: string[], signal: AbortSigna
 }
 
 async function fetchRanked(view: View, sort: CreatorSort, metric: Figure, signal: AbortSignal): Promise<CreatorPage> {
-  const query = { ...windowParameters(view.range), ...(view.platform ? { platform: view.platform } : {}), metric, limit: MAX_RANKED };
+  const query = { ...windowParameters(view.range), metric, limit: MAX_RANKED };
   const paused = { is_active: false, limit: MAX_LISTED };
   const [{ data, meta }, notActive] = await Promise.all([
     unwrap(api.GET("/creators/top", { params: { query }, signal })),

@@ -9,6 +9,7 @@ import { asCurl } from "../api/requests.ts";
 import type { Resource } from "../api/resource.ts";
 import { CardWidth, useObservedWidth } from "../charts/size.ts";
 import { change as formatChange, compact, days, exact, time } from "../format.ts";
+import { MAX_SERIES_DAYS } from "../state/view.ts";
 import { CopyButton } from "./copy.tsx";
 import { Picture } from "./picture.tsx";
 
@@ -125,6 +126,11 @@ export function WindowNote({ meta }: { meta: WindowMeta | undefined }) {
       {meta ? <><span>{days(meta.start_date, meta.end_date)} · days in UTC</span><span>data as of {time(meta.data_as_of)}</span></> : "\u00a0"}
     </p>
   );
+}
+
+/** Instead of a chart of several records. */
+export function RangeTooLong() {
+  return <Empty>Days are compared in ranges of at most {MAX_SERIES_DAYS} days.</Empty>;
 }
 
 export function Empty({ children }: { children: ComponentChildren }) {

@@ -1,6 +1,6 @@
 // Reading an account or a post now instead of when it is due.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 import { useAction } from "../api/action.ts";
 import type { components } from "../api/schema.d.ts";
@@ -12,8 +12,11 @@ type Refresh = components["schemas"]["Refresh"];
 /** How often a record is requested again until it was read. */
 const POLL_MS = 1_500;
 
+/** After so many requests, the page stops asking. */
+const MAX_POLLS = 80;
+
 interface Props {
-  record: { last_scrape_time: string | null; tracking: { last_attempt_at: string | null } };
+  record: { last_scrape_time: string | null; tracking: { last_attempt_at: string | null; last_error: string | null } };
   request: (signal: AbortSignal) => Promise<Refresh | null>;
   /** Loads the record again. */
   reload: () => void;
@@ -46,26 +49,36 @@ function answer({ status, refreshable_at }: Refresh): string {
   }
 }
 
+/** What became of a request that was queued. */
+function outcome({ tracking }: Props["record"]): string {
+  return tracking.last_error ? `Not read: ${tracking.last_error}` : "Read.";
+}
+
 export function RefreshButton({ record, request, reload, onRead }: Props) {
   const [asked, setAsked] = useState<Asked | null>(null);
   const refresh = useAction(async (signal) => {
     const found = await request(signal);
     setAsked(found && { ...found, attemptBefore: record.tracking.last_attempt_at });
   });
+  const polls = useRef(0);
   const isUnderway = asked?.status === "queued" || asked?.status === "in_flight";
   const isAwaited = isUnderway && record.tracking.last_attempt_at === asked.attemptBefore;
   useEffect(() => {
     if (!isAwaited) return;
-    const timer = setInterval(reload, POLL_MS);
-    return () => {
-      clearInterval(timer);
-      onRead();
-    };
+    polls.current = 0;
+    return onRead;
   }, [isAwaited]);
+  // Each answer is a new record.
+  useEffect(() => {
+    if (!isAwaited || polls.current === MAX_POLLS) return;
+    polls.current += 1;
+    const timer = setTimeout(reload, POLL_MS);
+    return () => clearTimeout(timer);
+  }, [isAwaited, record]);
   return (
     <>
       <button type="button" disabled={refresh.isRunning || isAwaited} onClick={() => void refresh.run()}>Refresh now</button>
-      <span class="small quiet" role="status">{asked && (isUnderway && !isAwaited ? "Read." : answer(asked))}</span>
+      <span class="small quiet" role="status">{asked && (isUnderway && !isAwaited ? outcome(record) : answer(asked))}</span>
       {refresh.problem && <ProblemNotice problem={refresh.problem} retry={refresh.retry} />}
     </>
   );

@@ -64,11 +64,11 @@ async function findRecords(text: string, signal: AbortSignal): Promise<Hit[]> {
   return [
     ...data.accounts.map(({ id, platform, username, follower_count, creator_name, display_name, profile_pic_url }): Hit => ({
       group: "Accounts", href: `/accounts/${id}`, name: `@${username}`, picture: { id, name: username, src: profile_pic_url },
-      detail: [creator_name ?? display_name, PLATFORM_NAMES[platform], `${compact(follower_count)} followers`].filter(Boolean).join(" · "),
+      detail: [creator_name ?? display_name, PLATFORM_NAMES[platform], `${compact(follower_count)} ${follower_count === 1 ? "follower" : "followers"}`].filter(Boolean).join(" · "),
     })),
     ...data.creators.map(({ id, name, accounts_summary: { total, total_followers } }): Hit => ({
       group: "Creators", href: `/creators/${id}`, name, picture: { id, name },
-      detail: `${total} ${total === 1 ? "account" : "accounts"} · ${compact(total_followers)} followers`,
+      detail: `${total} ${total === 1 ? "account" : "accounts"} · ${compact(total_followers)} ${total_followers === 1 ? "follower" : "followers"}`,
     })),
     ...data.videos.map(({ id, caption, account_username, create_time, view_count, cover_image_url }): Hit => ({
       group: "Content", href: `/content/${id}`, name: caption || "Post without a caption", picture: { id, name: account_username ?? "?", src: cover_image_url, kind: "cover" },

@@ -169,7 +169,7 @@ function AccountsCard({ pages, canWrite }: CardProps) {
             </div>
           </header>
         )}
-      {pages.problem && <ProblemNotice problem={pages.problem} retry={pages.reload} />}
+      {pages.problem && <ProblemNotice problem={pages.problem} retry={pages.retry} />}
       {pages.rows === null && !pages.problem && <div class="skeleton rows" />}
       {pages.rows?.length === 0 && <NoAccounts canWrite={canWrite} />}
       {rows.length > 0 && (

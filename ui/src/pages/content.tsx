@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 
 import { Sparkline } from "../charts/line.tsx";
-import { CaptionFilter, ContentFilters } from "../components/content-filters.tsx";
+import { ContentFilters } from "../components/content-filters.tsx";
 import { ContentGrid, GridSkeleton } from "../components/content-grid.tsx";
 import { PAGE_SIZE, contentFilters, fetchContent, fetchContentDetails, sortOf, type ContentDetail, type ContentRow, type WindowMeta } from "../components/content-rows.ts";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
@@ -13,6 +13,7 @@ import { FIGURE_NAMES } from "../components/figures.ts";
 import { usePages, type Page } from "../components/pages.ts";
 import { Card, Count, Empty, Entity, ProblemNotice, WindowNote } from "../components/parts.tsx";
 import { CsvButton, Table, type Column } from "../components/table.tsx";
+import { TextFilter } from "../components/text-filter.tsx";
 import { day, gain } from "../format.ts";
 import { METRICS, linkTo, setFilters, view, windowParameters, type Metric } from "../state/view.ts";
 
@@ -83,7 +84,7 @@ export function ContentPage() {
         <Controls hasComparison={false} />
       </div>
       <div class="toolbar">
-        <CaptionFilter />
+        <TextFilter label="Filter by caption" placeholder="Caption contains" />
         <select aria-label="Sort" value={sort.text} onChange={(event) => setFilters({ sort: event.currentTarget.value })}>
           {Object.entries(SORT_NAMES).map(([sort, name]) => <option key={sort} value={sort}>{name}</option>)}
         </select>

@@ -9,7 +9,7 @@ import { CreatorSettings, PauseCreatorButton } from "../components/creator-setti
 import { FIGURE_NAMES, SERIES_FIGURES, chartOf, figureOf, seriesFigure, shortFormat } from "../components/figures.ts";
 import { FigureSelect } from "../components/figure-tiles.tsx";
 import type { PageProps } from "../components/frame.tsx";
-import { Card, Change, Count, Empty, Entity, ProblemNotice, WindowNote } from "../components/parts.tsx";
+import { Card, Change, Count, Empty, Entity, ProblemNotice, RangeTooLong, WindowNote } from "../components/parts.tsx";
 import { Picture, copyPath } from "../components/picture.tsx";
 import { RankedContent } from "../components/rankings.tsx";
 import { DailyGains, FollowersHistory, RecordFigures, useRecordGains } from "../components/record-gains.tsx";
@@ -20,7 +20,7 @@ import { exact, gain, rate } from "../format.ts";
 import { useTitle } from "../state/title.ts";
 import { recordContentQuery } from "../loads/rankings.ts";
 import { fetchCreator, fetchCreatorAccounts } from "../loads/records.ts";
-import { linkTo, view, windowParameters, type View } from "../state/view.ts";
+import { MAX_SERIES_DAYS, linkTo, rangeDays, view, windowParameters, type View } from "../state/view.ts";
 
 const MAX_LINES = 5;
 const COLOURS = [1, 2, 3, 4, 5] as const;
@@ -30,7 +30,7 @@ type AccountRow = Ranking["data"][number];
 
 async function fetchLines(accounts: Ranking, view: View, signal: AbortSignal) {
   const account_ids = accounts.data.slice(0, MAX_LINES).map(({ id }) => id);
-  if (account_ids.length === 0) return null;
+  if (account_ids.length === 0 || rangeDays(view.range) > MAX_SERIES_DAYS) return null;
   return unwrap(api.GET("/accounts/timeseries", { params: { query: { ...windowParameters(view.range), account_ids, metric: seriesFigure(figureOf(view)) } }, signal }));
 }
 
@@ -93,7 +93,7 @@ function AccountLines({ accounts }: { accounts: Resource<Ranking> }) {
   if (ranking && total === 0) return null;
   return (
     <Card title={title} resource={lines} height={292} actions={<FigureSelect figures={SERIES_FIGURES} />} {...(total > MAX_LINES ? { note: `the ${MAX_LINES} of ${total} accounts that gained most` } : {})}>
-      {(data) => data && ranking && (
+      {(data) => rangeDays(current.range) > MAX_SERIES_DAYS ? <RangeTooLong /> : data && ranking && (
         <LineChart title={title} dates={data.meta.dates} today={data.meta.dates.findIndex((date) => date > data.meta.complete_through)} {...look}
           series={ranking.data.slice(0, MAX_LINES).flatMap(({ id, username, platform }, position) => (data.data[id]
             ? [{ name: lineName(username, platform, ranking), values: data.data[id], colour: COLOURS[position] ?? 1 }]
@@ -122,12 +122,15 @@ function AccountsCard({ creatorId, accounts, canWrite, onChanged }: AccountsProp
   const unlink = useAction((signal, id: string) => unwrap(api.DELETE("/creators/{creator_id}/accounts/{account_id}", { ...path(id), signal })).then(onChanged));
   const isRunning = link.isRunning || unlink.isRunning;
   const metric = seriesFigure(figureOf(view.value));
+  const chosen: Column<AccountRow> = {
+    name: FIGURE_NAMES[metric], isNumber: true, csv: (row) => row.metrics[metric], render: (row) => <Count value={row.metrics[metric]} format={shortFormat(metric)} />,
+  };
   const columns: Column<AccountRow>[] = [
     {
       name: "Account", csv: (row) => row.username,
       render: ({ id, username, platform, profile_pic_url }) => <Entity id={id} href={linkTo(`/accounts/${id}`)} name={`@${username}`} src={profile_pic_url} detail={PLATFORM_NAMES[platform]} />,
     },
-    { name: FIGURE_NAMES[metric], isNumber: true, csv: (row) => row.metrics[metric], render: (row) => <Count value={row.metrics[metric]} format={shortFormat(metric)} /> },
+    ...(metric === "followers" || metric === "new_posts" ? [] : [chosen]),
     { name: "Change", isNumber: true, csv: (row) => row.change_percent, render: (row) => <Change percent={row.change_percent} /> },
     { name: "Rate", isNumber: true, csv: (row) => row.metrics.engagement_rate, render: (row) => <span title={String(row.metrics.engagement_rate ?? "–")}>{rate(row.metrics.engagement_rate)}</span> },
     { name: "New posts", isNumber: true, csv: (row) => row.metrics.new_posts, render: (row) => <Count value={row.metrics.new_posts} /> },
@@ -160,5 +163,5 @@ function AccountsCard({ creatorId, accounts, canWrite, onChanged }: AccountsProp
 }
 
 function Reach({ total, total_followers }: { total: number; total_followers: number }) {
-  return <><Count value={total} format={exact} /> {total === 1 ? "account" : "accounts"} · <Count value={total_followers} /> followers</>;
+  return <><Count value={total} format={exact} /> {total === 1 ? "account" : "accounts"} · <Count value={total_followers} /> {total_followers === 1 ? "follower" : "followers"}</>;
 }

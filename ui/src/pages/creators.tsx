@@ -15,7 +15,7 @@ import type { Figure } from "../components/figures.ts";
 import { useFocus } from "../components/focus.ts";
 import type { PageProps } from "../components/frame.tsx";
 import { sortText } from "../components/gain-rows.ts";
-import { NameFilter } from "../components/name-filter.tsx";
+import { TextFilter } from "../components/text-filter.tsx";
 import { usePages, type PagedRows } from "../components/pages.ts";
 import { CardTitle, Change, Count, Empty, Entity, ProblemNotice, Status, WindowNote } from "../components/parts.tsx";
 import { CsvButton, Table, type Column } from "../components/table.tsx";
@@ -71,7 +71,7 @@ export function CreatorsPage({ identity }: PageProps) {
   const [isCreating, setCreating] = useState(false);
   const filters = [...current.filters].filter(([name]) => name !== "creators");
   const pages = usePages<CreatorPage>(
-    JSON.stringify([current.range, current.platform, current.metric, filters]),
+    JSON.stringify([current.range, current.metric, filters]),
     (cursor, signal) => fetchCreators(current, cursor, signal),
   );
   const compared = comparedIds(current);
@@ -84,11 +84,11 @@ export function CreatorsPage({ identity }: PageProps) {
           <WindowNote meta={pages.page?.meta ?? undefined} />
         </div>
         {(canWrite || !identity) && <button type="button" class={`primary${identity ? "" : " unknown"}`} aria-expanded={isCreating} onClick={() => setCreating(!isCreating)}>New creator</button>}
-        <Controls />
+        <Controls hasPlatform={false} />
       </div>
       {isCreating && <NewCreator />}
       {compared.length > 0 && <Comparison ids={compared} names={pages.rows && new Map(pages.rows.map(({ id, name }) => [id, name]))} />}
-      <div class="controls filter-bar"><NameFilter label="Name contains" placeholder="Name" /></div>
+      <div class="controls filter-bar"><TextFilter label="Name contains" placeholder="Name" /></div>
       {pages.page?.problem && <ProblemNotice problem={pages.page.problem} retry={pages.reload} />}
       <CreatorsCard pages={pages} />
       {pages.hasMore && <p class="more"><button type="button" onClick={pages.loadMore} disabled={pages.isLoading}>{pages.isLoading ? "Loading…" : "Show more"}</button></p>}
@@ -112,7 +112,7 @@ function CreatorsCard({ pages }: { pages: PagedRows<CreatorPage> }) {
           <CopyButton label="curl" title="Copy as curl" text={() => asCurl(pages.requests)} disabled={pages.requests.length === 0} />
         </div>
       </header>
-      {pages.problem && <ProblemNotice problem={pages.problem} retry={pages.reload} />}
+      {pages.problem && <ProblemNotice problem={pages.problem} retry={pages.retry} />}
       {pages.rows === null && !pages.problem && <div class="skeleton rows" />}
       {pages.rows?.length === 0 && <Empty>{view.value.filters.has("q") ? "No creator has this in its name." : "No creators yet. A creator is a person with one or more accounts: make one, then link accounts to it."}</Empty>}
       {rows.length > 0 && <Table title="Creators" columns={shown} rows={rows} rowKey={(row) => row.id} sort={sortText(gainsProblem ? loaded : creatorSort(view.value))} />}

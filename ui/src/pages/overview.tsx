@@ -63,7 +63,7 @@ function TrackingNote({ accounts, canWrite }: { accounts: number | undefined; ca
   if (!data || !accounts) return <p class="tracking-note small">{"\u00a0"}</p>;
   return (
     <p class="tracking-note quiet small">
-      <span><Count value={accounts} format={exact} /> accounts</span>
+      <span><Count value={accounts} format={exact} /> {accounts === 1 ? "account" : "accounts"}</span>
       {found.length === 0 && <span>all updating</span>}
       {found.length > 0 && (
         <a class="link" href={linkTo("/tracking")}>

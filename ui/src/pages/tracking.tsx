@@ -11,7 +11,7 @@ import { Card, Count, Empty, Entity, ProblemNotice, Status, statusName } from ".
 import { CsvButton, Table, type Column } from "../components/table.tsx";
 import { FAILURE_NAMES, PAUSE_NAMES, STATUSES, reasonOf } from "../components/tracking-reason.ts";
 import { When } from "../components/when.tsx";
-import { duration, exact } from "../format.ts";
+import { duration, exact, plural } from "../format.ts";
 import { MAX_LISTED, NOT_UPDATING, fetchNotUpdating, fetchTracking } from "../loads/tracking.ts";
 import { linkTo } from "../state/view.ts";
 
@@ -23,10 +23,6 @@ type Health = Awaited<ReturnType<typeof fetchTracking>>;
 type Failure = Health["failures"][number];
 type Source = Health["sources"][number];
 type AccountRow = Awaited<ReturnType<typeof fetchNotUpdating>>["data"][number];
-
-function plural(count: number, one: string, many: string): string {
-  return `${exact(count)} ${count === 1 ? one : many}`;
-}
 
 function notUpdating({ accounts }: Health): number {
   return NOT_UPDATING.reduce((sum, status) => sum + accounts[status], 0);
@@ -95,8 +91,8 @@ function Details({ tracking, coverage }: { tracking: Resource<Health>; coverage:
 function Now({ health }: { health: Health | null }) {
   const fact = (text: (health: Health) => ComponentChildren) => (health ? text(health) : "\u00a0");
   return (
-    <div class="health" role="status">
-      {health ? <Verdict health={health} /> : <p class="verdict"><span class="skeleton text" /></p>}
+    <div class="health">
+      <div role="status">{health ? <Verdict health={health} /> : <p class="verdict"><span class="skeleton text" /></p>}</div>
       <Facts facts={[
         ["Oldest due read waits", fact(({ lag_seconds }) => <span title={`${exact(lag_seconds)} seconds`}>{duration(lag_seconds)}</span>)],
         ["Due now", fact(({ due }) => <Count value={due} />)],

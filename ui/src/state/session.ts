@@ -34,14 +34,16 @@ export function restoreSession(): void {
 }
 
 export function signIn(text: string, staySignedIn: boolean): void {
-  signOut(null);
+  sessionStorage.removeItem(STORAGE_KEY);
   (staySignedIn ? localStorage : sessionStorage).setItem(STORAGE_KEY, text);
   key.value = text;
+  endedBecause.value = null;
 }
 
+/** A session that ended for a reason leaves the stored key of others. */
 export function signOut(reason: string | null): void {
   sessionStorage.removeItem(STORAGE_KEY);
-  localStorage.removeItem(STORAGE_KEY);
+  if (reason === null || localStorage.getItem(STORAGE_KEY) === key.value) localStorage.removeItem(STORAGE_KEY);
   key.value = null;
   endedBecause.value = reason;
 }

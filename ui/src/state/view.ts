@@ -91,6 +91,9 @@ export function windowParameters({ period, start, end, includeToday }: Range) {
 }
 
 /** Number of days of a range. */
+/** The longest window, in days, of the days of several records. */
+export const MAX_SERIES_DAYS = 92;
+
 export function rangeDays({ period, start, end }: Range): number {
   if (period !== "custom") return Number(period.slice(0, -1));
   return start && end ? (Date.parse(end) - Date.parse(start)) / 86_400_000 + 1 : 0;

@@ -1,11 +1,12 @@
-// A filter by a part of a name, in the address as `q`.
+// A filter by a part of a text, in the address as `q`.
 
 import { useEffect, useState } from "preact/hooks";
 
 import { setFilters, view } from "../state/view.ts";
 import { useDebounced } from "./debounce.ts";
 
-export function NameFilter({ label, placeholder }: { label: string; placeholder: string }) {
+/** Taken when typing pauses. */
+export function TextFilter({ label, placeholder }: { label: string; placeholder: string }) {
   const value = view.value.filters.get("q") ?? "";
   const [text, setText] = useState(value);
   const settled = useDebounced(text.trim());
