@@ -22,6 +22,12 @@ test("commas separate accounts, spaces do not", () => {
   assert.deepEqual(parse("one, two;three\r\nnot a name"), ["instagram? one", "instagram? two", "instagram? three", "instagram? not a name"]);
 });
 
+test("commas separate links, too", () => {
+  assert.deepEqual(parse("https://www.tiktok.com/@a, https://www.tiktok.com/@b;instagram.com/c"), [
+    "tiktok https://www.tiktok.com/@a", "tiktok https://www.tiktok.com/@b", "instagram instagram.com/c",
+  ]);
+});
+
 test("empty lines and repetitions are left out", () => {
   assert.deepEqual(parse("\n  one \n\nONE\ntiktok one\n,"), ["instagram? one", "tiktok one"]);
 });

@@ -32,7 +32,7 @@ function parsePart(source: string, platform: Platform): AccountLine {
 /** One account a line, or several with commas between them. What is empty or repeats an earlier one is left out. */
 export function parseLines(text: string, platform: Platform): AccountLine[] {
   const lines = new Map<string, AccountLine>();
-  const parts = text.split(/\r?\n/).flatMap((line) => (parsePart(line.trim(), platform).isPlatformKnown ? [line] : line.split(/[,;]/)));
+  const parts = text.split(/\r?\n/).flatMap((line) => (/[,;]/.test(parsePart(line.trim(), platform).text) ? line.split(/[,;]/) : [line]));
   for (const part of parts.map((part) => part.trim()).filter(Boolean)) {
     const line = parsePart(part, platform);
     const name = `${line.platform} ${line.text.toLowerCase()}`;
