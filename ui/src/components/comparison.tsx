@@ -43,7 +43,8 @@ export function Comparison({ ids, names }: Props) {
   const unlisted = names ? ids.filter((id) => !names.has(id)) : [];
   const others = useResource(async (signal) => new Map(await Promise.all(unlisted.map((id) => fetchName(id, signal)))), [unlisted.join()]);
   const nameOf = (id: string) => names?.get(id) ?? others.data?.get(id) ?? "…";
-  const { title, ...look } = chartOf(metric);
+  // Of the days that are shown, while others load.
+  const { title, ...look } = chartOf(series.data?.meta.metric ?? metric);
   const actions = <><FigureSelect figures={SERIES_FIGURES} /><button type="button" class="plain" onClick={() => setCompared([])}>End comparison</button></>;
   return (
     <Card title={title} resource={series} height={292} note={`${ids.length} of at most ${MAX_COMPARED} creators`} actions={actions}>

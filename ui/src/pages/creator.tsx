@@ -87,7 +87,8 @@ function AccountLines({ accounts }: { accounts: Resource<Ranking> }) {
   const current = view.value;
   const ranking = accounts.data;
   const lines = useResource(async (signal) => ranking && fetchLines(ranking, current, signal), [ranking]);
-  const { title: perDay, ...look } = chartOf(seriesFigure(figureOf(current)));
+  // Of the days that are shown, while others load.
+  const { title: perDay, ...look } = chartOf(lines.data?.meta.metric ?? seriesFigure(figureOf(current)));
   const title = `${perDay}, by account`;
   const total = ranking?.data.length ?? 0;
   if (ranking && total === 0) return null;
