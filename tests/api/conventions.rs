@@ -400,23 +400,10 @@ async fn panic_is_500_without_details() {
 #[tokio::test]
 async fn too_long_id_list_is_one_violation() {
     let api = TestApi::start().await;
-    let ids = |count: usize| (0..count).map(|n| format!("x{n}")).collect::<Vec<_>>().join(",");
-    let response = api.get(&format!("/v2/videos/metrics?video_ids={}", ids(100))).await;
+    let full = vec!["x"; 100].join(",");
+    let response = api.get(&format!("/v2/videos/metrics?video_ids={full}")).await;
     assert_eq!(response.fields().len(), 100);
-    let response = api.get(&format!("/v2/videos/metrics?video_ids={}", ids(8_000))).await;
+    let response = api.get(&format!("/v2/videos/metrics?video_ids={full}{}", ",x".repeat(20_000))).await;
     assert!(response.body_text().len() < 1000, "{} bytes", response.body_text().len());
     assert_eq!(response.fields(), ["video_ids"]);
-}
-
-#[tokio::test]
-async fn repetitions_in_a_list_count_once() {
-    let api = TestApi::start().await;
-    let repeat = |value: &str| vec![value; 101].join(",");
-    let id = uuid::Uuid::now_v7().to_string();
-    let found = api.get(&format!("/v2/accounts/metrics?account_ids={}", repeat(&id))).await;
-    assert_eq!((found.status, &found.json["meta"]["not_found"]), (200, &json!([id])));
-    let path = format!("/v2/videos/deltas?video_ids={id}&windows={}", repeat("7"));
-    assert_eq!(api.get(&path).await.status, 200);
-    let invalid = api.get(&format!("/v2/accounts/metrics?account_ids={id},{}", repeat("x"))).await;
-    assert_eq!(invalid.fields(), ["account_ids[1]"]);
 }

@@ -1,6 +1,6 @@
 //! The parameters of a query string.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::hash::Hash;
 use std::ops::RangeInclusive;
 
@@ -164,8 +164,8 @@ impl<'a> QueryParams<'a> {
         item_schema: impl FnOnce() -> Value,
         parse_item: impl Fn(&str) -> Result<T, String>,
     ) -> Option<Vec<T>> {
-        let entries = self.entries(name, max, item_schema)?;
-        Some(self.parse_entries(&entries, |index| format!("{name}[{index}]"), parse_item))
+        let texts = self.entries(name, max, item_schema)?;
+        Some(self.parse_entries(&texts, |index| format!("{name}[{index}]"), parse_item))
     }
 
     /// Reads alternative values of a filter like a list, except that a violation of a single value has no index.
@@ -176,39 +176,35 @@ impl<'a> QueryParams<'a> {
         item_schema: impl FnOnce() -> Value,
         parse_item: impl Fn(&str) -> Result<T, String>,
     ) -> Option<Vec<T>> {
-        let entries = self.entries(name, max, item_schema)?;
-        let field = |index| if entries.len() == 1 { name.to_owned() } else { format!("{name}[{index}]") };
-        Some(self.parse_entries(&entries, field, parse_item))
+        let texts = self.entries(name, max, item_schema)?;
+        let field = |index| if texts.len() == 1 { name.to_owned() } else { format!("{name}[{index}]") };
+        Some(self.parse_entries(&texts, field, parse_item))
     }
 
-    /// Returns the entries of a list without their repetitions, each with its index.
     fn entries(
         &mut self,
         name: &str,
         max: usize,
         item_schema: impl FnOnce() -> Value,
-    ) -> Option<Vec<(usize, &'a str)>> {
+    ) -> Option<Vec<&'a str>> {
         let schema = || schema::list(item_schema(), &(1..=max));
         self.parse(name, schema, |text| {
-            let mut seen = HashSet::new();
-            let entries = text.split(',').enumerate().filter(|(_, entry)| seen.insert(*entry));
-            let entries: Vec<_> = entries.take(max + 1).collect();
             // Checked first, so that a response lists at most `max` invalid entries.
-            if entries.len() > max {
+            if text.split(',').nth(max).is_some() {
                 return Err(format!("must have at most {max} entries"));
             }
-            Ok(entries)
+            Ok(text.split(',').collect())
         })
     }
 
     fn parse_entries<T: Clone + Eq + Hash>(
         &mut self,
-        entries: &[(usize, &str)],
+        texts: &[&str],
         field: impl Fn(usize) -> String,
         parse_item: impl Fn(&str) -> Result<T, String>,
     ) -> Vec<T> {
-        deduplicate(entries.iter().filter_map(|(index, text)| {
-            parse_item(text).map_err(|message| self.violations.add(field(*index), message)).ok()
+        deduplicate(texts.iter().enumerate().filter_map(|(index, text)| {
+            parse_item(text).map_err(|message| self.violations.add(field(index), message)).ok()
         }))
     }
 
