@@ -13,8 +13,10 @@ use crate::store::clickhouse::{client, cluster};
 
 /// Reads snapshots in the order of their windows instead of sorting them, and keeps the smaller side of a join in memory, which
 /// is the right one: a history of any length takes little memory.
-const STREAMING_SETTINGS: [(&str, &str); 2] =
-    [("optimize_read_in_window_order", "1"), ("query_plan_join_swap_table", "false")];
+const STREAMING_SETTINGS: [(&str, &str); 2] = [
+    ("query_plan_reuse_storage_ordering_for_window_functions", "1"),
+    ("query_plan_join_swap_table", "false"),
+];
 
 /// Which days of a rollup a recompute writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
