@@ -39,7 +39,10 @@ function entityTag(bytes) {
 
 /** Writes a file, which may name `assets` by their paths, and returns its own path. */
 function save(name, text, assets = {}) {
-  const named = Object.entries(assets).reduce((text, [asset, path]) => text.replace(new RegExp(`"\\.?/${asset}"`), `"${path}"`), text);
+  const named = Object.entries(assets).reduce(
+    (text, [asset, path]) => text.replace(new RegExp(`"\\.?/${asset}"`), `"${path}"`),
+    text,
+  );
   const bytes = Buffer.from(named);
   const brotli = brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } });
   writeFileSync(`${dist}/${name}`, bytes);
@@ -55,7 +58,11 @@ mkdirSync(dist, { recursive: true });
 const start = save("start.js", outputs.get("start.js"));
 const app = save("app.js", outputs.get("app.js"), { "start.js": start });
 const style = save("style.css", outputs.get("style.css"));
-save("index.html", readFileSync(`${root}index.html`, "utf8"), { "start.js": start, "app.js": app, "style.css": style });
+save("index.html", readFileSync(`${root}index.html`, "utf8"), {
+  "start.js": start,
+  "app.js": app,
+  "style.css": style,
+});
 for (const [kind, max] of Object.entries(MAX_BYTES)) {
   if (sizes[kind] > max) throw new Error(`${kind}: ${sizes[kind]} compressed bytes are more than ${max}`);
 }

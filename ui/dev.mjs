@@ -21,7 +21,10 @@ const PROGRAM_PATHS = /^\/(v2|docs|media|export|health)(\/|$)/;
 async function sendPage(response) {
   execFileSync(process.execPath, ["build.mjs", dist], { cwd: root, stdio: "inherit" });
   const served = await fetch(program);
-  response.writeHead(200, { "Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": served.headers.get("content-security-policy") });
+  response.writeHead(200, {
+    "Content-Type": "text/html; charset=utf-8",
+    "Content-Security-Policy": served.headers.get("content-security-policy"),
+  });
   response.end(readFileSync(join(dist, "index.html")));
 }
 
@@ -29,7 +32,9 @@ createServer((incoming, response) => {
   const path = new URL(incoming.url, program).pathname;
   if (PROGRAM_PATHS.test(path)) {
     const options = { method: incoming.method, headers: incoming.headers, path: incoming.url };
-    const passed = request(program, options, (answer) => answer.pipe(response.writeHead(answer.statusCode, answer.headers)));
+    const passed = request(program, options, (answer) =>
+      answer.pipe(response.writeHead(answer.statusCode, answer.headers)),
+    );
     passed.on("error", (cause) => response.writeHead(502).end(String(cause)));
     incoming.pipe(passed);
   } else if (path.startsWith("/assets/")) {
@@ -38,4 +43,6 @@ createServer((incoming, response) => {
   } else {
     sendPage(response).catch((cause) => response.writeHead(500).end(String(cause)));
   }
-}).listen(port, "127.0.0.1", () => console.log(`http://127.0.0.1:${port} shows the dashboard of ${program.href}`));
+}).listen(port, "127.0.0.1", () =>
+  console.log(`http://127.0.0.1:${port} shows the dashboard of ${program.href}`),
+);

@@ -1,7 +1,7 @@
 // Checks that what is committed fits: types of the API, types of the code, tests, and the bundle in dist.
 
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -20,12 +20,25 @@ function requireSame(name, expected, found, advice) {
 try {
   const types = join(folder, "schema.d.ts");
   tool("openapi-typescript", "../docs/openapi.json", "-o", types, "--export-type", "--alphabetize");
-  requireSame("src/api/schema.d.ts", readFileSync(types), readFileSync(join(root, "src/api/schema.d.ts")), "run make ui-types");
+  requireSame(
+    "src/api/schema.d.ts",
+    readFileSync(types),
+    readFileSync(join(root, "src/api/schema.d.ts")),
+    "run make ui-types",
+  );
   tool("tsc");
 
   const tests = readdirSync(join(root, "test")).map((name) => join(root, "test", name));
   const bundles = join(folder, "tests");
-  await build({ entryPoints: tests, bundle: true, platform: "node", format: "esm", outdir: bundles, outExtension: { ".js": ".mjs" }, logLevel: "error" });
+  await build({
+    entryPoints: tests,
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    outdir: bundles,
+    outExtension: { ".js": ".mjs" },
+    logLevel: "error",
+  });
   run(process.execPath, "--test", ...readdirSync(bundles).map((name) => join(bundles, name)));
 
   const dist = join(folder, "dist");

@@ -1,6 +1,6 @@
 // Signing in and out, and what a key permits.
 
-import { SignInForm, PATHS, PAGE_NAMES, Dashboard } from "./dashboard.ts";
+import { Dashboard, PAGE_NAMES, PATHS, SignInForm } from "./dashboard.ts";
 import { act } from "./environment.ts";
 import { expect, expectAccessible, expectNoSidewaysScroll, test } from "./fixtures.ts";
 
@@ -76,11 +76,13 @@ test("a revoked key ends the session", async ({ page, dashboard, watch, world })
 });
 
 /** Buttons and links of actions that need the scope `write`. */
-const WRITES = /^(add|create|delete|edit|link|new (account|creator)|pause|refresh|remove|rename|resume|save(?! as CSV)|stop|track|unlink|untrack)\b/i;
+const WRITES =
+  /^(add|create|delete|edit|link|new (account|creator)|pause|refresh|remove|rename|resume|save(?! as CSV)|stop|track|unlink|untrack)\b/i;
 
 test("a key that may only read sees no controls that write", async ({ dashboard, world }) => {
   const found: string[] = [];
-  const collect = async () => found.push(...(await dashboard.main.getByRole("button", { name: WRITES }).allTextContents()));
+  const collect = async () =>
+    found.push(...(await dashboard.main.getByRole("button", { name: WRITES }).allTextContents()));
   await dashboard.open(PATHS.Overview, world.keys.read);
   for (const name of PAGE_NAMES) {
     await dashboard.go(name);

@@ -33,7 +33,8 @@ test("twenty accounts are added, and their posts appear", async ({ dashboard, pa
     return data?.data.filter(({ last_scrape_time }) => last_scrape_time !== null).length;
   };
   await expect.poll(scraped, { timeout: 45_000 }).toBe(world.addable.length);
-  const posts = async () => (await api.GET("/content", { params: { query: { limit: 1 } } })).data?.data.length;
+  const posts = async () =>
+    (await api.GET("/content", { params: { query: { limit: 1 } } })).data?.data.length;
   await expect.poll(posts).toBe(1);
   await dashboard.go("Content");
   await expect.poll(() => dashboard.table("Content").rows.count()).toBeGreaterThan(10);
@@ -55,7 +56,10 @@ test("an account is paused and resumed", async ({ dashboard, page, world }) => {
   const { pause, resume } = dashboard;
   const isActive = async () => {
     const account_id = new URL(page.url()).pathname.split("/")[2] ?? "";
-    const { data } = await apiClient({ baseUrl: world.baseUrl, key: world.keys.adding }).GET("/accounts/{account_id}", { params: { path: { account_id } } });
+    const { data } = await apiClient({ baseUrl: world.baseUrl, key: world.keys.adding }).GET(
+      "/accounts/{account_id}",
+      { params: { path: { account_id } } },
+    );
     return data?.data.is_active;
   };
   await pause.click();

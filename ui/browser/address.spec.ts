@@ -2,7 +2,7 @@
 
 import type { Locator } from "@playwright/test";
 
-import { PATHS, type Dashboard } from "./dashboard.ts";
+import { type Dashboard, PATHS } from "./dashboard.ts";
 import { apiClient, type World } from "./environment.ts";
 import { expect, test } from "./fixtures.ts";
 
@@ -19,11 +19,18 @@ const TEXTS: Readonly<Record<string, string>> = { search: "e", number: "1", date
 
 /** Chooses something else than what is chosen. */
 async function change(choice: Locator): Promise<void> {
-  const { tag, type } = await choice.evaluate((element) => ({ tag: element.tagName, type: element.getAttribute("type") ?? "" }));
+  const { tag, type } = await choice.evaluate((element) => ({
+    tag: element.tagName,
+    type: element.getAttribute("type") ?? "",
+  }));
   if (tag === "SELECT") {
     const other = await choice.evaluate((select) => {
       const { options, value } = select as HTMLSelectElement;
-      return [...options].map((option) => option.value).find((option) => option !== value && option !== "" && option !== "custom") ?? null;
+      return (
+        [...options]
+          .map((option) => option.value)
+          .find((option) => option !== value && option !== "" && option !== "custom") ?? null
+      );
     });
     await choice.selectOption(other);
   } else if (tag === "BUTTON") {
@@ -45,8 +52,11 @@ function chosen(dashboard: Dashboard): Promise<string[]> {
       const control = element as HTMLInputElement;
       // The numbers of a figure load.
       const text = element.firstElementChild ?? element;
-      const name = element.getAttribute("aria-label") ?? control.labels?.[0]?.textContent.trim() ?? text.textContent?.trim();
-      return `${name}: ${["checkbox", "radio"].includes(control.type) ? control.checked : element.getAttribute("aria-pressed") ?? control.value}`;
+      const name =
+        element.getAttribute("aria-label") ??
+        control.labels?.[0]?.textContent.trim() ??
+        text.textContent?.trim();
+      return `${name}: ${["checkbox", "radio"].includes(control.type) ? control.checked : (element.getAttribute("aria-pressed") ?? control.value)}`;
     }),
   );
 }
@@ -86,7 +96,9 @@ for (const [name, path] of Object.entries(PAGES)) {
 }
 
 async function firstId(world: World, path: "/accounts" | "/content" | "/creators"): Promise<string> {
-  const { data } = await apiClient({ baseUrl: world.baseUrl, key: world.keys.write }).GET(path, { params: { query: { limit: 1 } } });
+  const { data } = await apiClient({ baseUrl: world.baseUrl, key: world.keys.write }).GET(path, {
+    params: { query: { limit: 1 } },
+  });
   return data?.data[0]?.id ?? "";
 }
 
@@ -127,7 +139,10 @@ test("a range of one's own is in the address", async ({ dashboard, page, world }
 });
 
 test("invalid parameters show the default", async ({ dashboard, world }) => {
-  await dashboard.open("/?period=12d&platform=x&metric=constructor&start_date=x&sort=;&cursor=%00", world.keys.write);
+  await dashboard.open(
+    "/?period=12d&platform=x&metric=constructor&start_date=x&sort=;&cursor=%00",
+    world.keys.write,
+  );
   await expect(dashboard.tryAgain).toHaveCount(0);
   await expect(dashboard.main).toContainText("UTC");
 });

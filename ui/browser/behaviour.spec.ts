@@ -1,14 +1,20 @@
 // What every page does: by keyboard, while it loads, and with texts that are hostile.
 
-import { PATHS, type Dashboard } from "./dashboard.ts";
+import { type Dashboard, PATHS } from "./dashboard.ts";
 import { apiClient, type World } from "./environment.ts";
 import { expect, expectNoSidewaysScroll, test } from "./fixtures.ts";
 
 /** As long as the platforms permit. */
-const HOSTILE = `<script>window.injected = true</script><img src=x onerror="window.injected = true"> ${"never-ending".repeat(200)}`.slice(0, 2_200);
+const HOSTILE =
+  `<script>window.injected = true</script><img src=x onerror="window.injected = true"> ${"never-ending".repeat(200)}`.slice(
+    0,
+    2_200,
+  );
 
 async function firstPost({ baseUrl, keys }: World): Promise<string> {
-  const { data } = await apiClient({ baseUrl, key: keys.read }).GET("/content", { params: { query: { limit: 1 } } });
+  const { data } = await apiClient({ baseUrl, key: keys.read }).GET("/content", {
+    params: { query: { limit: 1 } },
+  });
   return `/content/${data?.data[0]?.id}`;
 }
 
@@ -18,12 +24,17 @@ test("a caption is text, whatever it has in it", async ({ dashboard, page, world
     const response = await route.fetch();
     const { data, ...rest } = await response.json();
     const spoil = <Record extends object>(record: Record) => ({ ...record, description: HOSTILE });
-    await route.fulfill({ response, json: { ...rest, data: Array.isArray(data) ? data.map(spoil) : spoil(data) } });
+    await route.fulfill({
+      response,
+      json: { ...rest, data: Array.isArray(data) ? data.map(spoil) : spoil(data) },
+    });
   });
   await page.setViewportSize({ width: 360, height: 780 });
   for (const path of [PATHS.Overview, "/content?layout=grid", post]) {
     await dashboard.open(path, world.keys.read);
-    await expect(dashboard.main.locator("[dir=auto]", { hasText: HOSTILE.slice(0, 60) }).first()).toHaveText(HOSTILE);
+    await expect(dashboard.main.locator("[dir=auto]", { hasText: HOSTILE.slice(0, 60) }).first()).toHaveText(
+      HOSTILE,
+    );
     await expectNoSidewaysScroll(page, path);
     expect(await page.evaluate(() => "injected" in window || document.scripts.length !== 2)).toBe(false);
   }
@@ -32,7 +43,10 @@ test("a caption is text, whatever it has in it", async ({ dashboard, page, world
 test("leaving a page aborts its requests", async ({ dashboard, page, world }) => {
   await dashboard.open(PATHS.API, world.keys.read);
   await page.route("**/v2/accounts/top**", () => {});
-  const [request] = await Promise.all([page.waitForRequest("**/v2/accounts/top**"), dashboard.link("Accounts").click()]);
+  const [request] = await Promise.all([
+    page.waitForRequest("**/v2/accounts/top**"),
+    dashboard.link("Accounts").click(),
+  ]);
   const [failed] = await Promise.all([page.waitForEvent("requestfailed"), dashboard.link("API").click()]);
   expect(failed).toBe(request);
   expect(failed.failure()?.errorText).toBe("net::ERR_ABORTED");
@@ -41,9 +55,14 @@ test("leaving a page aborts its requests", async ({ dashboard, page, world }) =>
 /** Bytes of the answers since the last call, and of their bodies. */
 function transferred(page: Dashboard["page"]) {
   return page.evaluate(() => {
-    const entries = performance.getEntriesByType("resource").filter(({ name }) => name.includes("/v2/")) as PerformanceResourceTiming[];
+    const entries = performance
+      .getEntriesByType("resource")
+      .filter(({ name }) => name.includes("/v2/")) as PerformanceResourceTiming[];
     performance.clearResourceTimings();
-    return entries.map(({ name, transferSize, encodedBodySize }) => ({ name, isUnchanged: encodedBodySize > 0 && transferSize <= 300 }));
+    return entries.map(({ name, transferSize, encodedBodySize }) => ({
+      name,
+      isUnchanged: encodedBodySize > 0 && transferSize <= 300,
+    }));
   });
 }
 
@@ -65,7 +84,8 @@ test("a chart is read by keyboard", async ({ dashboard, page, world }) => {
   const at = async (key: string, row: number) => {
     await page.keyboard.press(key);
     const [day, ...values] = [...(rows.at(row)?.values() ?? [])].map(({ text }) => text);
-    for (const text of [day, ...values]) await expect(slider).toHaveAttribute("aria-valuetext", new RegExp(`(^|\\s)${text}(:|,|$)`));
+    for (const text of [day, ...values])
+      await expect(slider).toHaveAttribute("aria-valuetext", new RegExp(`(^|\\s)${text}(:|,|$)`));
     await expect(dashboard.main.locator(".tooltip")).toContainText(values[0] ?? "");
   };
   await at("ArrowLeft", -1);
@@ -90,7 +110,10 @@ test("only the page that is shown of many accounts is requested", async ({ dashb
     lists.push(route.request().url());
     const response = await route.fetch();
     const { pagination, ...rest } = await response.json();
-    await route.fulfill({ response, json: { ...rest, pagination: { ...pagination, next_cursor: "more", has_next: true } } });
+    await route.fulfill({
+      response,
+      json: { ...rest, pagination: { ...pagination, next_cursor: "more", has_next: true } },
+    });
   });
   page.on("request", (request) => limits.push(Number(new URL(request.url()).searchParams.get("limit") ?? 0)));
   await dashboard.open(PATHS.Accounts, world.keys.read);
@@ -105,12 +128,16 @@ test("a page of a list that failed is tried again", async ({ dashboard, page, wa
   await page.route(/\/v2\/accounts\/top/, async (route) => {
     const url = new URL(route.request().url());
     const isMore = url.searchParams.has("cursor");
-    if (isMore && (attempts += 1) === 1) return route.fulfill({ status: 503, json: { detail: "down for a moment" } });
+    if (isMore && (attempts += 1) === 1)
+      return route.fulfill({ status: 503, json: { detail: "down for a moment" } });
     url.searchParams.delete("cursor");
     const response = await route.fetch({ url: url.href });
     const { data, pagination, ...rest } = await response.json();
     const rows = isMore ? data.map((account: object) => ({ ...account, id: crypto.randomUUID() })) : data;
-    await route.fulfill({ response, json: { ...rest, data: rows, pagination: { ...pagination, next_cursor: isMore ? null : "more" } } });
+    await route.fulfill({
+      response,
+      json: { ...rest, data: rows, pagination: { ...pagination, next_cursor: isMore ? null : "more" } },
+    });
   });
   await dashboard.open(PATHS.Accounts, world.keys.read);
   const { rows } = dashboard.table("Accounts");
@@ -133,7 +160,8 @@ test("a space at the end of a filter survives a pause", async ({ dashboard, page
 
 test("saving settings leaves what someone else changed meanwhile", async ({ dashboard, page, world }) => {
   const api = apiClient({ baseUrl: world.baseUrl, key: world.keys.write });
-  const account_id = (await api.GET("/accounts", { params: { query: { limit: 1 } } })).data?.data[0]?.id ?? "";
+  const account_id =
+    (await api.GET("/accounts", { params: { query: { limit: 1 } } })).data?.data[0]?.id ?? "";
   const { data: stored } = await api.GET("/accounts/{account_id}", { params: { path: { account_id } } });
   const changes: unknown[] = [];
   let category = stored?.data.category;

@@ -1,6 +1,6 @@
 // Times of the dashboard with a processor that is slowed down, beside the budgets: `make bench-ui`. Nothing is asserted.
 
-import { expect, test, type Browser, type Page } from "@playwright/test";
+import { type Browser, expect, type Page, test } from "@playwright/test";
 
 import { Dashboard, PATHS } from "./dashboard.ts";
 import { readProgram } from "./environment.ts";
@@ -19,7 +19,8 @@ function record(name: string, budget: number, time: number): void {
 /** Set in every page before its scripts run. */
 function installClock(): void {
   const clock = window as unknown as BenchWindow;
-  for (const type of ["click", "change"]) addEventListener(type, (event) => (clock.acted = event.timeStamp), true);
+  for (const type of ["click", "change"])
+    addEventListener(type, (event) => (clock.acted = event.timeStamp), true);
   clock.painted = (isShown) =>
     new Promise((resolve) => {
       const check = () => {
@@ -60,10 +61,17 @@ function firstChart(page: Page): Promise<number> {
 }
 
 /** Time from a person's action until the page shows that `read` has another value. */
-async function timeUntilChanged(page: Page, read: "chart" | "first row", act: () => Promise<unknown>): Promise<number> {
+async function timeUntilChanged(
+  page: Page,
+  read: "chart" | "first row",
+  act: () => Promise<unknown>,
+): Promise<number> {
   const shown = page.evaluate((read) => {
     const clock = window as unknown as BenchWindow;
-    const current = () => (read === "chart" ? clock.chart() : document.querySelector("main tbody tr:not(.gap)")?.textContent ?? null);
+    const current = () =>
+      read === "chart"
+        ? clock.chart()
+        : (document.querySelector("main tbody tr:not(.gap)")?.textContent ?? null);
     const before = current();
     return clock.painted(() => current() !== null && current() !== before).then((time) => time - clock.acted);
   }, read);
@@ -81,7 +89,11 @@ async function measureCharts(browser: Browser): Promise<void> {
   record("first chart, warm", 400, await firstChart(page));
   await dashboard.settled();
   for (const period of ["90d", "7d"]) {
-    record("change of period", 200, await timeUntilChanged(page, "chart", () => dashboard.choosePeriod(period)));
+    record(
+      "change of period",
+      200,
+      await timeUntilChanged(page, "chart", () => dashboard.choosePeriod(period)),
+    );
     await dashboard.settled();
   }
   await page.context().close();
@@ -98,7 +110,13 @@ async function measureSorting(browser: Browser): Promise<void> {
   }
   const name = `sorting ${await rows.count()} rows`;
   for (const column of ["Account", "Followers"]) {
-    record(name, 50, await timeUntilChanged(page, "first row", () => headings.filter({ hasText: column }).first().getByRole("button").click()));
+    record(
+      name,
+      50,
+      await timeUntilChanged(page, "first row", () =>
+        headings.filter({ hasText: column }).first().getByRole("button").click(),
+      ),
+    );
     await dashboard.settled();
   }
   await page.context().close();
@@ -115,6 +133,12 @@ test("times beside the budgets", async ({ browser, baseURL }) => {
     return [name, sorted[Math.floor(sorted.length / 2)], sorted.at(-1), budget].join(" | ");
   });
   console.log(`${baseURL}, processor ${SLOWDOWN} times slower, milliseconds of ${RUNS} runs\n`);
-  console.log(["| Measure | Median | Worst | Budget |", "|---|---:|---:|---:|", ...rows.map((row) => `| ${row} |`)].join("\n"));
+  console.log(
+    [
+      "| Measure | Median | Worst | Budget |",
+      "|---|---:|---:|---:|",
+      ...rows.map((row) => `| ${row} |`),
+    ].join("\n"),
+  );
   expect(budgets).not.toHaveLength(0);
 });

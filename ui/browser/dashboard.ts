@@ -61,7 +61,10 @@ export class Dashboard {
 
   /** The value of a fact, which is a name and a value. */
   fact(name: string): Locator {
-    return this.main.getByRole("term").filter({ hasText: new RegExp(`^${name}$`) }).locator("xpath=following-sibling::dd[1]");
+    return this.main
+      .getByRole("term")
+      .filter({ hasText: new RegExp(`^${name}$`) })
+      .locator("xpath=following-sibling::dd[1]");
   }
 
   /** A figure of the overview: its name, its value and its change. */
@@ -91,8 +94,18 @@ export class Dashboard {
 
   /** What a person chooses on a page, and the address has to hold. Of the rows of a table, the first. */
   get choices(): Locator {
-    const kinds = ["select", "input[type=checkbox]", "input[type=radio]", "input[type=search]", "input[type=number]", "input[type=date]", "button[aria-pressed]"];
-    return this.main.locator(`:is(${kinds.join()}):visible:not(tr:not(:first-child) *, [aria-label^="Select "])`);
+    const kinds = [
+      "select",
+      "input[type=checkbox]",
+      "input[type=radio]",
+      "input[type=search]",
+      "input[type=number]",
+      "input[type=date]",
+      "button[aria-pressed]",
+    ];
+    return this.main.locator(
+      `:is(${kinds.join()}):visible:not(tr:not(:first-child) *, [aria-label^="Select "])`,
+    );
   }
 
   async choosePeriod(period: string): Promise<void> {
@@ -193,20 +206,33 @@ export class Table {
 
   /** In the table's card, which may be around it. */
   get csv(): Locator {
-    return this.card.locator("xpath=ancestor-or-self::*[.//button[normalize-space()='CSV']][1]").getByRole("button", { name: /CSV/ }).first();
+    return this.card
+      .locator("xpath=ancestor-or-self::*[.//button[normalize-space()='CSV']][1]")
+      .getByRole("button", { name: /CSV/ })
+      .first();
   }
 
   /** The cells of all rows by the name of their column. */
   async read(): Promise<Map<string, Cell>[]> {
-    const rows = await this.card.locator("table").first().evaluate((table) => {
-      const names = [...table.querySelectorAll("thead th")].map((heading) => heading.textContent.replace(/ [↑↓]$/, "").trim());
-      return [...table.querySelectorAll("tbody tr:not(.gap)")].map((row) =>
-        [...row.querySelectorAll("td, th")].map((cell, position): [string, { text: string; title: string | null }] => {
-          const text = cell.textContent.trim();
-          return [names[position] ?? "", { text, title: cell.querySelector("[title]")?.getAttribute("title") ?? null }];
-        }),
-      );
-    });
+    const rows = await this.card
+      .locator("table")
+      .first()
+      .evaluate((table) => {
+        const names = [...table.querySelectorAll("thead th")].map((heading) =>
+          heading.textContent.replace(/ [↑↓]$/, "").trim(),
+        );
+        return [...table.querySelectorAll("tbody tr:not(.gap)")].map((row) =>
+          [...row.querySelectorAll("td, th")].map(
+            (cell, position): [string, { text: string; title: string | null }] => {
+              const text = cell.textContent.trim();
+              return [
+                names[position] ?? "",
+                { text, title: cell.querySelector("[title]")?.getAttribute("title") ?? null },
+              ];
+            },
+          ),
+        );
+      });
     return rows.map((cells) => new Map(cells));
   }
 }

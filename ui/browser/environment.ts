@@ -57,7 +57,10 @@ export function readProgram(): Program {
   if (baseUrl && key) return { baseUrl, key };
   const file = new URL("../../.tidemark/demo.json", import.meta.url);
   try {
-    const { base_url, api_key } = JSON.parse(readFileSync(file, "utf8")) as { base_url: string; api_key: string };
+    const { base_url, api_key } = JSON.parse(readFileSync(file, "utf8")) as {
+      base_url: string;
+      api_key: string;
+    };
     return { baseUrl: base_url, key: api_key };
   } catch {
     throw new Error("start the demo first (make demo), or set TIDEMARK_BASE_URL and TIDEMARK_API_KEY");
@@ -71,5 +74,9 @@ export function dashboardUrl(): string {
 
 /** A client of the API: what the pages have to agree with. */
 export function apiClient({ baseUrl, key }: Program) {
-  return createClient<paths>({ baseUrl, headers: { Authorization: `Bearer ${key}` }, querySerializer: { array: { style: "form", explode: false } } });
+  return createClient<paths>({
+    baseUrl,
+    headers: { Authorization: `Bearer ${key}` },
+    querySerializer: { array: { style: "form", explode: false } },
+  });
 }

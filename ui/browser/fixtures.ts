@@ -2,7 +2,7 @@
 // requests to other hosts.
 
 import AxeBuilder from "@axe-core/playwright";
-import { test as base, expect, type BrowserContext, type Page } from "@playwright/test";
+import { type BrowserContext, test as base, expect, type Page } from "@playwright/test";
 
 import { Dashboard } from "./dashboard.ts";
 import { readWorld, type World } from "./environment.ts";
@@ -20,10 +20,13 @@ export class Watch {
     context.on("console", (message) => {
       if (message.type() === "error") this.#add(`console: ${message.text()} (${message.location().url})`);
     });
-    context.on("weberror", (error) => this.#add(`exception: ${error.error().stack ?? error.error().message}`));
+    context.on("weberror", (error) =>
+      this.#add(`exception: ${error.error().stack ?? error.error().message}`),
+    );
     context.on("request", (request) => {
       const { protocol, host } = new URL(request.url());
-      if (protocol.startsWith("http") && !this.#hosts.has(host)) this.#add(`request to another host: ${request.url()}`);
+      if (protocol.startsWith("http") && !this.#hosts.has(host))
+        this.#add(`request to another host: ${request.url()}`);
     });
   }
 
@@ -47,7 +50,10 @@ export const test = base.extend<Fixtures>({
   world: async ({}, use) => use(readWorld()),
   watch: [
     async ({ context, world }, use) => {
-      const watch = new Watch(context, [world.baseUrl, world.outageUrl].map((url) => new URL(url).host));
+      const watch = new Watch(
+        context,
+        [world.baseUrl, world.outageUrl].map((url) => new URL(url).host),
+      );
       await use(watch);
       expect(watch.faults).toEqual([]);
     },
@@ -62,10 +68,20 @@ const LOOKS = ["color-contrast", "target-size"];
 const REPEATED_ROWS = "tbody tr:nth-child(n+16)";
 
 /** Checks the page by the rules of WCAG 2.2 AA that a program can check; `looks` only, where the rest was checked before. */
-export async function expectAccessible(page: Page, what: string, rules: "all" | "looks" = "all"): Promise<void> {
+export async function expectAccessible(
+  page: Page,
+  what: string,
+  rules: "all" | "looks" = "all",
+): Promise<void> {
   const axe = new AxeBuilder({ page }).exclude(REPEATED_ROWS);
   const { violations } = await (rules === "all" ? axe.withTags(WCAG_TAGS) : axe.withRules(LOOKS)).analyze();
-  const texts = violations.map(({ id, help, nodes }) => `${id}: ${help}; ${nodes.length} of ${nodes.slice(0, 3).map(({ html, failureSummary }) => `${html} ${failureSummary ?? ""}`).join("\n")}`);
+  const texts = violations.map(
+    ({ id, help, nodes }) =>
+      `${id}: ${help}; ${nodes.length} of ${nodes
+        .slice(0, 3)
+        .map(({ html, failureSummary }) => `${html} ${failureSummary ?? ""}`)
+        .join("\n")}`,
+  );
   expect(texts, `${what} is accessible`).toEqual([]);
 }
 
@@ -75,8 +91,13 @@ export async function expectNoSidewaysScroll(page: Page, what: string): Promise<
     page.evaluate(() => {
       const { scrollWidth, clientWidth } = document.documentElement;
       if (scrollWidth <= clientWidth) return null;
-      const outside = [...document.querySelectorAll("body *")].filter((element) => element.getBoundingClientRect().right > clientWidth + 1);
-      return `${scrollWidth} of ${clientWidth} px: ${outside.slice(0, 5).map((element) => element.outerHTML.slice(0, 120)).join(" ")}`;
+      const outside = [...document.querySelectorAll("body *")].filter(
+        (element) => element.getBoundingClientRect().right > clientWidth + 1,
+      );
+      return `${scrollWidth} of ${clientWidth} px: ${outside
+        .slice(0, 5)
+        .map((element) => element.outerHTML.slice(0, 120))
+        .join(" ")}`;
     });
   await expect.poll(findWide, { message: `${what} does not scroll sideways`, timeout: 2_000 }).toBeNull();
 }

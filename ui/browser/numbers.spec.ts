@@ -14,7 +14,8 @@ interface Shown {
 /** All texts of the page besides names, captions, controls and the axes of charts. */
 function shownTexts(dashboard: Dashboard): Promise<Shown[]> {
   return dashboard.main.evaluate((main) => {
-    const excluded = "h1, h2, a, svg, select, label, pre, code, time, [dir=auto], [role=alert], [aria-hidden=true], .controls";
+    const excluded =
+      "h1, h2, a, svg, select, label, pre, code, time, [dir=auto], [role=alert], [aria-hidden=true], .controls";
     const walker = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
     const shown: { text: string; title: string | null }[] = [];
     while (walker.nextNode()) {
@@ -39,28 +40,52 @@ function numbersIn(value: unknown): number[] {
 /** The numbers in the API's answers to what the page has requested, asked again. */
 async function fetchAnswers(urls: ReadonlySet<string>, key: string): Promise<number[]> {
   const answers = await Promise.all(
-    [...urls].map(async (url) => (await fetch(url, { headers: { Authorization: `Bearer ${key}` } })).json() as unknown),
+    [...urls].map(
+      async (url) => (await fetch(url, { headers: { Authorization: `Bearer ${key}` } })).json() as unknown,
+    ),
   );
   return answers.flatMap(numbersIn);
 }
 
 async function expectNumbersOfApi(dashboard: Dashboard, world: World, path: string): Promise<void> {
   const urls = new Set<string>();
-  dashboard.page.on("request", (request) => request.method() === "GET" && request.url().startsWith(world.baseUrl) && urls.add(request.url()));
+  dashboard.page.on(
+    "request",
+    (request) =>
+      request.method() === "GET" && request.url().startsWith(world.baseUrl) && urls.add(request.url()),
+  );
   await dashboard.open(path, world.keys.write);
   const numbers = await fetchAnswers(urls, world.keys.write);
-  const full = new Set(numbers.flatMap((number) => [exact(number), `+${exact(number)}`, rate(number), change(number), times(number).replace(/\D+$/, "")]));
-  const short = new Map(numbers.flatMap((number) => [compact(number), gain(number)].map((text) => [`${text} ${exact(number)}`, number])));
+  const full = new Set(
+    numbers.flatMap((number) => [
+      exact(number),
+      `+${exact(number)}`,
+      rate(number),
+      change(number),
+      times(number).replace(/\D+$/, ""),
+    ]),
+  );
+  const short = new Map(
+    numbers.flatMap((number) =>
+      [compact(number), gain(number)].map((text) => [`${text} ${exact(number)}`, number]),
+    ),
+  );
   const texts = await shownTexts(dashboard);
   expect(texts.length).toBeGreaterThan(10);
   const unknown = texts.filter(({ text, title }) =>
-    (text.replace(DATE, "").replace(USERNAME, "").match(NUMBER) ?? []).some((number) => !full.has(number.trim()) && !short.has(`${number.trim()} ${title ?? ""}`)),
+    (text.replace(DATE, "").replace(USERNAME, "").match(NUMBER) ?? []).some(
+      (number) => !full.has(number.trim()) && !short.has(`${number.trim()} ${title ?? ""}`),
+    ),
   );
   expect(unknown, `${path} shows numbers of the API only`).toEqual([]);
 }
 
 test("every number on the overview is the API's", async ({ dashboard, world }) => {
-  for (const path of ["/", "/?period=7d&platform=tiktok&compare=none", "/?metric=likes&include_today=false"]) {
+  for (const path of [
+    "/",
+    "/?period=7d&platform=tiktok&compare=none",
+    "/?metric=likes&include_today=false",
+  ]) {
     await expectNumbersOfApi(dashboard, world, path);
   }
 });
@@ -125,7 +150,9 @@ test("the rankings of the overview are the API's, in its order", async ({ dashbo
 test("the chart's table has the days of the API", async ({ dashboard, world }) => {
   const api = apiClient({ baseUrl: world.baseUrl, key: world.keys.write });
   await dashboard.open("/?period=90d&compare=none&platform=tiktok", world.keys.write);
-  const { data } = await api.GET("/analytics/timeseries", { params: { query: { period: "90d", platform: "tiktok" } } });
+  const { data } = await api.GET("/analytics/timeseries", {
+    params: { query: { period: "90d", platform: "tiktok" } },
+  });
   const days = data?.data.map(({ observed, views }) => (observed > 0 ? exact(views) : "–"));
   expect(days).toContain("–");
   const { rows } = await dashboard.openChartTable();

@@ -2,7 +2,7 @@
 
 import type { Page } from "@playwright/test";
 
-import { PATHS, PAGE_NAMES } from "./dashboard.ts";
+import { PAGE_NAMES, PATHS } from "./dashboard.ts";
 import { act, apiClient } from "./environment.ts";
 import { expect, expectAccessible, test } from "./fixtures.ts";
 
@@ -21,10 +21,16 @@ test("without copies of pictures every account and post has initials", async ({ 
   // This API has no folder of pictures: it shows the platforms' URLs, which the page must not request.
   const api = apiClient({ baseUrl: world.outageUrl, key: world.keys.pictured });
   const { data } = await api.GET("/accounts");
-  expect(data?.data.map(({ profile_pic_url }) => profile_pic_url)).toEqual(data?.data.map(({ profile_pic_url_original }) => profile_pic_url_original));
+  expect(data?.data.map(({ profile_pic_url }) => profile_pic_url)).toEqual(
+    data?.data.map(({ profile_pic_url_original }) => profile_pic_url_original),
+  );
   expect(data?.data[0]?.profile_pic_url).toMatch(/^http/);
   await signIn(page, world.outageUrl, world.keys.pictured);
-  for (const [name, table] of [["Overview", "Top content"], ["Content", "Content"], ["Accounts", "Accounts"]] as const) {
+  for (const [name, table] of [
+    ["Overview", "Top content"],
+    ["Content", "Content"],
+    ["Accounts", "Accounts"],
+  ] as const) {
     await dashboard.go(name);
     await expect(dashboard.table(table).rows.locator(".picture").first()).toHaveText(/^[A-Z0-9]{1,2}$/);
     await expect(dashboard.main.locator("img")).toHaveCount(0);
@@ -37,14 +43,20 @@ test("without ClickHouse lists work and charts say why", async ({ dashboard, pag
   await signIn(page, world.outageUrl, world.keys.write);
   await dashboard.go("Overview");
   await expect(dashboard.tryAgain.first()).toBeVisible();
-  await expect(dashboard.main.getByRole("alert").first()).toContainText(/unavailable|down|not answer|ClickHouse|analytics/i);
+  await expect(dashboard.main.getByRole("alert").first()).toContainText(
+    /unavailable|down|not answer|ClickHouse|analytics/i,
+  );
   await expect(dashboard.main.getByRole("alert").first()).toContainText(/request [\w-]+/i);
   await expectAccessible(page, "overview without ClickHouse");
   await dashboard.go("Accounts");
-  await expect.poll(() => dashboard.table("Accounts").rows.count(), "accounts are listed without ClickHouse").toBeGreaterThan(5);
+  await expect
+    .poll(() => dashboard.table("Accounts").rows.count(), "accounts are listed without ClickHouse")
+    .toBeGreaterThan(5);
   await page.goto(outageAddress(world.outageUrl, "/content?sort=-create_time"));
   await dashboard.settled();
-  await expect.poll(() => dashboard.table("Content").rows.count(), "posts are listed without ClickHouse").toBeGreaterThan(5);
+  await expect
+    .poll(() => dashboard.table("Content").rows.count(), "posts are listed without ClickHouse")
+    .toBeGreaterThan(5);
   await dashboard.go("Overview");
   await expect(dashboard.tryAgain.first()).toBeVisible();
 

@@ -19,7 +19,11 @@ test("the overview shows the breakouts of the API, in its order", async ({ dashb
   }
 });
 
-test("a post shows its views by age beside what its account usually has", async ({ dashboard, page, world }) => {
+test("a post shows its views by age beside what its account usually has", async ({
+  dashboard,
+  page,
+  world,
+}) => {
   const api = apiClient({ baseUrl: world.baseUrl, key: world.keys.write });
   const { data: breakouts } = await api.GET("/content/breakouts", { params: { query: { limit: 1 } } });
   const post = breakouts?.data[0];
@@ -31,9 +35,14 @@ test("a post shows its views by age beside what its account usually has", async 
   const [path, query] = [{ video_id: post?.id ?? "" }, { ages }];
   const { data: curve } = await api.GET("/content/{video_id}/ages", { params: { path, query } });
   expect(rows.map((row) => row.get("This post")?.text)).toEqual(curve?.data.map(({ views }) => exact(views)));
-  const account = { path: { account_id: post?.account_id ?? "" }, query: { ages, media_type: post?.media_type ?? "" } };
+  const account = {
+    path: { account_id: post?.account_id ?? "" },
+    query: { ages, media_type: post?.media_type ?? "" },
+  };
   const { data: usual } = await api.GET("/accounts/{account_id}/benchmarks", { params: account });
-  expect(rows.map((row) => row.get("Median")?.text)).toEqual(usual?.data.map(({ views }) => exact(views.p50)));
+  expect(rows.map((row) => row.get("Median")?.text)).toEqual(
+    usual?.data.map(({ views }) => exact(views.p50)),
+  );
   await expectAccessible(page, "a post with its curve");
 });
 
@@ -44,7 +53,9 @@ test("an account shows what its posts usually reach", async ({ dashboard, world 
   await dashboard.open(`/accounts/${account_id}`, world.keys.write);
   const rows = await dashboard.table("What its posts usually reach").read();
   const ages = rows.map((row) => Number(row.get("Age in days")?.text));
-  const { data } = await api.GET("/accounts/{account_id}/benchmarks", { params: { path: { account_id }, query: { ages } } });
+  const { data } = await api.GET("/accounts/{account_id}/benchmarks", {
+    params: { path: { account_id }, query: { ages } },
+  });
   expect(rows.map((row) => row.get("Views")?.title)).toEqual(data?.data.map(({ views }) => exact(views.p50)));
   expect(rows.map((row) => row.get("Posts")?.text)).toEqual(data?.data.map(({ sample }) => exact(sample)));
 });

@@ -3,7 +3,7 @@
 
 import type { Page } from "@playwright/test";
 
-import { PATHS, type Dashboard } from "./dashboard.ts";
+import { type Dashboard, PATHS } from "./dashboard.ts";
 import { apiClient } from "./environment.ts";
 import { expect, expectAccessible, expectNoSidewaysScroll, test } from "./fixtures.ts";
 
@@ -18,7 +18,9 @@ type Records = "/accounts" | "/content" | "/creators";
 /** The address of the record that is first in an order. */
 function first(path: Records, query: object) {
   return async ({ baseUrl, keys }: { baseUrl: string; keys: { write: string } }) => {
-    const { data } = await apiClient({ baseUrl, key: keys.write }).GET(path, { params: { query: { limit: 1, ...query } } });
+    const { data } = await apiClient({ baseUrl, key: keys.write }).GET(path, {
+      params: { query: { limit: 1, ...query } },
+    });
     const id = data?.data[0]?.id;
     if (!id) throw new Error(`${path} has no record`);
     return `${path}/${id}`;
@@ -81,27 +83,46 @@ interface Shift {
 
 /** What moved without an action of the person. */
 function layoutShifts(page: Page): Promise<Shift[]> {
-  return page.evaluate(() => new Promise<Shift[]>((resolve) => {
-    const describe = ({ value, sources }: LayoutShift) => ({
-      value, moved: sources.map(({ node, previousRect, currentRect }) => `${node?.className}: ${previousRect.y} to ${currentRect.y}`),
-    });
-    new PerformanceObserver((list) => resolve((list.getEntries() as LayoutShift[]).map(describe))).observe({ type: "layout-shift", buffered: true });
-    requestAnimationFrame(() => setTimeout(() => resolve([]), 100));
-  }));
+  return page.evaluate(
+    () =>
+      new Promise<Shift[]>((resolve) => {
+        const describe = ({ value, sources }: LayoutShift) => ({
+          value,
+          moved: sources.map(
+            ({ node, previousRect, currentRect }) =>
+              `${node?.className}: ${previousRect.y} to ${currentRect.y}`,
+          ),
+        });
+        new PerformanceObserver((list) =>
+          resolve((list.getEntries() as LayoutShift[]).map(describe)),
+        ).observe({ type: "layout-shift", buffered: true });
+        requestAnimationFrame(() => setTimeout(() => resolve([]), 100));
+      }),
+  );
 }
 
 for (const [name, address] of Object.entries(PAGES)) {
   test(`${name} is readable`, async ({ dashboard, page, world }) => {
     const requests: string[] = [];
     // The identity is requested again while the page is open.
-    page.on("request", (request) => request.url().startsWith(world.baseUrl) && !request.url().endsWith("/whoami") && requests.push(request.url()));
+    page.on(
+      "request",
+      (request) =>
+        request.url().startsWith(world.baseUrl) &&
+        !request.url().endsWith("/whoami") &&
+        requests.push(request.url()),
+    );
     await dashboard.open(typeof address === "string" ? address : await address(world), world.keys.write);
     expect(requests.length + 1, requests.join("\n")).toBeLessThanOrEqual(MAX_REQUESTS);
     expect(requests, "each is sent once").toEqual([...new Set(requests)]);
     await expect(page).toHaveTitle(/Tidemark/);
     const shifts = await layoutShifts(page);
     // A name of two lines, not known before, moves what is below it.
-    if (!name.includes("long name")) expect(shifts.reduce((sum, { value }) => sum + value, 0), `nothing moves while it loads: ${JSON.stringify(shifts)}`).toBeLessThan(MAX_SHIFT);
+    if (!name.includes("long name"))
+      expect(
+        shifts.reduce((sum, { value }) => sum + value, 0),
+        `nothing moves while it loads: ${JSON.stringify(shifts)}`,
+      ).toBeLessThan(MAX_SHIFT);
     await expectReadable(dashboard, name, TWO_FORMS);
   });
 }
@@ -116,13 +137,34 @@ for (const [name, address] of Object.entries({ ...PAGES, ...VARIANTS })) {
 
 test("a page's requests start before its code is there", async ({ dashboard, page, world }) => {
   const requested: string[] = [];
-  page.on("request", (request) => request.url().startsWith(world.baseUrl) && requested.push(new URL(request.url()).pathname.replace("/v2", "")));
+  page.on(
+    "request",
+    (request) =>
+      request.url().startsWith(world.baseUrl) &&
+      requested.push(new URL(request.url()).pathname.replace("/v2", "")),
+  );
   const account = await PAGES["an account"](world);
   const expected = {
-    [PATHS.Overview]: ["/analytics/timeseries", "/overview", "/content/top", "/content/breakouts", "/accounts/top", "/creators/top", "/tracking", "/whoami"],
+    [PATHS.Overview]: [
+      "/analytics/timeseries",
+      "/overview",
+      "/content/top",
+      "/content/breakouts",
+      "/accounts/top",
+      "/creators/top",
+      "/tracking",
+      "/whoami",
+    ],
     [PATHS.Content]: ["/content/top", "/whoami"],
     [PATHS.Accounts]: ["/accounts/top", "/accounts", "/accounts/categories", "/whoami"],
-    [account]: [account, "/analytics/timeseries", "/overview", "/content/top", `${account}/benchmarks`, "/whoami"],
+    [account]: [
+      account,
+      "/analytics/timeseries",
+      "/overview",
+      "/content/top",
+      `${account}/benchmarks`,
+      "/whoami",
+    ],
   };
   for (const [path, paths] of Object.entries(expected)) {
     requested.length = 0;
@@ -145,7 +187,12 @@ test("faults of a page are noticed", async ({ page, watch }) => {
   await page.goto("/");
   await page.evaluate(() => document.body.setAttribute("style", "color: red"));
   await page.evaluate(() => console.error("said"));
-  await page.evaluate(() => void setTimeout(() => { throw new Error("thrown"); }));
+  await page.evaluate(
+    () =>
+      void setTimeout(() => {
+        throw new Error("thrown");
+      }),
+  );
   await page.evaluate(() => fetch("http://127.0.0.1:1/").catch(() => null));
   await expect.poll(() => watch.faults.length).toBeGreaterThanOrEqual(4);
   const faults = watch.faults.splice(0).join("\n");

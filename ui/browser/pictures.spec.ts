@@ -17,9 +17,19 @@ function client({ baseUrl, keys }: World) {
 
 /** Accounts whose pictures were copied, and posts with covers, of which all were. */
 async function fetchRecords(world: World) {
-  const query = { platform: "instagram" as const, media_type: ["image", "carousel"], order_by: "create_time" as const };
-  const [accounts, posts] = await Promise.all([client(world).GET("/accounts"), client(world).GET("/content", { params: { query } })]);
-  return { accounts: accounts.data?.data.filter(({ id }) => id !== world.accountWithoutPicture) ?? [], posts: posts.data?.data ?? [] };
+  const query = {
+    platform: "instagram" as const,
+    media_type: ["image", "carousel"],
+    order_by: "create_time" as const,
+  };
+  const [accounts, posts] = await Promise.all([
+    client(world).GET("/accounts"),
+    client(world).GET("/content", { params: { query } }),
+  ]);
+  return {
+    accounts: accounts.data?.data.filter(({ id }) => id !== world.accountWithoutPicture) ?? [],
+    posts: posts.data?.data ?? [],
+  };
 }
 
 /** Checks that rows show the copies of the API's pictures, and initials where there is none. */
@@ -36,15 +46,26 @@ async function expectPictures(rows: Locator, urls: readonly (string | null)[]): 
 async function expectShown(image: Locator): Promise<void> {
   await image.scrollIntoViewIfNeeded();
   await expect(image).toBeVisible();
-  await expect.poll(() => image.evaluate((image: HTMLImageElement) => image.complete && image.naturalWidth)).toBeGreaterThan(0);
+  await expect
+    .poll(() => image.evaluate((image: HTMLImageElement) => image.complete && image.naturalWidth))
+    .toBeGreaterThan(0);
 }
 
 test("rankings show the pictures of their records", async ({ dashboard, world }) => {
   await dashboard.open(`${PATHS.Overview}?platform=instagram`, world.keys.pictured);
   const params = { query: { period: "30d", platform: "instagram", limit: 7 } } as const;
-  const [content, accounts] = await Promise.all([client(world).GET("/content/top", { params }), client(world).GET("/accounts/top", { params })]);
-  await expectPictures(dashboard.table("Top content").rows, content.data?.data.map((post) => post.cover_image_url) ?? []);
-  await expectPictures(dashboard.table("Top accounts").rows, accounts.data?.data.map((account) => account.profile_pic_url) ?? []);
+  const [content, accounts] = await Promise.all([
+    client(world).GET("/content/top", { params }),
+    client(world).GET("/accounts/top", { params }),
+  ]);
+  await expectPictures(
+    dashboard.table("Top content").rows,
+    content.data?.data.map((post) => post.cover_image_url) ?? [],
+  );
+  await expectPictures(
+    dashboard.table("Top accounts").rows,
+    accounts.data?.data.map((account) => account.profile_pic_url) ?? [],
+  );
   await expectShown(dashboard.table("Top accounts").rows.locator(".picture img").first());
 });
 
@@ -53,7 +74,10 @@ for (const layout of ["table", "grid"] as const) {
     const { posts } = await fetchRecords(world);
     await dashboard.open(`${POSTS}&layout=${layout}`, world.keys.pictured);
     const items = layout === "grid" ? dashboard.main.locator(".grid li") : dashboard.table("Content").rows;
-    await expectPictures(items, posts.map((post) => post.cover_image_url));
+    await expectPictures(
+      items,
+      posts.map((post) => post.cover_image_url),
+    );
     await expectShown(items.locator(".picture img").first());
     await expectAccessible(page, `${layout} with covers`);
     await page.emulateMedia({ colorScheme: "dark" });
@@ -61,24 +85,38 @@ for (const layout of ["table", "grid"] as const) {
   });
 }
 
-test("the table of accounts shows their pictures, and initials of the one that has none", async ({ dashboard, page, world }) => {
+test("the table of accounts shows their pictures, and initials of the one that has none", async ({
+  dashboard,
+  page,
+  world,
+}) => {
   const { accounts } = await fetchRecords(world);
   await dashboard.open(PATHS.Accounts, world.keys.pictured);
-  const rowOf = (id: string) => dashboard.table("Accounts").rows.filter({ has: page.locator(`a[href*="${id}"]`) });
+  const rowOf = (id: string) =>
+    dashboard.table("Accounts").rows.filter({ has: page.locator(`a[href*="${id}"]`) });
   for (const { id, profile_pic_url } of accounts) {
     await expectPictures(rowOf(id), [profile_pic_url]);
     await expectShown(rowOf(id).locator(".picture img"));
   }
-  const { data } = await client(world).GET("/accounts/{account_id}", { params: { path: { account_id: world.accountWithoutPicture } } });
+  const { data } = await client(world).GET("/accounts/{account_id}", {
+    params: { path: { account_id: world.accountWithoutPicture } },
+  });
   expect(data?.data.profile_pic_url).toMatch(/^http/);
   expect(data?.data.profile_pic_url).toBe(data?.data.profile_pic_url_original);
   await expectPictures(rowOf(world.accountWithoutPicture), [null]);
   await expectAccessible(page, "accounts with pictures");
 });
 
-test("a record shows its own picture, and a creator that of an account", async ({ dashboard, page, world }) => {
+test("a record shows its own picture, and a creator that of an account", async ({
+  dashboard,
+  page,
+  world,
+}) => {
   const request = page.waitForRequest("**/media/*.webp");
-  const { accounts, posts: [post] } = await fetchRecords(world);
+  const {
+    accounts,
+    posts: [post],
+  } = await fetchRecords(world);
   const shown = dashboard.picture.locator("img");
   for (const account of accounts) {
     await dashboard.open(`${PATHS.Accounts}/${account.id}`, world.keys.pictured);
@@ -96,17 +134,31 @@ test("a record shows its own picture, and a creator that of an account", async (
 });
 
 test("the palette shows pictures", async ({ dashboard, page, world }) => {
-  const { accounts: [account] } = await fetchRecords(world);
+  const {
+    accounts: [account],
+  } = await fetchRecords(world);
   await dashboard.open(PATHS.API, world.keys.pictured);
   await page.keyboard.press("/");
   await page.keyboard.type(account?.username ?? "");
-  const hit = dashboard.palette.hits.filter({ hasText: `@${account?.username}`, has: page.locator(`img[src="${copyPath(account?.profile_pic_url)}"]`) });
+  const hit = dashboard.palette.hits.filter({
+    hasText: `@${account?.username}`,
+    has: page.locator(`img[src="${copyPath(account?.profile_pic_url)}"]`),
+  });
   await expectShown(hit.locator("img"));
 });
 
-test("accounts are loaded once more after they were read, because copies follow", async ({ dashboard, page, world }) => {
-  const { data: ranking } = await client(world).GET("/accounts/top", { params: { query: { period: "30d", limit: 1 } } });
-  const waiting = { id: ranking?.data[0]?.id, tracking: { status: "pending", last_error: null, next_attempt_at: null } };
+test("accounts are loaded once more after they were read, because copies follow", async ({
+  dashboard,
+  page,
+  world,
+}) => {
+  const { data: ranking } = await client(world).GET("/accounts/top", {
+    params: { query: { period: "30d", limit: 1 } },
+  });
+  const waiting = {
+    id: ranking?.data[0]?.id,
+    tracking: { status: "pending", last_error: null, next_attempt_at: null },
+  };
   let loaded = 0;
   await page.route(/\/v2\/accounts\?.*status=/, async (route) => {
     const response = await route.fetch();

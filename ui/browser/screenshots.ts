@@ -23,7 +23,8 @@ const SCHEMES = ["light", "dark"] as const;
 /** The addresses of the records that gained most, and of some that do not update. */
 async function findRecords() {
   const api = apiClient(readProgram());
-  const first = async (status: "failing" | "unavailable") => (await api.GET("/accounts", { params: { query: { status: [status], limit: 1 } } })).data?.data[0]?.id;
+  const first = async (status: "failing" | "unavailable") =>
+    (await api.GET("/accounts", { params: { query: { status: [status], limit: 1 } } })).data?.data[0]?.id;
   const params = { query: { period: "30d", limit: 1 } } as const;
   const [content, accounts, creators] = await Promise.all([
     api.GET("/content/top", { params }),
@@ -48,7 +49,8 @@ for (const viewport of SIZES) {
 
       test("pictures", async ({ page }) => {
         const dashboard = new Dashboard(page);
-        const save = (name: string) => page.screenshot({ path: `${FOLDER}/${name}-${viewport.width}-${colorScheme}.png`, fullPage: true });
+        const save = (name: string) =>
+          page.screenshot({ path: `${FOLDER}/${name}-${viewport.width}-${colorScheme}.png`, fullPage: true });
         for (const [name, path] of Object.entries({ ...PATHS, ...VARIANTS, ...(await findRecords()) })) {
           await dashboard.open(path, readProgram().key);
           await save(name.toLowerCase());
@@ -61,7 +63,16 @@ for (const viewport of SIZES) {
         await dashboard.palette.hits.first().waitFor();
         await save("search");
         await page.keyboard.press("Escape");
-        await page.route(/\/v2\/(?!whoami)/, (route) => route.fulfill({ status: 503, json: { detail: "the analytics store did not answer", code: "UNAVAILABLE", request_id: "01a2192b-eaee-72d0-ba65-c875c1ecf6c8" } }));
+        await page.route(/\/v2\/(?!whoami)/, (route) =>
+          route.fulfill({
+            status: 503,
+            json: {
+              detail: "the analytics store did not answer",
+              code: "UNAVAILABLE",
+              request_id: "01a2192b-eaee-72d0-ba65-c875c1ecf6c8",
+            },
+          }),
+        );
         for (const name of ["Overview", "Accounts", "Tracking"] as const) {
           await dashboard.open(PATHS[name], readProgram().key);
           await save(`down-${name.toLowerCase()}`);

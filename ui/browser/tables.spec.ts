@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 
 import { change, exact, rate, times } from "../src/format.ts";
-import { PATHS, type Cell, type Table } from "./dashboard.ts";
+import { type Cell, PATHS, type Table } from "./dashboard.ts";
 import { expect, test } from "./fixtures.ts";
 
 /** The rows of a CSV by the names of its columns (RFC 4180). */
@@ -25,13 +25,24 @@ function shows({ text, title }: Cell, value: string): boolean {
   if (value === "") return /^(–|.*(without|alone|nobody).*)?$/i.test(text);
   const number = Number(value);
   if (!Number.isNaN(number)) {
-    return title === exact(number) || text === exact(number) || text === rate(number) || text === change(number) || text === times(number);
+    return (
+      title === exact(number) ||
+      text === exact(number) ||
+      text === rate(number) ||
+      text === change(number) ||
+      text === times(number)
+    );
   }
   const [, year, month, day] = /^(\d{4})-(\d{2})-(\d{2})/.exec(value) ?? [];
-  if (year) return [text, title].some((shown) => shown?.startsWith(`${Number(day)} ${MONTHS.slice(3 * Number(month) - 3, 3 * Number(month))}`));
+  if (year)
+    return [text, title].some((shown) =>
+      shown?.startsWith(`${Number(day)} ${MONTHS.slice(3 * Number(month) - 3, 3 * Number(month))}`),
+    );
   // Spreadsheets do not read text behind an apostrophe as a formula.
   const plain = value.replace(/^'/, "").toLowerCase();
-  return [plain, plain.replaceAll("_", " ")].some((words) => `${text} ${title ?? ""}`.toLowerCase().includes(words));
+  return [plain, plain.replaceAll("_", " ")].some((words) =>
+    `${text} ${title ?? ""}`.toLowerCase().includes(words),
+  );
 }
 
 async function expectCsvShowsTable(table: Table): Promise<void> {
@@ -48,7 +59,9 @@ async function expectCsvShowsTable(table: Table): Promise<void> {
   const differences = rows.flatMap((row, position) =>
     shared.flatMap((name) => {
       const [cell, value] = [row.get(name), records[position]?.get(name)];
-      return cell && value !== undefined && shows(cell, value) ? [] : [{ row: position, name, value, ...cell }];
+      return cell && value !== undefined && shows(cell, value)
+        ? []
+        : [{ row: position, name, value, ...cell }];
     }),
   );
   expect(differences).toEqual([]);
@@ -87,7 +100,11 @@ test("the CSV of a list waits for what its posts gained", async ({ dashboard, pa
   await expect(csv).toBeEnabled();
 });
 
-test("a list that is loaded completely is sorted without a request, as the API sorts it", async ({ dashboard, page, world }) => {
+test("a list that is loaded completely is sorted without a request, as the API sorts it", async ({
+  dashboard,
+  page,
+  world,
+}) => {
   await dashboard.open(`${PATHS.Accounts}?sort=username`, world.keys.write);
   const { headings, rows } = dashboard.table("Accounts");
   const requests: string[] = [];
@@ -108,11 +125,21 @@ test("a list that is loaded completely is sorted without a request, as the API s
 test("of a long table the rows near the screen are laid out", async ({ dashboard, page, watch, world }) => {
   watch.allow(/status of 503/);
   const count = 300;
-  await page.route(/\/v2\/accounts\/(metrics|timeseries)/, (route) => route.fulfill({ status: 503, json: { detail: "not in this test" } }));
+  await page.route(/\/v2\/accounts\/(metrics|timeseries)/, (route) =>
+    route.fulfill({ status: 503, json: { detail: "not in this test" } }),
+  );
   await page.route(/\/v2\/accounts\?.*order_by/, async (route) => {
     const response = await route.fetch();
-    const { data: [account], ...rest } = await response.json();
-    const data = Array.from({ length: count }, (_, number) => ({ ...account, id: crypto.randomUUID(), username: `account${String(number).padStart(3, "0")}`, follower_count: count - number }));
+    const {
+      data: [account],
+      ...rest
+    } = await response.json();
+    const data = Array.from({ length: count }, (_, number) => ({
+      ...account,
+      id: crypto.randomUUID(),
+      username: `account${String(number).padStart(3, "0")}`,
+      follower_count: count - number,
+    }));
     await route.fulfill({ response, json: { ...rest, data } });
   });
   await dashboard.open(`${PATHS.Accounts}?sort=username`, world.keys.write);
@@ -136,7 +163,11 @@ test("of a long table the rows near the screen are laid out", async ({ dashboard
   await expect(shown.first()).toHaveAttribute("aria-rowindex", "2");
 });
 
-for (const [path, name, file] of [[PATHS.Accounts, "Accounts", "accounts"], [PATHS.Content, "Posts", "content"], [PATHS.Creators, "Creators", "creators"]] as const) {
+for (const [path, name, file] of [
+  [PATHS.Accounts, "Accounts", "accounts"],
+  [PATHS.Content, "Posts", "content"],
+  [PATHS.Creators, "Creators", "creators"],
+] as const) {
   test(`all rows of ${name} are saved by the export of the API`, async ({ dashboard, page, world }) => {
     await dashboard.open(`${path}?period=7d&q=a`, world.keys.write);
     const button = dashboard.card(name).getByRole("button", { name: "All as CSV" });

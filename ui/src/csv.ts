@@ -22,7 +22,10 @@ function formatField(value: CsvValue): string {
 /** A header row, then the rows. */
 export function formatCsv<Row>(columns: readonly CsvColumn<Row>[], rows: readonly Row[]): string {
   const shown = columns.filter(({ csv }) => csv);
-  const lines = [shown.map(({ name }) => formatField(name)), ...rows.map((row) => shown.map(({ csv }) => formatField(csv?.(row))))];
+  const lines = [
+    shown.map(({ name }) => formatField(name)),
+    ...rows.map((row) => shown.map(({ csv }) => formatField(csv?.(row)))),
+  ];
   return lines.map((fields) => `${fields.join(",")}\r\n`).join("");
 }
 

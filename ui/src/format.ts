@@ -116,6 +116,8 @@ export function clock(seconds: number): string {
 /** Up to two initials of a name, for a picture that is missing. */
 export function initials(name: string): string {
   const words = name.split(/[\s._-]+/).filter((word) => /\p{L}|\p{N}/u.test(word));
-  const letters = words.slice(0, 2).map((word) => [...word].find((letter) => /\p{L}|\p{N}/u.test(letter)) ?? "");
+  const letters = words
+    .slice(0, 2)
+    .map((word) => [...word].find((letter) => /\p{L}|\p{N}/u.test(letter)) ?? "");
   return letters.join("").toUpperCase() || "?";
 }

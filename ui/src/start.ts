@@ -7,11 +7,26 @@ import { fetchAccounts } from "./components/account-rows.ts";
 import { fetchContent } from "./components/content-rows.ts";
 import { fetchCreators } from "./components/creator-rows.ts";
 import { fetchDays, fetchTotals, isSplit, overviewScope } from "./loads/overview.ts";
-import { fetchBreakouts, fetchTopAccounts, fetchTopContent, fetchTopCreators, overviewQueries, recordContentQuery } from "./loads/rankings.ts";
-import { fetchAccount, fetchBenchmarks, fetchCounters, fetchCreator, fetchCreatorAccounts, fetchHistory, fetchVideo } from "./loads/records.ts";
+import {
+  fetchBreakouts,
+  fetchTopAccounts,
+  fetchTopContent,
+  fetchTopCreators,
+  overviewQueries,
+  recordContentQuery,
+} from "./loads/rankings.ts";
+import {
+  fetchAccount,
+  fetchBenchmarks,
+  fetchCounters,
+  fetchCreator,
+  fetchCreatorAccounts,
+  fetchHistory,
+  fetchVideo,
+} from "./loads/records.ts";
 import { fetchCategories, fetchCoverage, fetchNotUpdating, fetchTracking } from "./loads/tracking.ts";
 import { key, restoreSession } from "./state/session.ts";
-import { view, type View } from "./state/view.ts";
+import { type View, view } from "./state/view.ts";
 
 type Start = (view: View, id: string) => unknown;
 
@@ -42,8 +57,16 @@ const LISTS: Readonly<Record<string, Start>> = {
 
 const RECORDS: Readonly<Record<string, Start>> = {
   content: (view, id) => [fetchVideo(id, AHEAD), fetchCounters(id, AHEAD), fetchHistory(id, view, AHEAD)],
-  accounts: (view, id) => [fetchAccount(id, AHEAD), startRecord(view, { account_id: id }), fetchBenchmarks(id, AHEAD)],
-  creators: (view, id) => [fetchCreator(id, AHEAD), startRecord(view, { creator_id: id }), fetchCreatorAccounts(id, view, AHEAD)],
+  accounts: (view, id) => [
+    fetchAccount(id, AHEAD),
+    startRecord(view, { account_id: id }),
+    fetchBenchmarks(id, AHEAD),
+  ],
+  creators: (view, id) => [
+    fetchCreator(id, AHEAD),
+    startRecord(view, { creator_id: id }),
+    fetchCreatorAccounts(id, view, AHEAD),
+  ],
 };
 
 restoreSession();

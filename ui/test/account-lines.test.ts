@@ -4,13 +4,22 @@ import { test } from "node:test";
 import { parseLines } from "../src/components/account-lines.ts";
 
 function parse(text: string) {
-  return parseLines(text, "instagram").map(({ text, platform, isPlatformKnown }) => `${platform}${isPlatformKnown ? "" : "?"} ${text}`);
+  return parseLines(text, "instagram").map(
+    ({ text, platform, isPlatformKnown }) => `${platform}${isPlatformKnown ? "" : "?"} ${text}`,
+  );
 }
 
 test("a link or a word in the line says the platform", () => {
-  assert.deepEqual(parse("@salt.and.tide\nhttps://www.tiktok.com/@salt.and.tide\nTikTok salt\nsalt\tig\ntide, tt"), [
-    "instagram? @salt.and.tide", "tiktok https://www.tiktok.com/@salt.and.tide", "tiktok salt", "instagram salt", "tiktok tide",
-  ]);
+  assert.deepEqual(
+    parse("@salt.and.tide\nhttps://www.tiktok.com/@salt.and.tide\nTikTok salt\nsalt\tig\ntide, tt"),
+    [
+      "instagram? @salt.and.tide",
+      "tiktok https://www.tiktok.com/@salt.and.tide",
+      "tiktok salt",
+      "instagram salt",
+      "tiktok tide",
+    ],
+  );
   assert.deepEqual(parse("https://mytiktok.community/x"), ["instagram? https://mytiktok.community/x"]);
 });
 
@@ -19,12 +28,19 @@ test("a platform's name alone is a username", () => {
 });
 
 test("commas separate accounts, spaces do not", () => {
-  assert.deepEqual(parse("one, two;three\r\nnot a name"), ["instagram? one", "instagram? two", "instagram? three", "instagram? not a name"]);
+  assert.deepEqual(parse("one, two;three\r\nnot a name"), [
+    "instagram? one",
+    "instagram? two",
+    "instagram? three",
+    "instagram? not a name",
+  ]);
 });
 
 test("commas separate links, too", () => {
   assert.deepEqual(parse("https://www.tiktok.com/@a, https://www.tiktok.com/@b;instagram.com/c"), [
-    "tiktok https://www.tiktok.com/@a", "tiktok https://www.tiktok.com/@b", "instagram instagram.com/c",
+    "tiktok https://www.tiktok.com/@a",
+    "tiktok https://www.tiktok.com/@b",
+    "instagram instagram.com/c",
   ]);
 });
 
@@ -33,5 +49,8 @@ test("empty lines and repetitions are left out", () => {
 });
 
 test("a line stays as it was pasted", () => {
-  assert.deepEqual(parseLines("tiktok  @salt", "instagram").map(({ source }) => source), ["tiktok  @salt"]);
+  assert.deepEqual(
+    parseLines("tiktok  @salt", "instagram").map(({ source }) => source),
+    ["tiktok  @salt"],
+  );
 });

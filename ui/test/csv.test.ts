@@ -19,7 +19,13 @@ function field(name: string | null): string {
 }
 
 test("a table has a header and ends each line with CR LF", () => {
-  assert.equal(formatCsv(COLUMNS, [{ name: "salt", gain: -5 }, { name: null, gain: null }]), 'Name,"Gain, all"\r\nsalt,-5\r\n,\r\n');
+  assert.equal(
+    formatCsv(COLUMNS, [
+      { name: "salt", gain: -5 },
+      { name: null, gain: null },
+    ]),
+    'Name,"Gain, all"\r\nsalt,-5\r\n,\r\n',
+  );
   assert.equal(formatCsv(COLUMNS, []), 'Name,"Gain, all"\r\n');
 });
 

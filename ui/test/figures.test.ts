@@ -11,7 +11,10 @@ test("figures are shown as what they are", () => {
 });
 
 test("followers are a level, everything else belongs to its day", () => {
-  assert.deepEqual([chartOf("followers").title, chartOf("followers").base], ["Followers at the end of each day", "least"]);
+  assert.deepEqual(
+    [chartOf("followers").title, chartOf("followers").base],
+    ["Followers at the end of each day", "least"],
+  );
   assert.deepEqual([chartOf("views").title, chartOf("views").base], ["Views per day", "zero"]);
   assert.equal(chartOf("engagement_rate").isRate, true);
 });

@@ -1,7 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { change, clock, compact, day, days, duration, exact, gain, initials, rate, time, times } from "../src/format.ts";
+import {
+  change,
+  clock,
+  compact,
+  day,
+  days,
+  duration,
+  exact,
+  gain,
+  initials,
+  rate,
+  time,
+  times,
+} from "../src/format.ts";
 
 test("exact numbers have groups of three", () => {
   assert.equal(exact(0), "0");
@@ -15,8 +28,18 @@ test("exact numbers have groups of three", () => {
 
 test("compact numbers have at most three digits", () => {
   const cases: [number | null, string][] = [
-    [0, "0"], [12, "12"], [999, "999"], [1_000, "1k"], [1_250, "1.2k"], [99_999, "99.9k"], [999_999, "999k"],
-    [1_000_000, "1M"], [10_000_000, "10M"], [123_456_789, "123M"], [1_500_000_000, "1.5B"], [-1_250, "−1.2k"],
+    [0, "0"],
+    [12, "12"],
+    [999, "999"],
+    [1_000, "1k"],
+    [1_250, "1.2k"],
+    [99_999, "99.9k"],
+    [999_999, "999k"],
+    [1_000_000, "1M"],
+    [10_000_000, "10M"],
+    [123_456_789, "123M"],
+    [1_500_000_000, "1.5B"],
+    [-1_250, "−1.2k"],
     [null, "–"],
   ];
   for (const [value, text] of cases) assert.equal(compact(value), text);
@@ -27,7 +50,10 @@ test("gains have a sign", () => {
 });
 
 test("rates and changes are percentages", () => {
-  assert.deepEqual([rate(0.0483), rate(0), rate(-0.5), rate(null)], ["4.83\u2009%", "0.00\u2009%", "−50.00\u2009%", "–"]);
+  assert.deepEqual(
+    [rate(0.0483), rate(0), rate(-0.5), rate(null)],
+    ["4.83\u2009%", "0.00\u2009%", "−50.00\u2009%", "–"],
+  );
   assert.deepEqual(
     [change(12.54), change(-3), change(0), change(1234.5), change(null)],
     ["+12.5\u2009%", "−3\u2009%", "0\u2009%", "+1\u2009235\u2009%", "–"],
@@ -35,7 +61,12 @@ test("rates and changes are percentages", () => {
 });
 
 test("multiples have a digit after the point while it matters", () => {
-  assert.deepEqual([3.42, 99.96, 1_220.68, null].map(times), ["3.4\u2009×", "100\u2009×", "1\u2009221\u2009×", "–"]);
+  assert.deepEqual([3.42, 99.96, 1_220.68, null].map(times), [
+    "3.4\u2009×",
+    "100\u2009×",
+    "1\u2009221\u2009×",
+    "–",
+  ]);
 });
 
 test("days and times are UTC", () => {

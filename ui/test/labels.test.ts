@@ -26,7 +26,10 @@ test("random labels neither overlap nor leave, and keep their order", () => {
   for (let round = 0; round < 500; round++) {
     const wanted = Array.from({ length: 1 + Math.floor(random() * 8) }, () => random() * 220);
     const placed = placeLabels(wanted, 15, 12, 234);
-    const sorted = wanted.map((_, index) => index).sort((a, b) => (wanted[a] ?? 0) - (wanted[b] ?? 0) || a - b).map((index) => placed[index] ?? NaN);
+    const sorted = wanted
+      .map((_, index) => index)
+      .sort((a, b) => (wanted[a] ?? 0) - (wanted[b] ?? 0) || a - b)
+      .map((index) => placed[index] ?? NaN);
     const message = `seed ${seed}: ${JSON.stringify(wanted)} became ${JSON.stringify(placed)}`;
     sorted.forEach((at, index) => {
       assert.ok(at >= 12 - 1e-9 && at <= 234 + 1e-9, message);

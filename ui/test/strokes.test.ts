@@ -30,6 +30,11 @@ test("today alone is a dot", () => {
 });
 
 test("two years of days are one line", () => {
-  const { complete } = strokes(Array.from({ length: 731 }, (_, day) => day % 7), 730, identity, identity);
+  const { complete } = strokes(
+    Array.from({ length: 731 }, (_, day) => day % 7),
+    730,
+    identity,
+    identity,
+  );
   assert.equal(complete.split("L").length, 730);
 });

@@ -5,7 +5,9 @@ import { dayTicks, tickTexts, valueTicks } from "../src/charts/ticks.ts";
 
 function dates(start: string, count: number): string[] {
   const first = Date.parse(`${start}T00:00:00Z`);
-  return Array.from({ length: count }, (_, number) => new Date(first + number * 86_400_000).toISOString().slice(0, 10));
+  return Array.from({ length: count }, (_, number) =>
+    new Date(first + number * 86_400_000).toISOString().slice(0, 10),
+  );
 }
 
 test("value ticks enclose the values and zero", () => {
@@ -22,14 +24,32 @@ test("day ticks are all days, Mondays, or months", () => {
   assert.deepEqual(dayTicks(dates("2026-03-02", 7), 8), [0, 1, 2, 3, 4, 5, 6]);
   assert.deepEqual(dayTicks(dates("2026-03-01", 30), 8), [1, 8, 15, 22, 29]);
   const year = dates("2026-01-01", 365);
-  assert.deepEqual(dayTicks(year, 12).map((position) => year[position]?.slice(5)),
-    ["01-01", "02-01", "03-01", "04-01", "05-01", "06-01", "07-01", "08-01", "09-01", "10-01", "11-01", "12-01"]);
+  assert.deepEqual(
+    dayTicks(year, 12).map((position) => year[position]?.slice(5)),
+    [
+      "01-01",
+      "02-01",
+      "03-01",
+      "04-01",
+      "05-01",
+      "06-01",
+      "07-01",
+      "08-01",
+      "09-01",
+      "10-01",
+      "11-01",
+      "12-01",
+    ],
+  );
   assert.equal(dayTicks(year, 4).length, 4);
   assert.ok(dayTicks(dates("2024-01-01", 731), 4).length <= 4);
 });
 
 test("ticks of a level need not begin at zero", () => {
-  assert.deepEqual(valueTicks([1_020_000, 1_090_000], 4, "least"), [1_020_000, 1_040_000, 1_060_000, 1_080_000, 1_100_000]);
+  assert.deepEqual(
+    valueTicks([1_020_000, 1_090_000], 4, "least"),
+    [1_020_000, 1_040_000, 1_060_000, 1_080_000, 1_100_000],
+  );
   assert.deepEqual(valueTicks([500, 500], 4, "least"), [499, 500, 501]);
   assert.deepEqual(valueTicks([null], 4, "least"), [0, 1]);
 });

@@ -24,8 +24,13 @@ test("an address survives parsing and formatting", () => {
 
 test("invalid values fall back to the defaults", () => {
   for (const query of [
-    "period=1y", "period=custom", "period=custom&start_date=2026-02-30&end_date=2026-03-01",
-    "period=custom&start_date=2026-02-02&end_date=2026-02-01", "platform=myspace", "metric=love", "q=",
+    "period=1y",
+    "period=custom",
+    "period=custom&start_date=2026-02-30&end_date=2026-03-01",
+    "period=custom&start_date=2026-02-02&end_date=2026-02-01",
+    "platform=myspace",
+    "metric=love",
+    "q=",
   ]) {
     assert.equal(formatView(parse(`/?${query}`)), "/", query);
   }
@@ -33,10 +38,18 @@ test("invalid values fall back to the defaults", () => {
 
 test("a range becomes parameters of the API", () => {
   assert.deepEqual(windowParameters(parse("/").range), { period: "30d" });
-  assert.deepEqual(windowParameters(parse("/?include_today=false").range), { period: "30d", include_today: false });
-  assert.deepEqual(windowParameters(parse("/?period=custom&start_date=2026-01-01&end_date=2026-02-28").range), {
-    period: "custom", start_date: "2026-01-01", end_date: "2026-02-28",
+  assert.deepEqual(windowParameters(parse("/?include_today=false").range), {
+    period: "30d",
+    include_today: false,
   });
+  assert.deepEqual(
+    windowParameters(parse("/?period=custom&start_date=2026-01-01&end_date=2026-02-28").range),
+    {
+      period: "custom",
+      start_date: "2026-01-01",
+      end_date: "2026-02-28",
+    },
+  );
 });
 
 test("a range has a number of days", () => {

@@ -14,7 +14,9 @@ export interface Action<Input extends unknown[]> {
 }
 
 /** Aborts when the component goes away. */
-export function useAction<Input extends unknown[]>(act: (signal: AbortSignal, ...input: Input) => Promise<unknown>): Action<Input> {
+export function useAction<Input extends unknown[]>(
+  act: (signal: AbortSignal, ...input: Input) => Promise<unknown>,
+): Action<Input> {
   const [isRunning, setRunning] = useState(false);
   const [problem, setProblem] = useState<ApiProblem | null>(null);
   const lastInput = useRef<Input | null>(null);

@@ -39,7 +39,8 @@ export class ApiProblem extends Error {
 
 const authenticate: Middleware = {
   onRequest({ request }) {
-    if (key.value && !request.headers.has("Authorization")) request.headers.set("Authorization", `Bearer ${key.value}`);
+    if (key.value && !request.headers.has("Authorization"))
+      request.headers.set("Authorization", `Bearer ${key.value}`);
     return request;
   },
   onResponse({ request, response }) {
@@ -59,24 +60,40 @@ export const api = createClient<paths>({
 api.use(authenticate);
 
 /** The data of a response, undefined of 204; throws an `ApiProblem` for an error. */
-export async function unwrap<T>(request: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
+export async function unwrap<T>(
+  request: Promise<{ data?: T; error?: unknown; response: Response }>,
+): Promise<T> {
   const { data, error, response } = await request.catch((cause: unknown) => {
     throw cause instanceof DOMException && cause.name === "AbortError" ? cause : new ApiProblem(0, {});
   });
   if (response.ok) return data as T;
   const body = (error ?? {}) as Partial<ProblemBody>;
   const wait = response.headers.get("Retry-After");
-  const problem = new ApiProblem(response.status, response.status === 401 ? { ...body, detail: REJECTED_KEY } : body, wait === null ? null : Number(wait));
+  const problem = new ApiProblem(
+    response.status,
+    response.status === 401 ? { ...body, detail: REJECTED_KEY } : body,
+    wait === null ? null : Number(wait),
+  );
   if (problem.code === "FORBIDDEN" && key.value !== null) signOut(problem.message);
   throw problem;
 }
 
 /** A CSV of all rows that match. Lists are comma-separated. */
-export async function fetchExport(name: string, query: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Blob> {
+export async function fetchExport(
+  name: string,
+  query: Readonly<Record<string, unknown>>,
+  signal: AbortSignal,
+): Promise<Blob> {
   const parameters = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));
-  const request = new Request(`/export/${name}.csv?${parameters}`, { headers: { Authorization: `Bearer ${key.value}` }, signal });
+  const request = new Request(`/export/${name}.csv?${parameters}`, {
+    headers: { Authorization: `Bearer ${key.value}` },
+    signal,
+  });
   const response = fetch(request).then(async (response) => ({
-    response, ...(response.ok ? { data: await response.blob() } : { error: await response.json().catch(() => null) as unknown }),
+    response,
+    ...(response.ok
+      ? { data: await response.blob() }
+      : { error: (await response.json().catch(() => null)) as unknown }),
   }));
   return unwrap<Blob>(response);
 }

@@ -27,7 +27,8 @@ export function useIdentity(): Identity | null {
     const check = async () => {
       const outcome = await fetchIdentity(controller.signal).catch(ApiProblem.from);
       if (controller.signal.aborted) return;
-      if (!(outcome instanceof ApiProblem)) setIdentity((current) => (isSame(current, outcome) ? current : outcome));
+      if (!(outcome instanceof ApiProblem))
+        setIdentity((current) => (isSame(current, outcome) ? current : outcome));
       clearTimeout(timer);
       if (!document.hidden) timer = setTimeout(check, delayAfter(outcome));
     };

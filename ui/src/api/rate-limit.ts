@@ -11,5 +11,6 @@ export const rateLimit = signal<RateLimit | null>(null);
 
 export function noteRateLimit({ headers }: Response): void {
   const [limit, remaining] = [headers.get("X-RateLimit-Limit"), headers.get("X-RateLimit-Remaining")];
-  if (limit !== null && remaining !== null) rateLimit.value = { limit: Number(limit), remaining: Number(remaining) };
+  if (limit !== null && remaining !== null)
+    rateLimit.value = { limit: Number(limit), remaining: Number(remaining) };
 }

@@ -20,5 +20,7 @@ export function requestsOf(signal: AbortSignal): readonly string[] {
 
 /** Shell commands that send GET requests with the key in `TIDEMARK_KEY`. */
 export function asCurl(urls: readonly string[]): string {
-  return [...new Set(urls)].map((url) => `curl -H "Authorization: Bearer $TIDEMARK_KEY" '${url.replaceAll("'", "%27")}'\n`).join("");
+  return [...new Set(urls)]
+    .map((url) => `curl -H "Authorization: Bearer $TIDEMARK_KEY" '${url.replaceAll("'", "%27")}'\n`)
+    .join("");
 }

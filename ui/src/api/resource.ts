@@ -52,7 +52,11 @@ export function useResource<T>(
   const wanted = [...dependencies, attempt];
   if (!current.current || !isSame(current.current.dependencies, wanted)) {
     if (current.current) abort(current.current);
-    const run: Run = { dependencies: wanted, controller: new AbortController(), end: isBelow ? () => {} : startAbove() };
+    const run: Run = {
+      dependencies: wanted,
+      controller: new AbortController(),
+      end: isBelow ? () => {} : startAbove(),
+    };
     current.current = run;
     const { signal } = run.controller;
     const end = (change: Pick<State<T>, "problem"> & Partial<State<T>>) => {
@@ -61,9 +65,18 @@ export function useResource<T>(
       run.end();
     };
     const result = isBelow ? load(signal).finally(afterAbove) : load(signal);
-    result.then((data) => end({ data, problem: null }), (cause: unknown) => end({ problem: ApiProblem.from(cause) }));
+    result.then(
+      (data) => end({ data, problem: null }),
+      (cause: unknown) => end({ problem: ApiProblem.from(cause) }),
+    );
   }
-  useLayoutEffect(() => () => current.current ? abort(current.current) : undefined, []);
+  useLayoutEffect(() => () => (current.current ? abort(current.current) : undefined), []);
   const reload = useCallback(() => setAttempt((attempt) => attempt + 1), []);
-  return { data: state.data, problem: state.problem, requests: state.requests, isLoading: state.run !== current.current, reload };
+  return {
+    data: state.data,
+    problem: state.problem,
+    requests: state.requests,
+    isLoading: state.run !== current.current,
+    reload,
+  };
 }

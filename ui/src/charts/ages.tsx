@@ -43,7 +43,12 @@ export function AgeChart({ title, ages, values, usual }: Props) {
   const width = useWidth();
   if (width === 0) return null;
   const right = width - RIGHT_MARGIN;
-  const ofUsual = (name: string, quantile: keyof Range): Series => ({ name, values: usual.map((range) => range[quantile]), colour: 1, isPrevious: true });
+  const ofUsual = (name: string, quantile: keyof Range): Series => ({
+    name,
+    values: usual.map((range) => range[quantile]),
+    colour: 1,
+    isPrevious: true,
+  });
   const post: Series = { name: "This post", values, colour: 1 };
   const median = ofUsual("Median", "p50");
   const [low, high] = [ofUsual("Lowest tenth", "p10"), ofUsual("Highest tenth", "p90")];
@@ -51,7 +56,11 @@ export function AgeChart({ title, ages, values, usual }: Props) {
   const scale = scaleLinear([Math.log(ages[0] ?? 1), Math.log(ages.at(-1) ?? 2)], [MARGIN.left, right]);
   const x = (position: number) => scale(Math.log(ages[position] ?? 1));
   const y = scaleLinear([ticks[0] ?? 0, ticks.at(-1) ?? 1], [HEIGHT - MARGIN.bottom, MARGIN.top]);
-  const band = area<Range>((_, position) => x(position), ({ p10 }) => y(p10 ?? 0), ({ p90 }) => y(p90 ?? 0)).defined(({ p10, p90 }) => p10 !== null && p90 !== null);
+  const band = area<Range>(
+    (_, position) => x(position),
+    ({ p10 }) => y(p10 ?? 0),
+    ({ p90 }) => y(p90 ?? 0),
+  ).defined(({ p10, p90 }) => p10 !== null && p90 !== null);
   return (
     <figure class="chart" aria-label={title}>
       <div class="chart-frame still">
@@ -60,18 +69,36 @@ export function AgeChart({ title, ages, values, usual }: Props) {
             {tickTexts(ticks).map((text, index) => (
               <g key={text} transform={`translate(0 ${y(ticks[index] ?? 0)})`}>
                 <line x1={MARGIN.left} x2={right} class={ticks[index] === 0 ? "zero" : ""} />
-                <text x={MARGIN.left - 8} dy="0.32em" text-anchor="end">{text}</text>
+                <text x={MARGIN.left - 8} dy="0.32em" text-anchor="end">
+                  {text}
+                </text>
               </g>
             ))}
-            {tickPositions(ages.length, x).map((position) => <text key={position} x={x(position)} y={HEIGHT - 6} text-anchor="middle">{ages[position]}</text>)}
+            {tickPositions(ages.length, x).map((position) => (
+              <text key={position} x={x(position)} y={HEIGHT - 6} text-anchor="middle">
+                {ages[position]}
+              </text>
+            ))}
           </g>
           <path class="band" d={band(usual) ?? ""} />
           <Line series={median} today={-1} x={x} y={y} hasArea={false} />
           <Line series={post} today={-1} x={x} y={y} hasArea={false} />
-          <Labels series={[post, median]} x={({ values }) => x(values.findLastIndex((value) => value !== null)) + 8} width={RIGHT_MARGIN - 8} y={y} />
+          <Labels
+            series={[post, median]}
+            x={({ values }) => x(values.findLastIndex((value) => value !== null)) + 8}
+            width={RIGHT_MARGIN - 8}
+            y={y}
+          />
         </svg>
       </div>
-      <ChartTable title={title} heading="Age in days" positions={ages.map(String)} name={String} series={[post, median, low, high]} format={exact} />
+      <ChartTable
+        title={title}
+        heading="Age in days"
+        positions={ages.map(String)}
+        name={String}
+        series={[post, median, low, high]}
+        format={exact}
+      />
     </figure>
   );
 }

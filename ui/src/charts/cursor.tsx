@@ -6,7 +6,12 @@ import { day } from "../format.ts";
 import type { Scale, Series } from "./series.ts";
 
 /** A day and its values, in words. */
-export function describe(at: number, dates: readonly string[], series: readonly Series[], format: (value: number | null) => string): string {
+export function describe(
+  at: number,
+  dates: readonly string[],
+  series: readonly Series[],
+  format: (value: number | null) => string,
+): string {
   return `${day(dates[at] ?? "")}: ${series.map(({ name, values }) => `${name} ${format(values[at] ?? null)}`).join(", ")}`;
 }
 
@@ -21,7 +26,16 @@ interface CursorProps {
   children: ComponentChildren;
 }
 
-const STEPS: Readonly<Record<string, number>> = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageUp: -7, PageDown: 7, Home: -Infinity, End: Infinity };
+const STEPS: Readonly<Record<string, number>> = {
+  ArrowLeft: -1,
+  ArrowDown: -1,
+  ArrowRight: 1,
+  ArrowUp: 1,
+  PageUp: -7,
+  PageDown: 7,
+  Home: -Infinity,
+  End: Infinity,
+};
 
 /** Moves over the days: by pointer, and as a slider by keyboard. */
 export function Cursor({ frame, title, last, position, setPosition, x, text, children }: CursorProps) {
@@ -40,8 +54,20 @@ export function Cursor({ frame, title, last, position, setPosition, x, text, chi
   const now = position ?? last;
   return (
     <div
-      ref={frame} class="chart-frame" tabIndex={0} role="slider" aria-label={`${title}: values by day`} aria-valuemin={0} aria-valuemax={Math.max(0, last)} aria-valuenow={Math.max(0, now)}
-      aria-valuetext={text(now)} onKeyDown={onKeyDown} onBlur={() => setPosition(null)} onPointerMove={follow} onPointerDown={follow} onPointerLeave={() => setPosition(null)}
+      ref={frame}
+      class="chart-frame"
+      tabIndex={0}
+      role="slider"
+      aria-label={`${title}: values by day`}
+      aria-valuemin={0}
+      aria-valuemax={Math.max(0, last)}
+      aria-valuenow={Math.max(0, now)}
+      aria-valuetext={text(now)}
+      onKeyDown={onKeyDown}
+      onBlur={() => setPosition(null)}
+      onPointerMove={follow}
+      onPointerDown={follow}
+      onPointerLeave={() => setPosition(null)}
     >
       {children}
     </div>
@@ -63,7 +89,17 @@ export function Crosshair({ at, series, x, y, top, bottom }: CrosshairProps) {
       <line x1={x(at)} x2={x(at)} y1={top} y2={bottom} />
       {series.map(({ values, colour, isPrevious }, index) => {
         const value = values[at];
-        return typeof value === "number" && <circle key={index} class={`series-${colour}${isPrevious ? " previous" : ""}`} cx={x(at)} cy={y(value)} r={4} />;
+        return (
+          typeof value === "number" && (
+            <circle
+              key={index}
+              class={`series-${colour}${isPrevious ? " previous" : ""}`}
+              cx={x(at)}
+              cy={y(value)}
+              r={4}
+            />
+          )
+        );
       })}
     </g>
   );
@@ -84,10 +120,14 @@ interface TooltipProps {
 export function Tooltip({ dates, series, at, isToday, format, event, left, isLeft }: TooltipProps) {
   return (
     <div class={`tooltip${isLeft ? " left" : ""}`} style={{ left: `${left}px` }}>
-      <strong>{day(dates[at] ?? "")}{isToday && ", so far"}</strong>
+      <strong>
+        {day(dates[at] ?? "")}
+        {isToday && ", so far"}
+      </strong>
       {series.map(({ name, values, colour, isPrevious, dates: own }, index) => (
         <span key={index} class={`series-${colour}${isPrevious ? " previous" : ""}`}>
-          <i />{own?.[at] ? `${name}, ${day(own[at], dates[at])}` : name} <b>{format(values[at] ?? null)}</b>
+          <i />
+          {own?.[at] ? `${name}, ${day(own[at], dates[at])}` : name} <b>{format(values[at] ?? null)}</b>
         </span>
       ))}
       {event && <em>{event}</em>}

@@ -5,12 +5,12 @@ import { area } from "d3-shape";
 import { useRef, useState } from "preact/hooks";
 
 import { day, exact } from "../format.ts";
-import { Crosshair, Cursor, Tooltip, describe } from "./cursor.tsx";
+import { Crosshair, Cursor, describe, Tooltip } from "./cursor.tsx";
 import { fitName, placeLabels } from "./labels.ts";
 import type { Scale, Series, Values } from "./series.ts";
 import { useWidth } from "./size.ts";
 import { strokes } from "./strokes.ts";
-import { dayTicks, tickTexts, valueTicks, type Base } from "./ticks.ts";
+import { type Base, dayTicks, tickTexts, valueTicks } from "./ticks.ts";
 import { ChartTable } from "./twin.tsx";
 
 interface Props {
@@ -35,7 +35,9 @@ export const MARGIN = { top: 12, bottom: 26, left: 50 };
 /** Lines with a name beside them. Several previous ones go without: they have the colours of the current ones. */
 function labelled(series: readonly Series[]): Series[] {
   const hasSeveral = series.filter(({ isPrevious }) => isPrevious).length > 1;
-  return series.filter(({ isPrevious, values }) => !(isPrevious && hasSeveral) && values.some((value) => value !== null));
+  return series.filter(
+    ({ isPrevious, values }) => !(isPrevious && hasSeveral) && values.some((value) => value !== null),
+  );
 }
 
 /** Room for the names at the ends of the lines. */
@@ -44,13 +46,26 @@ function rightMargin(series: readonly Series[], width: number): number {
   return Math.min(longest * 6.4 + 16, width * (width < 480 ? 0.3 : 0.24));
 }
 
-export function LineChart({ title, dates, series, today, format = exact, base = "zero", isRate = false, events }: Props) {
+export function LineChart({
+  title,
+  dates,
+  series,
+  today,
+  format = exact,
+  base = "zero",
+  isRate = false,
+  events,
+}: Props) {
   const frame = useRef<HTMLDivElement>(null);
   const width = useWidth();
   const [position, setPosition] = useState<number | null>(null);
   if (width === 0) return null;
   const right = width - rightMargin(series, width);
-  const ticks = valueTicks(series.flatMap(({ values }) => values), 4, base);
+  const ticks = valueTicks(
+    series.flatMap(({ values }) => values),
+    4,
+    base,
+  );
   const last = dates.length - 1;
   const x = scaleLinear(last > 0 ? [0, last] : [-1, 1], [MARGIN.left, right]);
   const y = scaleLinear([ticks[0] ?? 0, ticks.at(-1) ?? 1], [HEIGHT - MARGIN.bottom, MARGIN.top]);
@@ -58,30 +73,75 @@ export function LineChart({ title, dates, series, today, format = exact, base = 
   const shown = position === null ? null : Math.min(position, last);
   return (
     <figure class="chart" aria-label={title}>
-      <Cursor frame={frame} title={title} last={last} position={shown} setPosition={setPosition} x={x} text={(at) => describe(at, dates, series, format)}>
+      <Cursor
+        frame={frame}
+        title={title}
+        last={last}
+        position={shown}
+        setPosition={setPosition}
+        x={x}
+        text={(at) => describe(at, dates, series, format)}
+      >
         <svg width={width} height={HEIGHT} aria-hidden="true">
           <g class="axis">
             {tickTexts(ticks, isRate).map((text, index) => (
               <g key={text} transform={`translate(0 ${y(ticks[index] ?? 0)})`}>
                 <line x1={MARGIN.left} x2={right} class={ticks[index] === 0 ? "zero" : ""} />
-                <text x={MARGIN.left - 8} dy="0.32em" text-anchor="end">{text}</text>
+                <text x={MARGIN.left - 8} dy="0.32em" text-anchor="end">
+                  {text}
+                </text>
               </g>
             ))}
             {dayTicks(dates, Math.max(1, Math.floor((right - MARGIN.left) / 72))).map((tick) => (
-              <text key={tick} x={x(tick)} y={HEIGHT - 6} text-anchor="middle">{day(dates[tick] ?? "", dates.at(-1))}</text>
+              <text key={tick} x={x(tick)} y={HEIGHT - 6} text-anchor="middle">
+                {day(dates[tick] ?? "", dates.at(-1))}
+              </text>
             ))}
           </g>
-          {[...(events?.keys() ?? [])].map((at) => <path key={at} class="event" d={`M${x(at)},${HEIGHT - MARGIN.bottom}m-4,0h8l-4,-7z`} />)}
-          {[...series].reverse().map((one, index) => <Line key={index} series={one} today={today} x={x} y={y} hasArea={hasArea} />)}
+          {[...(events?.keys() ?? [])].map((at) => (
+            <path key={at} class="event" d={`M${x(at)},${HEIGHT - MARGIN.bottom}m-4,0h8l-4,-7z`} />
+          ))}
+          {[...series].reverse().map((one, index) => (
+            <Line key={index} series={one} today={today} x={x} y={y} hasArea={hasArea} />
+          ))}
           <Labels series={series} x={() => right + 8} width={width - right - 8} y={y} />
-          {labelled(series).length === 0 && <text class="nothing" x={(MARGIN.left + right) / 2} y={HEIGHT / 2} text-anchor="middle">Nothing is known of these days</text>}
-          {shown !== null && <Crosshair at={shown} series={series} x={x} y={y} top={MARGIN.top} bottom={HEIGHT - MARGIN.bottom} />}
+          {labelled(series).length === 0 && (
+            <text class="nothing" x={(MARGIN.left + right) / 2} y={HEIGHT / 2} text-anchor="middle">
+              Nothing is known of these days
+            </text>
+          )}
+          {shown !== null && (
+            <Crosshair
+              at={shown}
+              series={series}
+              x={x}
+              y={y}
+              top={MARGIN.top}
+              bottom={HEIGHT - MARGIN.bottom}
+            />
+          )}
         </svg>
         {shown !== null && (
-          <Tooltip dates={dates} series={series} at={shown} isToday={shown === today} format={format} event={events?.get(shown)} left={x(shown)} isLeft={x(shown) > width / 2} />
+          <Tooltip
+            dates={dates}
+            series={series}
+            at={shown}
+            isToday={shown === today}
+            format={format}
+            event={events?.get(shown)}
+            left={x(shown)}
+            isLeft={x(shown) > width / 2}
+          />
         )}
       </Cursor>
-      <ChartTable title={title} heading="Day (UTC)" positions={dates} name={day} series={series} format={format} />
+      <ChartTable
+        title={title}
+        heading="Day (UTC)"
+        positions={dates}
+        name={day}
+        series={series}
+        format={format}
+      />
     </figure>
   );
 }
@@ -96,7 +156,11 @@ interface LineProps {
 
 export function Line({ series: { values, colour, isPrevious }, today, x, y, hasArea }: LineProps) {
   const { complete, running, lone } = strokes(values, isPrevious ? -1 : today, x, y);
-  const fill = area<number | null>((_, position) => x(position), y(0), (value) => y(value ?? 0)).defined((value) => value !== null);
+  const fill = area<number | null>(
+    (_, position) => x(position),
+    y(0),
+    (value) => y(value ?? 0),
+  ).defined((value) => value !== null);
   return (
     <g class={`series-${colour}${isPrevious ? " previous" : ""}`}>
       {hasArea && !isPrevious && <path class="area" d={fill(values) ?? ""} />}
@@ -108,13 +172,33 @@ export function Line({ series: { values, colour, isPrevious }, today, x, y, hasA
 }
 
 /** The names of the series beside their last known values. */
-export function Labels({ series, x, width, y }: { series: readonly Series[]; x: (series: Series) => number; width: number; y: Scale }) {
+export function Labels({
+  series,
+  x,
+  width,
+  y,
+}: {
+  series: readonly Series[];
+  x: (series: Series) => number;
+  width: number;
+  y: Scale;
+}) {
   const known = labelled(series);
   const wanted = known.map(({ values }) => y(values.findLast((value) => value !== null) ?? 0));
   const placed = placeLabels(wanted, LABEL_GAP, MARGIN.top, HEIGHT - MARGIN.bottom);
   return known.map((one, index) => {
     const { name, colour, isPrevious } = one;
-    return <text key={index} class={`label series-${colour}${isPrevious ? " previous" : ""}`} x={x(one)} y={placed[index] ?? 0} dy="0.32em">{fitName(name, width)}</text>;
+    return (
+      <text
+        key={index}
+        class={`label series-${colour}${isPrevious ? " previous" : ""}`}
+        x={x(one)}
+        y={placed[index] ?? 0}
+        dy="0.32em"
+      >
+        {fitName(name, width)}
+      </text>
+    );
   });
 }
 
@@ -131,13 +215,27 @@ const SPARK = { width: 96, height: 24 };
 /** The shape of some values, without axes: for a row of a table. */
 export function Sparkline({ values, label, today = -1, base = "zero", format = exact }: SparklineProps) {
   const known = values.filter((value) => value !== null);
-  const [least, greatest] = [Math.min(...known, ...(base === "zero" ? [0] : [])), Math.max(...known, ...(base === "zero" ? [0] : []))];
+  const [least, greatest] = [
+    Math.min(...known, ...(base === "zero" ? [0] : [])),
+    Math.max(...known, ...(base === "zero" ? [0] : [])),
+  ];
   const x = scaleLinear(values.length > 1 ? [0, values.length - 1] : [-1, 1], [2, SPARK.width - 2]);
   const y = scaleLinear(least < greatest ? [least, greatest] : [least - 1, least + 1], [SPARK.height - 2, 2]);
   const { complete, running, lone } = strokes(values, today, x, y);
-  const title = known.length === 0 ? `${label}: nothing known` : `${label}: from ${format(Math.min(...known))} to ${format(Math.max(...known))}`;
+  const title =
+    known.length === 0
+      ? `${label}: nothing known`
+      : `${label}: from ${format(Math.min(...known))} to ${format(Math.max(...known))}`;
   return (
-    <svg class="sparkline" viewBox={`0 0 ${SPARK.width} ${SPARK.height}`} width={SPARK.width} height={SPARK.height} preserveAspectRatio="none" role="img" aria-label={title}>
+    <svg
+      class="sparkline"
+      viewBox={`0 0 ${SPARK.width} ${SPARK.height}`}
+      width={SPARK.width}
+      height={SPARK.height}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={title}
+    >
       <title>{title}</title>
       <path d={complete} />
       {running && <path class="running" d={running} />}

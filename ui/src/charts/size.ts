@@ -1,8 +1,8 @@
 // The width that a chart has: its card's, which is known before the chart is there, so that it is drawn once.
 
+import { type Signal, signal } from "@preact/signals-core";
 import { createContext, type RefObject } from "preact";
 import { useContext, useLayoutEffect } from "preact/hooks";
-import { signal, type Signal } from "@preact/signals-core";
 
 /** In pixels; 0 until it is known. */
 export const CardWidth = createContext<Signal<number>>(signal(0));
@@ -15,7 +15,9 @@ export function useWidth(): number {
 export function useObservedWidth(element: RefObject<HTMLElement | null>, width: Signal<number>): void {
   useLayoutEffect(() => {
     if (!element.current) return;
-    const observer = new ResizeObserver(([entry]) => entry && (width.value = Math.round(entry.contentRect.width)));
+    const observer = new ResizeObserver(
+      ([entry]) => entry && (width.value = Math.round(entry.contentRect.width)),
+    );
     observer.observe(element.current);
     return () => observer.disconnect();
   }, []);

@@ -15,13 +15,19 @@ export interface Strokes {
 /** Positions of known values without a known neighbour. */
 export function lonePositions(values: Values): number[] {
   const isKnown = (position: number) => typeof values[position] === "number";
-  return values.flatMap((_, position) => (isKnown(position) && !isKnown(position - 1) && !isKnown(position + 1) ? [position] : []));
+  return values.flatMap((_, position) =>
+    isKnown(position) && !isKnown(position - 1) && !isKnown(position + 1) ? [position] : [],
+  );
 }
 
 /** `today` is the position of the day that is not over; -1 without. */
 export function strokes(values: Values, today: number, x: Scale, y: Scale): Strokes {
-  const path = line<number | null>((_, position) => x(position), (value) => y(value ?? 0)).defined((value) => value !== null);
-  const draw = (from: number, to: number) => path(values.map((value, position) => (position >= from && position < to ? value : null))) ?? "";
+  const path = line<number | null>(
+    (_, position) => x(position),
+    (value) => y(value ?? 0),
+  ).defined((value) => value !== null);
+  const draw = (from: number, to: number) =>
+    path(values.map((value, position) => (position >= from && position < to ? value : null))) ?? "";
   const dots = lonePositions(values).map((position) => `M${x(position)},${y(values[position] ?? 0)}h0`);
   if (today < 0) return { complete: draw(0, values.length), running: "", lone: dots.join("") };
   return { complete: draw(0, today), running: draw(today - 1, values.length), lone: dots.join("") };

@@ -49,7 +49,7 @@ function decimalsOf(step: number): number {
 /** Texts of ticks, all in one unit and with as many digits as tell them apart. */
 export function tickTexts(ticks: readonly number[], isRate = false): string[] {
   const greatest = Math.max(...ticks.map(Math.abs));
-  const unit = isRate ? { size: 0.01, name: " %" } : UNITS.find(({ size }) => greatest >= size) ?? UNITS[4];
+  const unit = isRate ? { size: 0.01, name: " %" } : (UNITS.find(({ size }) => greatest >= size) ?? UNITS[4]);
   const decimals = decimalsOf(((ticks[1] ?? 0) - (ticks[0] ?? 0)) / unit.size);
   return ticks.map((tick) => {
     if (tick === 0) return "0";

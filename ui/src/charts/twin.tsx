@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 
-import { CsvButton, type Column } from "../components/table.tsx";
+import { type Column, CsvButton } from "../components/table.tsx";
 import type { Series } from "./series.ts";
 
 interface Props {
@@ -31,9 +31,13 @@ function Rows({ title, heading, positions, name: nameOf, series, format }: Props
   const rows = positions.map((_, row) => row);
   const columns: Column<number>[] = [
     { name: heading, csv: (row) => positions[row], render: (row) => nameOf(positions[row] ?? "") },
-    ...series.map(({ name, values }): Column<number> => ({
-      name, csv: (row) => values[row], render: (row) => format(values[row] ?? null),
-    })),
+    ...series.map(
+      ({ name, values }): Column<number> => ({
+        name,
+        csv: (row) => values[row],
+        render: (row) => format(values[row] ?? null),
+      }),
+    ),
   ];
   return (
     <>
@@ -42,12 +46,28 @@ function Rows({ title, heading, positions, name: nameOf, series, format }: Props
         <table>
           <caption>{title}</caption>
           <thead>
-            <tr>{columns.map(({ name }, number) => <th key={name} scope="col" class={number > 0 ? "number" : ""}>{name}</th>)}</tr>
+            <tr>
+              {columns.map(({ name }, number) => (
+                <th key={name} scope="col" class={number > 0 ? "number" : ""}>
+                  {name}
+                </th>
+              ))}
+            </tr>
           </thead>
           <tbody>
             {rows.map((row) => (
               <tr key={row}>
-                {columns.map(({ name, render }, number) => number === 0 ? <th key={name} scope="row">{render?.(row)}</th> : <td key={name} class="number">{render?.(row)}</td>)}
+                {columns.map(({ name, render }, number) =>
+                  number === 0 ? (
+                    <th key={name} scope="row">
+                      {render?.(row)}
+                    </th>
+                  ) : (
+                    <td key={name} class="number">
+                      {render?.(row)}
+                    </td>
+                  ),
+                )}
               </tr>
             ))}
           </tbody>

@@ -13,7 +13,13 @@ export interface AccountLine {
 }
 
 /** Platforms as people write them before or after a name: `tiktok @salt.and.tide`, `salt.and.tide, ig`. */
-const PLATFORM_WORDS: ReadonlyMap<string, Platform> = new Map([["instagram", "instagram"], ["ig", "instagram"], ["insta", "instagram"], ["tiktok", "tiktok"], ["tt", "tiktok"]]);
+const PLATFORM_WORDS: ReadonlyMap<string, Platform> = new Map([
+  ["instagram", "instagram"],
+  ["ig", "instagram"],
+  ["insta", "instagram"],
+  ["tiktok", "tiktok"],
+  ["tt", "tiktok"],
+]);
 
 /** The platform of a link; usernames have none. */
 export function platformOfLink(text: string): Platform | null {
@@ -23,8 +29,11 @@ export function platformOfLink(text: string): Platform | null {
 function parsePart(source: string, platform: Platform): AccountLine {
   const words = source.split(/[\s,;]+/).filter(Boolean);
   const names = words.filter((word) => !PLATFORM_WORDS.has(word.toLowerCase()));
-  const named = names.length === 1 && words.length > 1 ? words.map((word) => PLATFORM_WORDS.get(word.toLowerCase())).find(Boolean) : undefined;
-  const text = named ? names[0] ?? source : source;
+  const named =
+    names.length === 1 && words.length > 1
+      ? words.map((word) => PLATFORM_WORDS.get(word.toLowerCase())).find(Boolean)
+      : undefined;
+  const text = named ? (names[0] ?? source) : source;
   const known = platformOfLink(text) ?? named;
   return { source, text, platform: known ?? platform, isPlatformKnown: known !== undefined };
 }
@@ -32,7 +41,9 @@ function parsePart(source: string, platform: Platform): AccountLine {
 /** One account a line, or several with commas between them. What is empty or repeats an earlier one is left out. */
 export function parseLines(text: string, platform: Platform): AccountLine[] {
   const lines = new Map<string, AccountLine>();
-  const parts = text.split(/\r?\n/).flatMap((line) => (/[,;]/.test(parsePart(line.trim(), platform).text) ? line.split(/[,;]/) : [line]));
+  const parts = text
+    .split(/\r?\n/)
+    .flatMap((line) => (/[,;]/.test(parsePart(line.trim(), platform).text) ? line.split(/[,;]/) : [line]));
   for (const part of parts.map((part) => part.trim()).filter(Boolean)) {
     const line = parsePart(part, platform);
     const name = `${line.platform} ${line.text.toLowerCase()}`;

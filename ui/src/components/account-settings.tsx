@@ -4,19 +4,21 @@ import { useState } from "preact/hooks";
 
 import { useAction } from "../api/action.ts";
 import { api, unwrap } from "../api/client.ts";
-import type { paths, components } from "../api/schema.d.ts";
 import { useResource } from "../api/resource.ts";
+import type { components, paths } from "../api/schema.d.ts";
 import { plural } from "../format.ts";
 import { navigate } from "../state/view.ts";
 import { ConfirmDialog } from "./confirm.tsx";
 import { useDraft } from "./draft.ts";
-import type { Option } from "./picker.tsx";
 import { ProblemNotice } from "./parts.tsx";
+import type { Option } from "./picker.tsx";
 import { NewCreatorPicker, resolveCreator } from "./record-pickers.tsx";
 import { Tags } from "./tags.tsx";
 
 export type Account = components["schemas"]["Account"];
-type Change = NonNullable<paths["/accounts/{account_id}"]["patch"]["requestBody"]>["content"]["application/json"];
+type Change = NonNullable<
+  paths["/accounts/{account_id}"]["patch"]["requestBody"]
+>["content"]["application/json"];
 
 interface Props {
   account: Account;
@@ -29,10 +31,14 @@ async function patch(account_id: string, body: Change, signal: AbortSignal) {
 
 /** Pauses or resumes the account. */
 export function PauseButton({ account, onChanged }: Props) {
-  const toggle = useAction((signal) => patch(account.id, { is_active: !account.is_active }, signal).then(onChanged));
+  const toggle = useAction((signal) =>
+    patch(account.id, { is_active: !account.is_active }, signal).then(onChanged),
+  );
   return (
     <>
-      <button type="button" disabled={toggle.isRunning} onClick={() => toggle.run()}>{account.is_active ? "Pause tracking" : "Resume tracking"}</button>
+      <button type="button" disabled={toggle.isRunning} onClick={() => toggle.run()}>
+        {account.is_active ? "Pause tracking" : "Resume tracking"}
+      </button>
       {toggle.problem && <ProblemNotice problem={toggle.problem} retry={toggle.retry} />}
     </>
   );
@@ -84,27 +90,70 @@ export function AccountSettings({ account, onChanged }: Props) {
   return (
     <form class="settings" onSubmit={submit}>
       {account.is_unavailable || account.last_scrape_time === null ? (
-        <label class="field">Username on the platform
-          <input type="text" required maxLength={500} value={draft.username} spellcheck={false} onInput={(event) => set({ username: event.currentTarget.value })} />
+        <label class="field">
+          Username on the platform
+          <input
+            type="text"
+            required
+            maxLength={500}
+            value={draft.username}
+            spellcheck={false}
+            onInput={(event) => set({ username: event.currentTarget.value })}
+          />
         </label>
       ) : null}
-      <label class="field">Category
-        <input type="text" maxLength={128} list="categories" value={draft.category} placeholder="None" onInput={(event) => set({ category: event.currentTarget.value })} />
+      <label class="field">
+        Category
+        <input
+          type="text"
+          maxLength={128}
+          list="categories"
+          value={draft.category}
+          placeholder="None"
+          onInput={(event) => set({ category: event.currentTarget.value })}
+        />
       </label>
-      <datalist id="categories">{categories.data?.data.map(({ category }) => <option key={category} value={category} />)}</datalist>
-      <div class="field">Creator
-        {draft.creator
-          ? <button type="button" class="chip" onClick={() => set({ creator: null })}><span dir="auto">{draft.creator.name}</span><span aria-hidden="true">×</span><span class="hidden-text">: unlink</span></button>
-          : <NewCreatorPicker label="Creator" placeholder="None: type a name" onPick={(creator) => set({ creator })} />}
+      <datalist id="categories">
+        {categories.data?.data.map(({ category }) => (
+          <option key={category} value={category} />
+        ))}
+      </datalist>
+      <div class="field">
+        Creator
+        {draft.creator ? (
+          <button type="button" class="chip" onClick={() => set({ creator: null })}>
+            <span dir="auto">{draft.creator.name}</span>
+            <span aria-hidden="true">×</span>
+            <span class="hidden-text">: unlink</span>
+          </button>
+        ) : (
+          <NewCreatorPicker
+            label="Creator"
+            placeholder="None: type a name"
+            onPick={(creator) => set({ creator })}
+          />
+        )}
       </div>
-      <label class="field">Hours between reads
-        <input type="number" required min={6} max={720} value={draft.interval} onInput={(event) => set({ interval: event.currentTarget.value })} />
+      <label class="field">
+        Hours between reads
+        <input
+          type="number"
+          required
+          min={6}
+          max={720}
+          value={draft.interval}
+          onInput={(event) => set({ interval: event.currentTarget.value })}
+        />
       </label>
       <Tags tags={draft.tags} onChange={(tags) => set({ tags })} />
       {save.problem && <ProblemNotice problem={save.problem} retry={save.retry} />}
       <div class="controls">
-        <button type="submit" class="primary" disabled={!isChanged || save.isRunning}>{save.isRunning ? "Saving…" : "Save"}</button>
-        <span class="small quiet" role="status">{isSaved ? "Saved" : ""}</span>
+        <button type="submit" class="primary" disabled={!isChanged || save.isRunning}>
+          {save.isRunning ? "Saving…" : "Save"}
+        </button>
+        <span class="small quiet" role="status">
+          {isSaved ? "Saved" : ""}
+        </span>
         <span class="grow" />
         <RemoveButton account={account} />
       </div>
@@ -115,15 +164,28 @@ export function AccountSettings({ account, onChanged }: Props) {
 function RemoveButton({ account }: { account: Account }) {
   const [isAsking, setAsking] = useState(false);
   const remove = useAction(async (signal) => {
-    await unwrap(api.DELETE("/accounts/{account_id}", { params: { path: { account_id: account.id } }, signal }));
+    await unwrap(
+      api.DELETE("/accounts/{account_id}", { params: { path: { account_id: account.id } }, signal }),
+    );
     navigate({ path: "/accounts", filters: new Map() });
   });
   return (
     <>
-      <button type="button" class="plain danger-text" onClick={() => setAsking(true)}>Remove account…</button>
+      <button type="button" class="plain danger-text" onClick={() => setAsking(true)}>
+        Remove account…
+      </button>
       {isAsking && (
-        <ConfirmDialog title={`Remove @${account.username}?`} action="Remove" isRunning={remove.isRunning} onConfirm={() => void remove.run()} onClose={() => setAsking(false)}>
-          <p>Its {plural(account.total_post_count, "post")} and their history are deleted with it. This cannot be undone. To stop reading it and keep the history, pause it instead.</p>
+        <ConfirmDialog
+          title={`Remove @${account.username}?`}
+          action="Remove"
+          isRunning={remove.isRunning}
+          onConfirm={() => void remove.run()}
+          onClose={() => setAsking(false)}
+        >
+          <p>
+            Its {plural(account.total_post_count, "post")} and their history are deleted with it. This cannot
+            be undone. To stop reading it and keep the history, pause it instead.
+          </p>
           {remove.problem && <ProblemNotice problem={remove.problem} retry={remove.retry} />}
         </ConfirmDialog>
       )}

@@ -3,12 +3,12 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { useAction } from "../api/action.ts";
-import { MAX_BATCH, itemMessage } from "../api/batch.ts";
+import { itemMessage, MAX_BATCH } from "../api/batch.ts";
 import { api, unwrap } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { plural } from "../format.ts";
-import { PLATFORMS, linkTo, type Platform } from "../state/view.ts";
-import { parseLines, type AccountLine } from "./account-lines.ts";
+import { linkTo, PLATFORMS, type Platform } from "../state/view.ts";
+import { type AccountLine, parseLines } from "./account-lines.ts";
 import { PLATFORM_NAMES } from "./controls.tsx";
 import { useFocus } from "./focus.ts";
 import { ProblemNotice } from "./parts.tsx";
@@ -41,25 +41,29 @@ function count(results: readonly Result[], outcome: Result["outcome"]): number {
 /** Sends the lines, as many at a time as a batch may have; what was added or tracked before stays listed. */
 function useAdding(onAdded: () => void) {
   const [results, setResults] = useState<readonly Result[]>([]);
-  const add = useAction(async (signal, lines: readonly AccountLine[], onDone: (run: readonly Result[]) => void) => {
-    const before = results.filter(({ outcome }) => outcome === "added" || outcome === "exists");
-    const run = lines.map((line): Result => ({ line, outcome: "waiting", message: "Waiting", id: null }));
-    setResults([...run, ...before]);
-    try {
-      for (let start = 0; start < lines.length; start += MAX_BATCH) {
-        const items = lines.slice(start, start + MAX_BATCH).map(({ platform, text }) => ({ platform, username: text }));
-        const { data } = await unwrap(api.POST("/accounts/batch", { body: { items }, signal }));
-        data.forEach((item, index) => (run[start + index] = resultOf(lines[start + index]!, item)));
-        setResults([...run, ...before]);
+  const add = useAction(
+    async (signal, lines: readonly AccountLine[], onDone: (run: readonly Result[]) => void) => {
+      const before = results.filter(({ outcome }) => outcome === "added" || outcome === "exists");
+      const run = lines.map((line): Result => ({ line, outcome: "waiting", message: "Waiting", id: null }));
+      setResults([...run, ...before]);
+      try {
+        for (let start = 0; start < lines.length; start += MAX_BATCH) {
+          const items = lines
+            .slice(start, start + MAX_BATCH)
+            .map(({ platform, text }) => ({ platform, username: text }));
+          const { data } = await unwrap(api.POST("/accounts/batch", { body: { items }, signal }));
+          data.forEach((item, index) => (run[start + index] = resultOf(lines[start + index]!, item)));
+          setResults([...run, ...before]);
+        }
+      } finally {
+        if (!signal.aborted) {
+          setResults([...run.filter(({ outcome }) => outcome !== "waiting"), ...before]);
+          if (count(run, "added") > 0) onAdded();
+          onDone(run);
+        }
       }
-    } finally {
-      if (!signal.aborted) {
-        setResults([...run.filter(({ outcome }) => outcome !== "waiting"), ...before]);
-        if (count(run, "added") > 0) onAdded();
-        onDone(run);
-      }
-    }
-  });
+    },
+  );
   return { results, add };
 }
 
@@ -67,7 +71,9 @@ type Account = components["schemas"]["Account"];
 type Arrivals = ReadonlyMap<string, Account>;
 
 async function fetchNewest(limit: number, signal: AbortSignal): Promise<Arrivals> {
-  const { data } = await unwrap(api.GET("/accounts", { params: { query: { order_by: "added_at", limit } }, signal }));
+  const { data } = await unwrap(
+    api.GET("/accounts", { params: { query: { order_by: "added_at", limit } }, signal }),
+  );
   return new Map(data.map((account) => [account.id, account]));
 }
 
@@ -115,23 +121,55 @@ export function AddAccounts({ onAdded, onClose }: { onAdded: () => void; onClose
     });
   };
   return (
-    <form class="card add-accounts" onSubmit={(event) => (event.preventDefault(), send())} aria-labelledby="add-title">
-      <header><h2 id="add-title">Add accounts</h2><button type="button" class="plain small" onClick={onClose}>Close</button></header>
+    <form
+      class="card add-accounts"
+      onSubmit={(event) => (event.preventDefault(), send())}
+      aria-labelledby="add-title"
+    >
+      <header>
+        <h2 id="add-title">Add accounts</h2>
+        <button type="button" class="plain small" onClick={onClose}>
+          Close
+        </button>
+      </header>
       <div class="add-columns">
         <div class="add-input">
           <label for="accounts-to-add">Usernames or profile links, one per line</label>
           <textarea
-            id="accounts-to-add" rows={8} value={text} spellcheck={false} ref={input} readOnly={isRunning}
-            placeholder={"@salt.and.tide\nhttps://www.tiktok.com/@salt.and.tide\ntiktok salt.and.tide"} onInput={(event) => setText(event.currentTarget.value)}
+            id="accounts-to-add"
+            rows={8}
+            value={text}
+            spellcheck={false}
+            ref={input}
+            readOnly={isRunning}
+            placeholder={"@salt.and.tide\nhttps://www.tiktok.com/@salt.and.tide\ntiktok salt.and.tide"}
+            onInput={(event) => setText(event.currentTarget.value)}
           />
           <fieldset class="choice">
-            <legend class="small quiet">{unknown > 0 ? `${unknown} ${unknown === 1 ? "line does" : "lines do"} not say which platform:` : "Platform of names without a link:"}</legend>
+            <legend class="small quiet">
+              {unknown > 0
+                ? `${unknown} ${unknown === 1 ? "line does" : "lines do"} not say which platform:`
+                : "Platform of names without a link:"}
+            </legend>
             {PLATFORMS.map((name) => (
-              <label key={name}><input type="radio" name="platform-of-names" checked={platform === name} disabled={isRunning} onChange={() => setPlatform(name)} /> {PLATFORM_NAMES[name]}</label>
+              <label key={name}>
+                <input
+                  type="radio"
+                  name="platform-of-names"
+                  checked={platform === name}
+                  disabled={isRunning}
+                  onChange={() => setPlatform(name)}
+                />{" "}
+                {PLATFORM_NAMES[name]}
+              </label>
             ))}
           </fieldset>
           {add.problem && <ProblemNotice problem={add.problem} retry={send} />}
-          <div><button type="submit" class="primary" disabled={isRunning || lines.length === 0}>{isRunning ? "Adding…" : lines.length > 1 ? `Track ${lines.length} accounts` : "Track"}</button></div>
+          <div>
+            <button type="submit" class="primary" disabled={isRunning || lines.length === 0}>
+              {isRunning ? "Adding…" : lines.length > 1 ? `Track ${lines.length} accounts` : "Track"}
+            </button>
+          </div>
         </div>
         <Results results={results} arrivals={arrivals} />
       </div>
@@ -157,23 +195,58 @@ function Results({ results, arrivals }: { results: readonly Result[]; arrivals: 
   return (
     <div class="add-results">
       <p role="status" class="small">
-        {results.length === 0
-          ? <span class="quiet">Each line’s result appears here. The first posts follow within a minute.</span>
-          : <b>{summary.filter(([number]) => number > 0).map(([number, name]) => `${number} ${name}`).join(" · ")}</b>}
+        {results.length === 0 ? (
+          <span class="quiet">Each line’s result appears here. The first posts follow within a minute.</span>
+        ) : (
+          <b>
+            {summary
+              .filter(([number]) => number > 0)
+              .map(([number, name]) => `${number} ${name}`)
+              .join(" · ")}
+          </b>
+        )}
       </p>
       <ul>
-        {results.map((result) => <ResultLine key={`${result.line.platform} ${result.line.text}`} result={result} account={result.id ? arrivals.get(result.id) : undefined} />)}
+        {results.map((result) => (
+          <ResultLine
+            key={`${result.line.platform} ${result.line.text}`}
+            result={result}
+            account={result.id ? arrivals.get(result.id) : undefined}
+          />
+        ))}
       </ul>
     </div>
   );
 }
 
-function ResultLine({ result: { line: { text, platform }, outcome, message, id }, account }: { result: Result; account: Account | undefined }) {
+function ResultLine({
+  result: {
+    line: { text, platform },
+    outcome,
+    message,
+    id,
+  },
+  account,
+}: {
+  result: Result;
+  account: Account | undefined;
+}) {
   const isStopped = account && ["failing", "unavailable", "unsupported"].includes(account.tracking.status);
   return (
     <li>
-      <span class="add-line">{id ? <a class="link" href={linkTo(`/accounts/${id}`)}>{text}</a> : text} <small class="quiet small">{PLATFORM_NAMES[platform]}</small></span>
-      <span class={`status ${isStopped ? "bad" : TONES[outcome]}`}>{id ? arrivalText(account) : message}</span>
+      <span class="add-line">
+        {id ? (
+          <a class="link" href={linkTo(`/accounts/${id}`)}>
+            {text}
+          </a>
+        ) : (
+          text
+        )}{" "}
+        <small class="quiet small">{PLATFORM_NAMES[platform]}</small>
+      </span>
+      <span class={`status ${isStopped ? "bad" : TONES[outcome]}`}>
+        {id ? arrivalText(account) : message}
+      </span>
     </li>
   );
 }

@@ -14,21 +14,51 @@ const NO_RANGE = { p10: null, p50: null, p90: null };
 async function fetchAges({ id, account_id, media_type }: Content, signal: AbortSignal) {
   const type = media_type ? { media_type } : {};
   const [ages, benchmarks] = await Promise.all([
-    unwrap(api.GET("/content/{video_id}/ages", { params: { path: { video_id: id }, query: { ages: AGES } }, signal })),
-    account_id ? unwrap(api.GET("/accounts/{account_id}/benchmarks", { params: { path: { account_id }, query: { ages: AGES, ...type } }, signal })) : null,
+    unwrap(
+      api.GET("/content/{video_id}/ages", {
+        params: { path: { video_id: id }, query: { ages: AGES } },
+        signal,
+      }),
+    ),
+    account_id
+      ? unwrap(
+          api.GET("/accounts/{account_id}/benchmarks", {
+            params: { path: { account_id }, query: { ages: AGES, ...type } },
+            signal,
+          }),
+        )
+      : null,
   ]);
-  return { views: ages.data.map(({ views }) => views), usual: AGES.map((_, index) => benchmarks?.data[index]?.views ?? NO_RANGE) };
+  return {
+    views: ages.data.map(({ views }) => views),
+    usual: AGES.map((_, index) => benchmarks?.data[index]?.views ?? NO_RANGE),
+  };
 }
 
 /** Null until the post is known. */
 export function AgeCurve({ video }: { video: Content | null }) {
-  const resource = useResource(async (signal) => video && fetchAges(video, signal), [video?.id], { isBelow: true });
+  const resource = useResource(async (signal) => video && fetchAges(video, signal), [video?.id], {
+    isBelow: true,
+  });
   const hasRange = resource.data?.usual.some(({ p50 }) => p50 !== null);
   return (
-    <Card title="Views by age" note={hasRange ? `days after it was posted; shaded: four of five of its account’s posts${video?.media_type ? " of this type" : ""}` : "days after it was posted"} resource={resource} height={292}>
-      {({ views, usual }) => views.every((value) => value === null)
-        ? <Empty>Not known: a post has a curve if it was first read within two days and is a day old.</Empty>
-        : <AgeChart title="Views by age" ages={AGES} values={views} usual={usual} />}
+    <Card
+      title="Views by age"
+      note={
+        hasRange
+          ? `days after it was posted; shaded: four of five of its account’s posts${video?.media_type ? " of this type" : ""}`
+          : "days after it was posted"
+      }
+      resource={resource}
+      height={292}
+    >
+      {({ views, usual }) =>
+        views.every((value) => value === null) ? (
+          <Empty>Not known: a post has a curve if it was first read within two days and is a day old.</Empty>
+        ) : (
+          <AgeChart title="Views by age" ages={AGES} values={views} usual={usual} />
+        )
+      }
     </Card>
   );
 }

@@ -3,9 +3,9 @@
 import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import { LineChart } from "../charts/line.tsx";
-import { MAX_SERIES_DAYS, rangeDays, setFilters, view, windowParameters, type View } from "../state/view.ts";
+import { MAX_SERIES_DAYS, rangeDays, setFilters, type View, view, windowParameters } from "../state/view.ts";
 import { FigureSelect } from "./figure-tiles.tsx";
-import { SERIES_FIGURES, chartOf, figureOf, seriesFigure } from "./figures.ts";
+import { chartOf, figureOf, SERIES_FIGURES, seriesFigure } from "./figures.ts";
 import { Card, RangeTooLong } from "./parts.tsx";
 
 export const MAX_COMPARED = 5;
@@ -25,7 +25,9 @@ export function toggleCompared(id: string): void {
 }
 
 async function fetchName(creator_id: string, signal: AbortSignal): Promise<readonly [string, string]> {
-  const { data } = await unwrap(api.GET("/creators/{creator_id}", { params: { path: { creator_id } }, signal }));
+  const { data } = await unwrap(
+    api.GET("/creators/{creator_id}", { params: { path: { creator_id } }, signal }),
+  );
   return [creator_id, data.name];
 }
 
@@ -39,19 +41,52 @@ export function Comparison({ ids, names }: Props) {
   const metric = seriesFigure(figureOf(view.value));
   const query = { ...windowParameters(view.value.range), creator_ids: [...ids], metric };
   const isTooLong = rangeDays(view.value.range) > MAX_SERIES_DAYS;
-  const series = useResource(async (signal) => (isTooLong ? null : unwrap(api.GET("/creators/timeseries", { params: { query }, signal }))), [JSON.stringify(query)]);
+  const series = useResource(
+    async (signal) =>
+      isTooLong ? null : unwrap(api.GET("/creators/timeseries", { params: { query }, signal })),
+    [JSON.stringify(query)],
+  );
   const unlisted = names ? ids.filter((id) => !names.has(id)) : [];
-  const others = useResource(async (signal) => new Map(await Promise.all(unlisted.map((id) => fetchName(id, signal)))), [unlisted.join()]);
+  const others = useResource(
+    async (signal) => new Map(await Promise.all(unlisted.map((id) => fetchName(id, signal)))),
+    [unlisted.join()],
+  );
   const nameOf = (id: string) => names?.get(id) ?? others.data?.get(id) ?? "…";
   // Of the days that are shown, while others load.
   const { title, ...look } = chartOf(series.data?.meta.metric ?? metric);
-  const actions = <><FigureSelect figures={SERIES_FIGURES} /><button type="button" class="plain" onClick={() => setCompared([])}>End comparison</button></>;
+  const actions = (
+    <>
+      <FigureSelect figures={SERIES_FIGURES} />
+      <button type="button" class="plain" onClick={() => setCompared([])}>
+        End comparison
+      </button>
+    </>
+  );
   return (
-    <Card title={title} resource={series} height={292} note={`${ids.length} of at most ${MAX_COMPARED} creators`} actions={actions}>
-      {(loaded) => (loaded === null ? <RangeTooLong /> : (
-        <LineChart title={`${title}, by creator`} dates={loaded.meta.dates} today={loaded.meta.dates.findIndex((date) => date > loaded.meta.complete_through)} {...look}
-          series={ids.flatMap((id, position) => (loaded.data[id] ? [{ name: nameOf(id), values: loaded.data[id], colour: COLOURS[position] ?? 1 }] : []))} />
-      ))}
+    <Card
+      title={title}
+      resource={series}
+      height={292}
+      note={`${ids.length} of at most ${MAX_COMPARED} creators`}
+      actions={actions}
+    >
+      {(loaded) =>
+        loaded === null ? (
+          <RangeTooLong />
+        ) : (
+          <LineChart
+            title={`${title}, by creator`}
+            dates={loaded.meta.dates}
+            today={loaded.meta.dates.findIndex((date) => date > loaded.meta.complete_through)}
+            {...look}
+            series={ids.flatMap((id, position) =>
+              loaded.data[id]
+                ? [{ name: nameOf(id), values: loaded.data[id], colour: COLOURS[position] ?? 1 }]
+                : [],
+            )}
+          />
+        )
+      }
     </Card>
   );
 }

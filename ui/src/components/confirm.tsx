@@ -21,8 +21,12 @@ export function ConfirmDialog({ title, action, isRunning, onConfirm, onClose, ch
       <h2 id="confirm-title">{title}</h2>
       {children}
       <div class="controls">
-        <button type="button" autofocus onClick={() => dialog.current?.close()}>Keep it</button>
-        <button type="button" class="danger" disabled={isRunning} onClick={onConfirm}>{action}</button>
+        <button type="button" autofocus onClick={() => dialog.current?.close()}>
+          Keep it
+        </button>
+        <button type="button" class="danger" disabled={isRunning} onClick={onConfirm}>
+          {action}
+        </button>
       </div>
     </dialog>
   );

@@ -17,7 +17,17 @@ const STATES = {
   "is_unavailable=true": "No longer there",
   "is_active=false": "Tracking paused",
 } as const;
-const NAMES = ["account_id", "creator_id", "kind", "media_type", "posted_after", "posted_before", "min_views", "is_active", "is_unavailable"] as const;
+const NAMES = [
+  "account_id",
+  "creator_id",
+  "kind",
+  "media_type",
+  "posted_after",
+  "posted_before",
+  "min_views",
+  "is_active",
+  "is_unavailable",
+] as const;
 
 export function ContentFilters() {
   const { filters } = view.value;
@@ -34,43 +44,97 @@ export function ContentFilters() {
     <details class="filters" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary class="button">Filters{count > 0 && <> · {count}</>}</summary>
       <div class="card filter-fields">
-        <RecordFilter label="Account" name="account_id" placeholder="Username" find={findAccounts} nameOf={accountName} />
-        <RecordFilter label="Creator" name="creator_id" placeholder="Name" find={findCreators} nameOf={creatorName} />
+        <RecordFilter
+          label="Account"
+          name="account_id"
+          placeholder="Username"
+          find={findAccounts}
+          nameOf={accountName}
+        />
+        <RecordFilter
+          label="Creator"
+          name="creator_id"
+          placeholder="Name"
+          find={findCreators}
+          nameOf={creatorName}
+        />
         <Field label="Found or added">
           <select value={value("kind")} onChange={(event) => setFilters({ kind: event.currentTarget.value })}>
             <option value="">Any way</option>
-            {Object.entries(KINDS).map(([kind, text]) => <option key={kind} value={kind}>{text}</option>)}
+            {Object.entries(KINDS).map(([kind, text]) => (
+              <option key={kind} value={kind}>
+                {text}
+              </option>
+            ))}
           </select>
         </Field>
         <Field label="Type">
-          <select value={value("media_type")} onChange={(event) => setFilters({ media_type: event.currentTarget.value })}>
+          <select
+            value={value("media_type")}
+            onChange={(event) => setFilters({ media_type: event.currentTarget.value })}
+          >
             <option value="">Any type</option>
-            {types.map((type) => <option key={type} value={type}>{type}</option>)}
+            {types.map((type) => (
+              <option key={type} value={type}>
+                {type}
+              </option>
+            ))}
           </select>
         </Field>
         <Field label="State">
           <select value={state} onChange={(event) => setState(event.currentTarget.value)}>
             <option value="">Any state</option>
-            {Object.entries(STATES).map(([key, text]) => <option key={key} value={key}>{text}</option>)}
+            {Object.entries(STATES).map(([key, text]) => (
+              <option key={key} value={key}>
+                {text}
+              </option>
+            ))}
           </select>
         </Field>
         <Field label="Posted from (UTC)">
-          <input type="date" value={value("posted_after")} onChange={(event) => setFilters({ posted_after: event.currentTarget.value })} />
+          <input
+            type="date"
+            value={value("posted_after")}
+            onChange={(event) => setFilters({ posted_after: event.currentTarget.value })}
+          />
         </Field>
         <Field label="Posted until (UTC)">
-          <input type="date" value={value("posted_before")} onChange={(event) => setFilters({ posted_before: event.currentTarget.value })} />
+          <input
+            type="date"
+            value={value("posted_before")}
+            onChange={(event) => setFilters({ posted_before: event.currentTarget.value })}
+          />
         </Field>
         <Field label="Views in all, at least">
-          <input type="number" inputMode="numeric" min={0} step={1} value={value("min_views")} onChange={(event) => setFilters({ min_views: event.currentTarget.value })} />
+          <input
+            type="number"
+            inputMode="numeric"
+            min={0}
+            step={1}
+            value={value("min_views")}
+            onChange={(event) => setFilters({ min_views: event.currentTarget.value })}
+          />
         </Field>
-        <button type="button" class="plain" disabled={count === 0} onClick={() => setFilters(Object.fromEntries(NAMES.map((name) => [name, null])))}>Clear filters</button>
+        <button
+          type="button"
+          class="plain"
+          disabled={count === 0}
+          onClick={() => setFilters(Object.fromEntries(NAMES.map((name) => [name, null])))}
+        >
+          Clear filters
+        </button>
       </div>
     </details>
   );
 }
 
 function Field({ label, children }: { label: string; children: ComponentChildren }) {
-  return <label class="field"><span class="quiet small">{label}</span>{children}</label>;
+  return (
+    <label class="field">
+      <span class="quiet small">{label}</span>
+      {children}
+    </label>
+  );
 }
 
 interface Hit {
@@ -80,7 +144,10 @@ interface Hit {
 
 async function findAccounts(q: string, signal: AbortSignal): Promise<Hit[]> {
   const { data } = await unwrap(api.GET("/search", { params: { query: { q, limit: 10 } }, signal }));
-  return data.accounts.map(({ id, username, platform }) => ({ id, name: `@${username} · ${PLATFORM_NAMES[platform]}` }));
+  return data.accounts.map(({ id, username, platform }) => ({
+    id,
+    name: `@${username} · ${PLATFORM_NAMES[platform]}`,
+  }));
 }
 
 async function findCreators(q: string, signal: AbortSignal): Promise<Hit[]> {
@@ -93,7 +160,8 @@ async function accountName(account_id: string, signal: AbortSignal): Promise<str
 }
 
 async function creatorName(creator_id: string, signal: AbortSignal): Promise<string> {
-  return (await unwrap(api.GET("/creators/{creator_id}", { params: { path: { creator_id } }, signal }))).data.name;
+  return (await unwrap(api.GET("/creators/{creator_id}", { params: { path: { creator_id } }, signal }))).data
+    .name;
 }
 
 interface RecordFilterProps {
@@ -107,14 +175,26 @@ interface RecordFilterProps {
 /** Chooses a record by typing a part of its name. */
 function RecordFilter({ label, name, placeholder, find, nameOf }: RecordFilterProps) {
   const id = view.value.filters.get(name);
-  if (id) return <ChosenRecord key={id} id={id} label={label} nameOf={nameOf} remove={() => setFilters({ [name]: null })} />;
+  if (id)
+    return (
+      <ChosenRecord
+        key={id}
+        id={id}
+        label={label}
+        nameOf={nameOf}
+        remove={() => setFilters({ [name]: null })}
+      />
+    );
   return <RecordInput label={label} name={name} placeholder={placeholder} find={find} />;
 }
 
 function RecordInput({ label, name, placeholder, find }: Omit<RecordFilterProps, "nameOf">) {
   const [text, setText] = useState("");
   const settled = useDebounced(text.trim());
-  const { data: hits } = useResource((signal) => (settled ? find(settled, signal) : Promise.resolve([])), [settled]);
+  const { data: hits } = useResource(
+    (signal) => (settled ? find(settled, signal) : Promise.resolve([])),
+    [settled],
+  );
   const choose = (text: string) => {
     setText(text);
     const hit = hits?.find(({ name }) => name === text);
@@ -122,13 +202,35 @@ function RecordInput({ label, name, placeholder, find }: Omit<RecordFilterProps,
   };
   return (
     <Field label={label}>
-      <input type="search" list={`${name}-hits`} autocomplete="off" placeholder={placeholder} maxLength={128} value={text} onInput={(event) => choose(event.currentTarget.value)} />
-      <datalist id={`${name}-hits`}>{hits?.map((hit) => <option key={hit.id} value={hit.name} />)}</datalist>
+      <input
+        type="search"
+        list={`${name}-hits`}
+        autocomplete="off"
+        placeholder={placeholder}
+        maxLength={128}
+        value={text}
+        onInput={(event) => choose(event.currentTarget.value)}
+      />
+      <datalist id={`${name}-hits`}>
+        {hits?.map((hit) => (
+          <option key={hit.id} value={hit.name} />
+        ))}
+      </datalist>
     </Field>
   );
 }
 
-function ChosenRecord({ id, label, nameOf, remove }: { id: string; label: string; nameOf: RecordFilterProps["nameOf"]; remove: () => void }) {
+function ChosenRecord({
+  id,
+  label,
+  nameOf,
+  remove,
+}: {
+  id: string;
+  label: string;
+  nameOf: RecordFilterProps["nameOf"];
+  remove: () => void;
+}) {
   const { data, problem } = useResource((signal) => nameOf(id, signal), [id]);
   return (
     <div class="field">

@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-import { PERIODS, PLATFORMS, navigate, rangeDays, view, type Platform, type Range } from "../state/view.ts";
+import { navigate, PERIODS, PLATFORMS, type Platform, type Range, rangeDays, view } from "../state/view.ts";
 
 const PERIOD_NAMES: Readonly<Record<Range["period"], string>> = {
   "7d": "7 days",
@@ -10,7 +10,10 @@ const PERIOD_NAMES: Readonly<Record<Range["period"], string>> = {
   "90d": "90 days",
   custom: "Custom…",
 };
-export const PLATFORM_NAMES: Readonly<Record<Platform, string>> = { instagram: "Instagram", tiktok: "TikTok" };
+export const PLATFORM_NAMES: Readonly<Record<Platform, string>> = {
+  instagram: "Instagram",
+  tiktok: "TikTok",
+};
 
 interface Props {
   /** Whether the page shows anything compared with the period before. */
@@ -29,22 +32,50 @@ export function Controls({ hasComparison = true, hasPlatform = true }: Props) {
   };
   return (
     <div class="controls">
-      <select aria-label="Range" value={isCustom ? "custom" : range.period} onChange={(event) => pick(event.currentTarget.value as Range["period"])}>
-        {[...PERIODS, "custom" as const].map((period) => <option key={period} value={period}>{PERIOD_NAMES[period]}</option>)}
+      <select
+        aria-label="Range"
+        value={isCustom ? "custom" : range.period}
+        onChange={(event) => pick(event.currentTarget.value as Range["period"])}
+      >
+        {[...PERIODS, "custom" as const].map((period) => (
+          <option key={period} value={period}>
+            {PERIOD_NAMES[period]}
+          </option>
+        ))}
       </select>
-      {isCustom ? <CustomRange key={`${range.start}/${range.end}`} range={range} /> : (
+      {isCustom ? (
+        <CustomRange key={`${range.start}/${range.end}`} range={range} />
+      ) : (
         <label class="check small">
-          <input type="checkbox" checked={range.includeToday} onChange={(event) => navigate({ range: { ...range, includeToday: event.currentTarget.checked } })} />
+          <input
+            type="checkbox"
+            checked={range.includeToday}
+            onChange={(event) => navigate({ range: { ...range, includeToday: event.currentTarget.checked } })}
+          />
           with today
         </label>
       )}
-      {hasPlatform && <select aria-label="Platform" value={platform ?? ""} onChange={(event) => navigate({ platform: (event.currentTarget.value || null) as Platform | null })}>
-        <option value="">All platforms</option>
-        {PLATFORMS.map((platform) => <option key={platform} value={platform}>{PLATFORM_NAMES[platform]}</option>)}
-      </select>}
+      {hasPlatform && (
+        <select
+          aria-label="Platform"
+          value={platform ?? ""}
+          onChange={(event) => navigate({ platform: (event.currentTarget.value || null) as Platform | null })}
+        >
+          <option value="">All platforms</option>
+          {PLATFORMS.map((platform) => (
+            <option key={platform} value={platform}>
+              {PLATFORM_NAMES[platform]}
+            </option>
+          ))}
+        </select>
+      )}
       {hasComparison && (
         <label class="check small">
-          <input type="checkbox" checked={compare} onChange={(event) => navigate({ compare: event.currentTarget.checked })} />
+          <input
+            type="checkbox"
+            checked={compare}
+            onChange={(event) => navigate({ compare: event.currentTarget.checked })}
+          />
           compare
         </label>
       )}
@@ -66,11 +97,32 @@ function CustomRange({ range }: { range: Range }) {
   };
   return (
     <form class="controls" onSubmit={apply}>
-      <input type="date" aria-label="First day (UTC)" required value={start} onInput={(event) => setStart(event.currentTarget.value)} />
-      <span class="quiet" aria-hidden="true">–</span>
-      <input type="date" aria-label="Last day (UTC)" required min={start} value={end} onInput={(event) => setEnd(event.currentTarget.value)} />
-      <button type="submit" disabled={isTooLong}>Show</button>
-      {isTooLong && <span class="small" role="status">At most {MAX_DAYS} days</span>}
+      <input
+        type="date"
+        aria-label="First day (UTC)"
+        required
+        value={start}
+        onInput={(event) => setStart(event.currentTarget.value)}
+      />
+      <span class="quiet" aria-hidden="true">
+        –
+      </span>
+      <input
+        type="date"
+        aria-label="Last day (UTC)"
+        required
+        min={start}
+        value={end}
+        onInput={(event) => setEnd(event.currentTarget.value)}
+      />
+      <button type="submit" disabled={isTooLong}>
+        Show
+      </button>
+      {isTooLong && (
+        <span class="small" role="status">
+          At most {MAX_DAYS} days
+        </span>
+      )}
     </form>
   );
 }

@@ -32,9 +32,20 @@ export function CopyButton({ label, title, text, disabled = false }: Props) {
     const timer = setTimeout(() => setOutcome(null), NOTICE_TIME);
     return () => clearTimeout(timer);
   }, [outcome]);
-  const onClick = () => copy(text()).then(() => setOutcome("Copied"), () => setOutcome("Not copied"));
+  const onClick = () =>
+    copy(text()).then(
+      () => setOutcome("Copied"),
+      () => setOutcome("Not copied"),
+    );
   return (
-    <button type="button" class="plain small" title={title} aria-label={title} disabled={disabled} onClick={onClick}>
+    <button
+      type="button"
+      class="plain small"
+      title={title}
+      aria-label={title}
+      disabled={disabled}
+      onClick={onClick}
+    >
       <span aria-live="polite">{outcome ?? label}</span>
     </button>
   );

@@ -38,11 +38,33 @@ export function Coverage({ coverage }: { coverage: ReturnType<typeof useCoverage
         <>
           <Calendar days={data} today={meta.complete_through} />
           <p class="legend small quiet" aria-hidden="true">
-            <span><i class="full" />all</span><span><i class="part" style={{ "--share": 0.6 }} />some</span><span><i class="none" />none</span><span><i class="unknown" />nothing expected</span>
+            <span>
+              <i class="full" />
+              all
+            </span>
+            <span>
+              <i class="part" style={{ "--share": 0.6 }} />
+              some
+            </span>
+            <span>
+              <i class="none" />
+              none
+            </span>
+            <span>
+              <i class="unknown" />
+              nothing expected
+            </span>
           </p>
           <ChartTable
-            title="Observed per day" heading="Day (UTC)" positions={data.map(({ date }) => date)} name={day} format={exact}
-            series={[{ name: "Observed", values: data.map(({ observed }) => observed), colour: 1 }, { name: "Expected", values: data.map(({ expected }) => expected), colour: 2 }]}
+            title="Observed per day"
+            heading="Day (UTC)"
+            positions={data.map(({ date }) => date)}
+            name={day}
+            format={exact}
+            series={[
+              { name: "Observed", values: data.map(({ observed }) => observed), colour: 1 },
+              { name: "Expected", values: data.map(({ expected }) => expected), colour: 2 },
+            ]}
           />
         </>
       )}
@@ -54,17 +76,33 @@ export function Coverage({ coverage }: { coverage: ReturnType<typeof useCoverage
 function Calendar({ days, today }: { days: readonly CoverageDay[]; today: string }) {
   const first = weekday(days[0]?.date ?? "1970-01-05");
   const week = (position: number) => Math.floor((first + position) / 7);
-  const months = days.flatMap(({ date }, position) => (position === 0 || date.endsWith("-01") ? [{ date, column: week(position) + 2 }] : []));
+  const months = days.flatMap(({ date }, position) =>
+    position === 0 || date.endsWith("-01") ? [{ date, column: week(position) + 2 }] : [],
+  );
   const labels = months.filter(({ column }, index) => column - (months[index - 1]?.column ?? -3) > 2);
   return (
     <div class="calendar-frame" tabIndex={0} role="img" aria-label={summary(days)}>
       <div class="calendar">
-        {labels.map(({ date, column }) => <span key={date} class="small quiet month" style={{ gridColumn: column }}>{day(date, date).split(" ")[1]}</span>)}
-        {WEEKDAYS.map((name, row) => <span key={name} class="small quiet weekday" style={{ gridRow: row + 2 }}>{row % 2 === 0 ? name : ""}</span>)}
+        {labels.map(({ date, column }) => (
+          <span key={date} class="small quiet month" style={{ gridColumn: column }}>
+            {day(date, date).split(" ")[1]}
+          </span>
+        ))}
+        {WEEKDAYS.map((name, row) => (
+          <span key={name} class="small quiet weekday" style={{ gridRow: row + 2 }}>
+            {row % 2 === 0 ? name : ""}
+          </span>
+        ))}
         {days.map((one, position) => (
           <i
-            key={one.date} class={`${levelOf(one)}${one.date > today ? " today" : ""}`} title={`${day(one.date)}${one.date > today ? ", so far" : ""}: ${exact(one.observed)} of ${exact(one.expected)}`}
-            style={{ gridColumn: week(position) + 2, gridRow: weekday(one.date) + 2, "--share": one.expected > 0 ? one.observed / one.expected : 0 }}
+            key={one.date}
+            class={`${levelOf(one)}${one.date > today ? " today" : ""}`}
+            title={`${day(one.date)}${one.date > today ? ", so far" : ""}: ${exact(one.observed)} of ${exact(one.expected)}`}
+            style={{
+              gridColumn: week(position) + 2,
+              gridRow: weekday(one.date) + 2,
+              "--share": one.expected > 0 ? one.observed / one.expected : 0,
+            }}
           />
         ))}
       </div>

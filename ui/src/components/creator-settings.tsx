@@ -18,16 +18,24 @@ interface Props {
   onChanged: () => void;
 }
 
-async function patch(creator_id: string, body: { name?: string; is_active?: boolean; metadata?: Record<string, string> }, signal: AbortSignal) {
+async function patch(
+  creator_id: string,
+  body: { name?: string; is_active?: boolean; metadata?: Record<string, string> },
+  signal: AbortSignal,
+) {
   return unwrap(api.PATCH("/creators/{creator_id}", { params: { path: { creator_id } }, body, signal }));
 }
 
 /** Pauses or resumes all accounts of the creator. */
 export function PauseCreatorButton({ creator, onChanged }: Props) {
-  const toggle = useAction((signal) => patch(creator.id, { is_active: !creator.is_active }, signal).then(onChanged));
+  const toggle = useAction((signal) =>
+    patch(creator.id, { is_active: !creator.is_active }, signal).then(onChanged),
+  );
   return (
     <>
-      <button type="button" disabled={toggle.isRunning} onClick={() => toggle.run()}>{creator.is_active ? "Pause all its accounts" : "Resume its accounts"}</button>
+      <button type="button" disabled={toggle.isRunning} onClick={() => toggle.run()}>
+        {creator.is_active ? "Pause all its accounts" : "Resume its accounts"}
+      </button>
       {toggle.problem && <ProblemNotice problem={toggle.problem} retry={toggle.retry} />}
     </>
   );
@@ -38,7 +46,14 @@ function fieldsOf({ name, metadata }: Creator) {
 }
 
 export function CreatorSettings({ creator, onChanged }: Props) {
-  const { fields: { name, tags }, changes, isChanged, isSaved, change, saved } = useDraft(fieldsOf(creator));
+  const {
+    fields: { name, tags },
+    changes,
+    isChanged,
+    isSaved,
+    change,
+    saved,
+  } = useDraft(fieldsOf(creator));
   const save = useAction(async (signal) => {
     const body = {
       ...(changes.name === undefined ? {} : { name: changes.name.trim() }),
@@ -51,15 +66,27 @@ export function CreatorSettings({ creator, onChanged }: Props) {
   const submit = (event: Event) => (event.preventDefault(), void save.run());
   return (
     <form class="settings" onSubmit={submit}>
-      <label class="field">Name
-        <input type="text" required maxLength={255} dir="auto" value={name} onInput={(event) => change({ name: event.currentTarget.value })} />
+      <label class="field">
+        Name
+        <input
+          type="text"
+          required
+          maxLength={255}
+          dir="auto"
+          value={name}
+          onInput={(event) => change({ name: event.currentTarget.value })}
+        />
       </label>
       <Tags tags={tags} onChange={(tags) => change({ tags })} />
       {save.problem && <ProblemNotice problem={save.problem} retry={save.retry} />}
       <div class="controls">
-        <button type="submit" class="primary" disabled={!isChanged || save.isRunning}>{save.isRunning ? "Saving…" : "Save"}</button>
+        <button type="submit" class="primary" disabled={!isChanged || save.isRunning}>
+          {save.isRunning ? "Saving…" : "Save"}
+        </button>
         <PauseCreatorButton creator={creator} onChanged={onChanged} />
-        <span class="small quiet" role="status">{isSaved ? "Saved" : ""}</span>
+        <span class="small quiet" role="status">
+          {isSaved ? "Saved" : ""}
+        </span>
         <span class="grow" />
         <RemoveCreator creator={creator} />
       </div>
@@ -70,14 +97,24 @@ export function CreatorSettings({ creator, onChanged }: Props) {
 function RemoveCreator({ creator }: { creator: Creator }) {
   const [isAsking, setAsking] = useState(false);
   const remove = useAction(async (signal) => {
-    await unwrap(api.DELETE("/creators/{creator_id}", { params: { path: { creator_id: creator.id } }, signal }));
+    await unwrap(
+      api.DELETE("/creators/{creator_id}", { params: { path: { creator_id: creator.id } }, signal }),
+    );
     navigate({ path: "/creators", filters: new Map() });
   });
   return (
     <>
-      <button type="button" class="plain danger-text" onClick={() => setAsking(true)}>Remove creator…</button>
+      <button type="button" class="plain danger-text" onClick={() => setAsking(true)}>
+        Remove creator…
+      </button>
       {isAsking && (
-        <ConfirmDialog title={`Remove ${creator.name}?`} action="Remove" isRunning={remove.isRunning} onConfirm={() => void remove.run()} onClose={() => setAsking(false)}>
+        <ConfirmDialog
+          title={`Remove ${creator.name}?`}
+          action="Remove"
+          isRunning={remove.isRunning}
+          onConfirm={() => void remove.run()}
+          onClose={() => setAsking(false)}
+        >
           <p>Its accounts stay, with their history, and have no creator then.</p>
           {remove.problem && <ProblemNotice problem={remove.problem} retry={remove.retry} />}
         </ConfirmDialog>

@@ -40,10 +40,13 @@ export function useDetails<Detail>(
       }));
     };
     const ids = added.map(({ id }) => id);
-    const chunks = Array.from({ length: Math.ceil(ids.length / MAX_IDS) }, (_, n) => ids.slice(n * MAX_IDS, (n + 1) * MAX_IDS));
+    const chunks = Array.from({ length: Math.ceil(ids.length / MAX_IDS) }, (_, n) =>
+      ids.slice(n * MAX_IDS, (n + 1) * MAX_IDS),
+    );
     Promise.all(chunks.map((chunk) => load(chunk, controller.signal))).then(
       (loaded) => end(new Map(loaded.flatMap((details) => [...details])), null),
-      (cause: unknown) => end(new Map(), cause instanceof ApiProblem ? cause : new ApiProblem(0, { detail: String(cause) })),
+      (cause: unknown) =>
+        end(new Map(), cause instanceof ApiProblem ? cause : new ApiProblem(0, { detail: String(cause) })),
     );
     return () => controller.abort();
   }, [rows, attempt]);

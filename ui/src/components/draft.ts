@@ -21,9 +21,13 @@ export function useDraft<Fields extends object>(stored: Fields): Draft<Fields> {
   const [saved, setSaved] = useState<Fields | null>(null);
   const storedText = JSON.stringify(stored);
   // The record is loaded again after it was saved.
-  useEffect(() => setSaved((saved) => (saved && JSON.stringify(saved) === storedText ? saved : null)), [storedText]);
+  useEffect(
+    () => setSaved((saved) => (saved && JSON.stringify(saved) === storedText ? saved : null)),
+    [storedText],
+  );
   const base = saved ?? stored;
-  const differs = (name: keyof Fields) => name in touched && JSON.stringify(touched[name]) !== JSON.stringify(base[name]);
+  const differs = (name: keyof Fields) =>
+    name in touched && JSON.stringify(touched[name]) !== JSON.stringify(base[name]);
   const names = (Object.keys(base) as (keyof Fields)[]).filter(differs);
   const changes = Object.fromEntries(names.map((name) => [name, touched[name]])) as Partial<Fields>;
   return {

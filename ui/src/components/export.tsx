@@ -15,10 +15,20 @@ export function ExportButton({ name, query }: Props) {
   const save = useAction(async (signal) => saveFile(name, await fetchExport(name, query, signal)));
   return (
     <>
-      <button type="button" class="plain small" title="Save all rows that match as CSV" disabled={save.isRunning} onClick={() => void save.run()}>
+      <button
+        type="button"
+        class="plain small"
+        title="Save all rows that match as CSV"
+        disabled={save.isRunning}
+        onClick={() => void save.run()}
+      >
         {save.isRunning ? "Saving…" : "All as CSV"}
       </button>
-      {save.problem && <span class="small danger-text" role="alert">{save.problem.message}</span>}
+      {save.problem && (
+        <span class="small danger-text" role="alert">
+          {save.problem.message}
+        </span>
+      )}
     </>
   );
 }

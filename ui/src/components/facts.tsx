@@ -5,7 +5,12 @@ import type { ComponentChildren } from "preact";
 export function Facts({ facts }: { facts: readonly (readonly [string, ComponentChildren])[] }) {
   return (
     <dl class="facts">
-      {facts.map(([name, value]) => <div key={name}><dt class="quiet small">{name}</dt><dd>{value}</dd></div>)}
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt class="quiet small">{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
     </dl>
   );
 }

@@ -4,7 +4,16 @@ import type { Base } from "../charts/ticks.ts";
 import { compact, exact, gain, rate } from "../format.ts";
 import type { View } from "../state/view.ts";
 
-export const FIGURES = ["views", "likes", "comments", "shares", "engagement", "engagement_rate", "followers", "new_posts"] as const;
+export const FIGURES = [
+  "views",
+  "likes",
+  "comments",
+  "shares",
+  "engagement",
+  "engagement_rate",
+  "followers",
+  "new_posts",
+] as const;
 export type Figure = (typeof FIGURES)[number];
 /** The figure that the address chooses. */
 export function figureOf({ filters }: View): Figure {
@@ -12,7 +21,15 @@ export function figureOf({ filters }: View): Figure {
 }
 
 /** What series of single accounts and creators are of: there are none of a rate. */
-export const SERIES_FIGURES = ["views", "likes", "comments", "shares", "engagement", "followers", "new_posts"] as const satisfies Figure[];
+export const SERIES_FIGURES = [
+  "views",
+  "likes",
+  "comments",
+  "shares",
+  "engagement",
+  "followers",
+  "new_posts",
+] as const satisfies Figure[];
 
 /** The figure of a series beside a figure. */
 export function seriesFigure(figure: Figure | null): (typeof SERIES_FIGURES)[number] {

@@ -16,9 +16,9 @@ import { TrackingPage } from "../pages/tracking.tsx";
 import { VideoPage } from "../pages/video.tsx";
 import { signOut } from "../state/session.ts";
 import { linkTo, view } from "../state/view.ts";
-import { Icon, Mark, type IconName } from "./icons.tsx";
+import { Icon, type IconName, Mark } from "./icons.tsx";
 import { Empty } from "./parts.tsx";
-import { SearchPalette, openSearch } from "./search.tsx";
+import { openSearch, SearchPalette } from "./search.tsx";
 
 export interface PageProps {
   identity: Identity | null;
@@ -51,7 +51,13 @@ export function Frame() {
   useArrival(address, page?.name ?? "No such page");
   return (
     <>
-      <a class="skip" href="#page" onClick={(event) => (event.preventDefault(), document.getElementById("page")?.focus())}>Skip to content</a>
+      <a
+        class="skip"
+        href="#page"
+        onClick={(event) => (event.preventDefault(), document.getElementById("page")?.focus())}
+      >
+        Skip to content
+      </a>
       <div class="frame">
         <Sidebar root={root} identity={identity} />
         <main id="page" key={address} tabIndex={-1}>
@@ -79,18 +85,35 @@ function useArrival(address: string, name: string): void {
 function Sidebar({ root, identity }: { root: string; identity: Identity | null }) {
   return (
     <header class="sidebar">
-      <a class="brand" href={linkTo("/")} aria-label="Tidemark, overview"><Mark />Tidemark</a>
+      <a class="brand" href={linkTo("/")} aria-label="Tidemark, overview">
+        <Mark />
+        Tidemark
+      </a>
       <button type="button" class="search-button" onClick={openSearch} aria-keyshortcuts="Control+K /">
-        <Icon name="search" /><span>Search</span><kbd>Ctrl K</kbd>
+        <Icon name="search" />
+        <span>Search</span>
+        <kbd>Ctrl K</kbd>
       </button>
       <nav aria-label="Pages">
         {Object.entries(PAGES).map(([path, { name, icon }]) => (
-          <a key={path} href={linkTo(`/${path}`)} {...(path === root ? { "aria-current": "page" as const } : {})}><Icon name={icon} />{name}</a>
+          <a
+            key={path}
+            href={linkTo(`/${path}`)}
+            {...(path === root ? { "aria-current": "page" as const } : {})}
+          >
+            <Icon name={icon} />
+            {name}
+          </a>
         ))}
       </nav>
       <div class="who small quiet">
-        <p title={identity ? `Key: ${identity.api_key_name}` : undefined}>{identity?.organization.name ?? "\u00a0"}</p>
-        <button type="button" class="plain small" onClick={() => signOut(null)}><Icon name="exit" />Sign out</button>
+        <p title={identity ? `Key: ${identity.api_key_name}` : undefined}>
+          {identity?.organization.name ?? "\u00a0"}
+        </p>
+        <button type="button" class="plain small" onClick={() => signOut(null)}>
+          <Icon name="exit" />
+          Sign out
+        </button>
       </div>
     </header>
   );
@@ -100,7 +123,12 @@ function NoPage() {
   return (
     <>
       <h1>No such page</h1>
-      <Empty>There is no page at this address. <a class="link" href="/">Go to the overview</a></Empty>
+      <Empty>
+        There is no page at this address.{" "}
+        <a class="link" href="/">
+          Go to the overview
+        </a>
+      </Empty>
     </>
   );
 }

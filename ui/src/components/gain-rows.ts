@@ -48,6 +48,14 @@ interface SeriesOfRows {
 export const NO_SERIES: SeriesOfRows = { series: {}, today: -1 };
 
 /** Series for sparklines. Their window is shorter than that of rankings: without them, the table has none. */
-export async function seriesOrNone(response: Promise<{ data: SeriesOfRows["series"]; meta: { dates: string[]; complete_through: string } }>): Promise<SeriesOfRows> {
-  return response.then(({ data, meta }) => ({ series: data, today: meta.dates.findIndex((date) => date > meta.complete_through) }), () => NO_SERIES);
+export async function seriesOrNone(
+  response: Promise<{ data: SeriesOfRows["series"]; meta: { dates: string[]; complete_through: string } }>,
+): Promise<SeriesOfRows> {
+  return response.then(
+    ({ data, meta }) => ({
+      series: data,
+      today: meta.dates.findIndex((date) => date > meta.complete_through),
+    }),
+    () => NO_SERIES,
+  );
 }

@@ -43,7 +43,10 @@ interface Request {
   attempt: number;
 }
 
-type State<P extends Page<unknown>> = Pick<PagedRows<P>, "rows" | "page" | "problem" | "isLoading" | "requests"> & { request: Request | null };
+type State<P extends Page<unknown>> = Pick<
+  PagedRows<P>,
+  "rows" | "page" | "problem" | "isLoading" | "requests"
+> & { request: Request | null };
 
 /**
  * Starts over when `key` or the order changes; the old rows stay until the first new page is there. Once all rows are there, they
@@ -55,10 +58,19 @@ export function usePages<P extends Page<unknown>>(
   order: Order<P> = { sort: "", comparison: () => null },
 ): PagedRows<P> {
   const [request, setRequest] = useState<Request>({ key, sort: order.sort, cursor: null, attempt: 0 });
-  const [state, setState] = useState<State<P>>({ rows: null, page: null, problem: null, isLoading: true, requests: [], request: null });
+  const [state, setState] = useState<State<P>>({
+    rows: null,
+    page: null,
+    problem: null,
+    isLoading: true,
+    requests: [],
+    request: null,
+  });
   const isComplete = state.request?.key === key && state.page?.next === null && !state.page.isPart;
-  const compare = isComplete && state.page && state.request?.sort !== order.sort ? order.comparison(state.page) : null;
-  const isCurrent = request.key === key && (request.sort === order.sort || (compare !== null && state.request === request));
+  const compare =
+    isComplete && state.page && state.request?.sort !== order.sort ? order.comparison(state.page) : null;
+  const isCurrent =
+    request.key === key && (request.sort === order.sort || (compare !== null && state.request === request));
   const current = isCurrent ? request : { key, sort: order.sort, cursor: null, attempt: 0 };
   useLayoutEffect(() => {
     const controller = new AbortController();
@@ -71,18 +83,29 @@ export function usePages<P extends Page<unknown>>(
         setState((state) => ({
           rows: current.cursor ? [...(state.rows ?? []), ...page.rows] : page.rows,
           requests: current.cursor ? [...state.requests, ...requests] : requests,
-          page, problem: null, isLoading: false, request: current,
+          page,
+          problem: null,
+          isLoading: false,
+          request: current,
         }));
       },
       (cause: unknown) => {
         if (controller.signal.aborted) return;
         const problem = ApiProblem.from(cause);
-        setState((state) => ({ ...state, problem, isLoading: false, requests: state.rows ? state.requests : requestsOf(controller.signal) }));
+        setState((state) => ({
+          ...state,
+          problem,
+          isLoading: false,
+          requests: state.rows ? state.requests : requestsOf(controller.signal),
+        }));
       },
     );
     return () => controller.abort();
   }, [current.key, current.sort, current.cursor, current.attempt]);
-  const rows = useMemo(() => (compare && state.rows ? [...state.rows].sort(compare) : state.rows), [state.rows, compare && order.sort]);
+  const rows = useMemo(
+    () => (compare && state.rows ? [...state.rows].sort(compare) : state.rows),
+    [state.rows, compare && order.sort],
+  );
   const next = state.page?.next ?? null;
   return {
     ...state,

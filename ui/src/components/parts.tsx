@@ -8,13 +8,19 @@ import type { ApiProblem } from "../api/client.ts";
 import { asCurl } from "../api/requests.ts";
 import type { Resource } from "../api/resource.ts";
 import { CardWidth, useObservedWidth } from "../charts/size.ts";
-import { change as formatChange, compact, days, exact, time } from "../format.ts";
+import { compact, days, exact, change as formatChange, time } from "../format.ts";
 import { MAX_SERIES_DAYS } from "../state/view.ts";
 import { CopyButton } from "./copy.tsx";
 import { Picture } from "./picture.tsx";
 
 /** A number in short form; its title has all digits. */
-export function Count({ value, format = compact }: { value: number | null | undefined; format?: (value: number | null) => string }) {
+export function Count({
+  value,
+  format = compact,
+}: {
+  value: number | null | undefined;
+  format?: (value: number | null) => string;
+}) {
   return <span title={exact(value)}>{format(value ?? null)}</span>;
 }
 
@@ -26,8 +32,13 @@ interface ChangeProps {
 
 export function Change({ percent, previous }: ChangeProps) {
   const direction = percent === null || percent === 0 ? "quiet" : percent > 0 ? "up" : "down";
-  const title = previous === undefined ? "Compared with the period before" : `${exact(previous)} in the period before`;
-  return <span class={`change small ${direction}`} title={title}>{formatChange(percent)}</span>;
+  const title =
+    previous === undefined ? "Compared with the period before" : `${exact(previous)} in the period before`;
+  return (
+    <span class={`change small ${direction}`} title={title}>
+      {formatChange(percent)}
+    </span>
+  );
 }
 
 interface EntityProps {
@@ -47,7 +58,9 @@ export function Entity({ id, href, name, detail, kind = "profile", src = null, o
     <div class="entity">
       <Picture id={id} name={owner ?? name} kind={kind} src={src} />
       <span>
-        <a href={href} title={name} dir="auto"><b>{name}</b></a>
+        <a href={href} title={name} dir="auto">
+          <b>{name}</b>
+        </a>
         {detail && <small class="quiet small">{detail}</small>}
       </span>
     </div>
@@ -58,9 +71,18 @@ export function ProblemNotice({ problem, retry }: { problem: ApiProblem; retry: 
   return (
     <div class="notice" role="alert">
       <p>{problem.message}</p>
-      {problem.fields.length > 1 && problem.fields.map(({ field, message }) => <p key={field} class="small">{field}: {message}</p>)}
+      {problem.fields.length > 1 &&
+        problem.fields.map(({ field, message }) => (
+          <p key={field} class="small">
+            {field}: {message}
+          </p>
+        ))}
       {problem.requestId && <p class="quiet small">Request {problem.requestId}</p>}
-      <p><button type="button" onClick={retry}>Try again</button></p>
+      <p>
+        <button type="button" onClick={retry}>
+          Try again
+        </button>
+      </p>
     </div>
   );
 }
@@ -69,7 +91,12 @@ export function ProblemNotice({ problem, retry }: { problem: ApiProblem; retry: 
 export const DASHED_NOTE = <span class="unknown">dashed: 28 Sep – 27 Oct 2026</span>;
 
 export function CardTitle({ title, note }: { title: string; note?: ComponentChildren }) {
-  return <div class="card-title"><h2>{title}</h2>{note && <p class="quiet small">{note}</p>}</div>;
+  return (
+    <div class="card-title">
+      <h2>{title}</h2>
+      {note && <p class="quiet small">{note}</p>}
+    </div>
+  );
 }
 
 interface CardProps<T> {
@@ -88,7 +115,16 @@ interface CardProps<T> {
 }
 
 /** A titled part of a page that loads: first a skeleton, then its data, which stays while newer loads. */
-export function Card<T>({ title, resource, height, note, actions, placeholder, requests = [], children }: CardProps<T>) {
+export function Card<T>({
+  title,
+  resource,
+  height,
+  note,
+  actions,
+  placeholder,
+  requests = [],
+  children,
+}: CardProps<T>) {
   const { data, problem, isLoading, reload } = resource;
   const urls = [...resource.requests, ...requests];
   const body = useRef<HTMLDivElement>(null);
@@ -100,13 +136,20 @@ export function Card<T>({ title, resource, height, note, actions, placeholder, r
         <CardTitle title={title} note={note} />
         <div class="controls">
           {actions}
-          <CopyButton label="curl" title="Copy as curl" text={() => asCurl(urls)} disabled={urls.length === 0} />
+          <CopyButton
+            label="curl"
+            title="Copy as curl"
+            text={() => asCurl(urls)}
+            disabled={urls.length === 0}
+          />
         </div>
       </header>
       {problem && <ProblemNotice problem={problem} retry={reload} />}
       <div ref={body} class="card-body" style={{ minHeight: problem ? "0" : `${height}px` }}>
         <CardWidth.Provider value={width}>
-          {data != null ? children(data) : !problem && (placeholder ?? <div class="skeleton" style={{ height: `${height}px` }} />)}
+          {data != null
+            ? children(data)
+            : !problem && (placeholder ?? <div class="skeleton" style={{ height: `${height}px` }} />)}
         </CardWidth.Provider>
       </div>
     </section>
@@ -123,7 +166,14 @@ interface WindowMeta {
 export function WindowNote({ meta }: { meta: WindowMeta | undefined }) {
   return (
     <p class="window-note quiet small">
-      {meta ? <><span>{days(meta.start_date, meta.end_date)} · days in UTC</span><span>data as of {time(meta.data_as_of)}</span></> : "\u00a0"}
+      {meta ? (
+        <>
+          <span>{days(meta.start_date, meta.end_date)} · days in UTC</span>
+          <span>data as of {time(meta.data_as_of)}</span>
+        </>
+      ) : (
+        "\u00a0"
+      )}
     </p>
   );
 }
@@ -151,7 +201,11 @@ const STATUSES: Readonly<Record<string, { text: string; tone?: "ok" | "bad"; mea
 /** A tracking status in words. */
 export function Status({ status, title }: { status: string; title?: string | undefined }) {
   const { text, tone, meaning } = STATUSES[status] ?? { text: status.replaceAll("_", " "), meaning: "" };
-  return <span class={`status ${tone ?? ""}`} title={title ?? meaning}>{text}</span>;
+  return (
+    <span class={`status ${tone ?? ""}`} title={title ?? meaning}>
+      {text}
+    </span>
+  );
 }
 
 /** What a tracking status means, in a sentence. */

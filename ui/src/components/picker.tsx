@@ -32,9 +32,13 @@ export function Picker({ label, placeholder, find, onPick, canCreate = false, di
   const [chosen, setChosen] = useState(0);
   const text = input.trim();
   const settled = useDebounced(text);
-  const found = useResource(async (signal) => (isOpen ? { text: settled, options: await find(settled, signal) } : null), [isOpen, settled]);
+  const found = useResource(
+    async (signal) => (isOpen ? { text: settled, options: await find(settled, signal) } : null),
+    [isOpen, settled],
+  );
   const options = found.data?.text === text ? [...found.data.options] : null;
-  if (options && canCreate && text && !options.some(({ name }) => name.toLowerCase() === text.toLowerCase())) options.push({ id: null, name: text, detail: "New creator" });
+  if (options && canCreate && text && !options.some(({ name }) => name.toLowerCase() === text.toLowerCase()))
+    options.push({ id: null, name: text, detail: "New creator" });
   const pick = (option: Option | undefined) => {
     if (!option) return;
     setInput("");
@@ -54,19 +58,53 @@ export function Picker({ label, placeholder, find, onPick, canCreate = false, di
   return (
     <div class="picker">
       <input
-        type="text" role="combobox" aria-label={label} aria-autocomplete="list" aria-expanded={isOpen} aria-controls={list} {...(isOpen && options?.length ? { "aria-activedescendant": `${list}-${chosen}` } : {})}
-        placeholder={placeholder} autocomplete="off" spellcheck={false} maxLength={128} disabled={disabled} value={input}
-        onFocus={() => setOpen(true)} onClick={() => setOpen(true)} onBlur={() => setOpen(false)} onKeyDown={onKeyDown}
+        type="text"
+        role="combobox"
+        aria-label={label}
+        aria-autocomplete="list"
+        aria-expanded={isOpen}
+        aria-controls={list}
+        {...(isOpen && options?.length ? { "aria-activedescendant": `${list}-${chosen}` } : {})}
+        placeholder={placeholder}
+        autocomplete="off"
+        spellcheck={false}
+        maxLength={128}
+        disabled={disabled}
+        value={input}
+        onFocus={() => setOpen(true)}
+        onClick={() => setOpen(true)}
+        onBlur={() => setOpen(false)}
+        onKeyDown={onKeyDown}
         onInput={(event) => (setInput(event.currentTarget.value), setChosen(0), setOpen(true))}
       />
-      <ul id={list} role="listbox" aria-label={label} hidden={!isOpen} onPointerDown={(event) => event.preventDefault()}>
+      <ul
+        id={list}
+        role="listbox"
+        aria-label={label}
+        hidden={!isOpen}
+        onPointerDown={(event) => event.preventDefault()}
+      >
         {options?.map((option, position) => (
-          <li key={option.id ?? "new"} id={`${list}-${position}`} role="option" aria-selected={position === chosen} onPointerMove={() => setChosen(position)} onClick={() => pick(option)}>
-            {option.id && option.picture !== undefined && <Picture id={option.id} name={option.name} src={option.picture} />}
-            <span dir="auto">{option.name}</span>{option.detail && <small class="quiet small">{option.detail}</small>}
+          <li
+            key={option.id ?? "new"}
+            id={`${list}-${position}`}
+            role="option"
+            aria-selected={position === chosen}
+            onPointerMove={() => setChosen(position)}
+            onClick={() => pick(option)}
+          >
+            {option.id && option.picture !== undefined && (
+              <Picture id={option.id} name={option.name} src={option.picture} />
+            )}
+            <span dir="auto">{option.name}</span>
+            {option.detail && <small class="quiet small">{option.detail}</small>}
           </li>
         ))}
-        {!options?.length && <li class="quiet" role="option" aria-disabled="true" aria-selected="false">{found.problem?.message ?? (options ? "Nothing found" : "Searching…")}</li>}
+        {!options?.length && (
+          <li class="quiet" role="option" aria-disabled="true" aria-selected="false">
+            {found.problem?.message ?? (options ? "Nothing found" : "Searching…")}
+          </li>
+        )}
       </ul>
     </div>
   );

@@ -5,12 +5,19 @@ import { useMemo, useRef } from "preact/hooks";
 import { useResource } from "../api/resource.ts";
 import type { paths } from "../api/schema.d.ts";
 import { exact, postedOn, times } from "../format.ts";
-import { fetchBreakouts, fetchTopAccounts, fetchTopContent, fetchTopCreators, type RankingPath, type RankingQuery } from "../loads/rankings.ts";
-import { linkTo, view, type Platform } from "../state/view.ts";
+import {
+  fetchBreakouts,
+  fetchTopAccounts,
+  fetchTopContent,
+  fetchTopCreators,
+  type RankingPath,
+  type RankingQuery,
+} from "../loads/rankings.ts";
+import { linkTo, type Platform, view } from "../state/view.ts";
 import { PLATFORM_NAMES } from "./controls.tsx";
-import { FIGURE_NAMES, shortFormat, type Figure } from "./figures.ts";
+import { FIGURE_NAMES, type Figure, shortFormat } from "./figures.ts";
 import { Card, Change, Count, Empty, Entity } from "./parts.tsx";
-import { CsvButton, Table, type Column } from "./table.tsx";
+import { type Column, CsvButton, Table } from "./table.tsx";
 
 /** Heights in pixels of a heading, of a row with a picture, and of the padding below a card that its table fills. */
 const HEAD_HEIGHT = 32;
@@ -44,15 +51,34 @@ function useShownView(isLoading: boolean): string {
   return shown.current;
 }
 
-function RankingCard<Row extends { id: string }>({ title, note, empty = "Nothing gained in this period.", query, load, columns: findColumns }: RankingCardProps<Row>) {
+function RankingCard<Row extends { id: string }>({
+  title,
+  note,
+  empty = "Nothing gained in this period.",
+  query,
+  load,
+  columns: findColumns,
+}: RankingCardProps<Row>) {
   const resource = useResource(load, [JSON.stringify(query)], { isBelow: true });
   const shown = useShownView(resource.isLoading);
   const columns = useMemo(findColumns, [note, shown]);
-  const height = HEAD_HEIGHT + Math.min(query.limit ?? MAX_EXPECTED_ROWS, MAX_EXPECTED_ROWS) * ROW_HEIGHT - PADDING;
+  const height =
+    HEAD_HEIGHT + Math.min(query.limit ?? MAX_EXPECTED_ROWS, MAX_EXPECTED_ROWS) * ROW_HEIGHT - PADDING;
   return (
-    <Card title={title} note={note} resource={resource} height={height}
-      actions={<CsvButton title={title} columns={columns} rows={resource.data?.data ?? []} />}>
-      {({ data }) => data.length === 0 ? <Empty>{empty}</Empty> : <Table title={title} columns={columns} rows={data} rowKey={(row) => row.id} />}
+    <Card
+      title={title}
+      note={note}
+      resource={resource}
+      height={height}
+      actions={<CsvButton title={title} columns={columns} rows={resource.data?.data ?? []} />}
+    >
+      {({ data }) =>
+        data.length === 0 ? (
+          <Empty>{empty}</Empty>
+        ) : (
+          <Table title={title} columns={columns} rows={data} rowKey={(row) => row.id} />
+        )
+      }
     </Card>
   );
 }
@@ -62,11 +88,17 @@ function byMetric(metric: Figure = "views"): string {
 }
 
 /** A number of the metric, and how it changed unless the page compares nothing. */
-function metricColumns<Metric extends Figure, Row extends { metrics: Record<Metric, number | null> }>(metric: Metric): Column<Row>[] {
-  return [{
-    name: FIGURE_NAMES[metric], isNumber: true, csv: (row) => row.metrics[metric],
-    render: (row) => <Count value={row.metrics[metric]} format={shortFormat(metric)} />,
-  }];
+function metricColumns<Metric extends Figure, Row extends { metrics: Record<Metric, number | null> }>(
+  metric: Metric,
+): Column<Row>[] {
+  return [
+    {
+      name: FIGURE_NAMES[metric],
+      isNumber: true,
+      csv: (row) => row.metrics[metric],
+      render: (row) => <Count value={row.metrics[metric]} format={shortFormat(metric)} />,
+    },
+  ];
 }
 
 interface Compared {
@@ -77,45 +109,86 @@ interface Compared {
 
 function comparedColumns<Row extends Compared>(metric: Figure): Column<Row>[] {
   if (!view.value.compare) return metricColumns(metric);
-  return [...metricColumns<Figure, Row>(metric), {
-    name: "Change", isNumber: true, csv: (row) => row.change_percent,
-    render: (row) => <Change percent={row.change_percent} previous={row.previous[metric]} />,
-  }];
+  return [
+    ...metricColumns<Figure, Row>(metric),
+    {
+      name: "Change",
+      isNumber: true,
+      csv: (row) => row.change_percent,
+      render: (row) => <Change percent={row.change_percent} previous={row.previous[metric]} />,
+    },
+  ];
 }
 
 type Response<Path extends RankingPath> =
   paths[Path]["get"]["responses"][200]["content"]["application/json"]["data"][number];
 type ContentMetric = NonNullable<RankingQuery<"/content/top">["metric"]>;
 
-type Post = Pick<Response<"/content/top">, "id" | "platform" | "description" | "account_id" | "account_username" | "cover_image_url" | "create_time">;
+type Post = Pick<
+  Response<"/content/top">,
+  "id" | "platform" | "description" | "account_id" | "account_username" | "cover_image_url" | "create_time"
+>;
 
 const CONTENT: Column<Post> = {
   name: "Post",
   csv: (row) => row.description,
   render: (row) => (
-    <Entity id={row.account_id ?? row.id} kind="cover" src={row.cover_image_url} href={linkTo(`/content/${row.id}`)}
-      name={row.description || "Post without a caption"} owner={row.account_username ?? PLATFORM_NAMES[row.platform]}
-      detail={`${row.account_username ? `@${row.account_username}` : "tracked alone"}${row.create_time ? ` · ${postedOn(row.create_time)}` : ""}`} />
+    <Entity
+      id={row.account_id ?? row.id}
+      kind="cover"
+      src={row.cover_image_url}
+      href={linkTo(`/content/${row.id}`)}
+      name={row.description || "Post without a caption"}
+      owner={row.account_username ?? PLATFORM_NAMES[row.platform]}
+      detail={`${row.account_username ? `@${row.account_username}` : "tracked alone"}${row.create_time ? ` · ${postedOn(row.create_time)}` : ""}`}
+    />
   ),
 };
 const ACCOUNT: Column<Response<"/accounts/top">> = {
   name: "Account",
   csv: (row) => row.username,
   render: (row) => (
-    <Entity id={row.id} src={row.profile_pic_url} href={linkTo(`/accounts/${row.id}`)} name={`@${row.username}`} 
-      detail={<>{PLATFORM_NAMES[row.platform]} · <bdi>{row.creator_name ?? row.name ?? "no creator"}</bdi></>} />
+    <Entity
+      id={row.id}
+      src={row.profile_pic_url}
+      href={linkTo(`/accounts/${row.id}`)}
+      name={`@${row.username}`}
+      detail={
+        <>
+          {PLATFORM_NAMES[row.platform]} · <bdi>{row.creator_name ?? row.name ?? "no creator"}</bdi>
+        </>
+      }
+    />
   ),
 };
 const PLATFORM: Column<{ platform: Platform }> = { name: "Platform", csv: (row) => row.platform };
 const CREATOR: Column<Response<"/creators/top">> = {
   name: "Creator",
   csv: (row) => row.name,
-  render: (row) => <Entity id={row.id} href={linkTo(`/creators/${row.id}`)} name={row.name} detail={`${row.account_count} ${row.account_count === 1 ? "account" : "accounts"}`} />,
+  render: (row) => (
+    <Entity
+      id={row.id}
+      href={linkTo(`/creators/${row.id}`)}
+      name={row.name}
+      detail={`${row.account_count} ${row.account_count === 1 ? "account" : "accounts"}`}
+    />
+  ),
 };
 
 export function RankedContent({ title, query }: Props<"/content/top">) {
-  const columns = () => [CONTENT, ...metricColumns<ContentMetric, Response<"/content/top">>(query.metric ?? "views")];
-  return <RankingCard title={title} note={byMetric(query.metric)} query={query} load={(signal) => fetchTopContent(query, signal)} columns={columns} />;
+  const columns = () => [
+    CONTENT,
+    ...metricColumns<ContentMetric, Response<"/content/top">>(query.metric ?? "views"),
+  ];
+  return (
+    <RankingCard
+      title={title}
+      note={byMetric(query.metric)}
+      query={query}
+      load={(signal) => fetchTopContent(query, signal)}
+      columns={columns}
+    />
+  );
 }
 
 const BREAKOUT: readonly Column<Response<"/content/breakouts">>[] = [
@@ -124,23 +197,57 @@ const BREAKOUT: readonly Column<Response<"/content/breakouts">>[] = [
   { name: "Usual", csv: (row) => row.baseline },
   { name: "Posts compared", csv: (row) => row.sample },
   {
-    name: "× usual", isNumber: true, csv: (row) => row.multiple,
-    render: (row) => <b title={`The account’s ${row.sample} posts before it had ${exact(row.baseline)} on average: ${exact(row.multiple)} ×`}>{times(row.multiple)}</b>,
+    name: "× usual",
+    isNumber: true,
+    csv: (row) => row.multiple,
+    render: (row) => (
+      <b
+        title={`The account’s ${row.sample} posts before it had ${exact(row.baseline)} on average: ${exact(row.multiple)} ×`}
+      >
+        {times(row.multiple)}
+      </b>
+    ),
   },
 ];
 
 /** Posts that did far better than the earlier posts of their accounts at the same age. */
 export function Breakouts({ title, query }: Props<"/content/breakouts">) {
   return (
-    <RankingCard title={title} note={`views after ${query.age_days ?? 7} days`} query={query} load={(signal) => fetchBreakouts(query, signal)} columns={() => [...BREAKOUT]}
-      empty="No recent post did far better than usual." />
+    <RankingCard
+      title={title}
+      note={`views after ${query.age_days ?? 7} days`}
+      query={query}
+      load={(signal) => fetchBreakouts(query, signal)}
+      columns={() => [...BREAKOUT]}
+      empty="No recent post did far better than usual."
+    />
   );
 }
 
 export function RankedAccounts({ title, query }: Props<"/accounts/top">) {
-  return <RankingCard title={title} note={byMetric(query.metric)} query={query} load={(signal) => fetchTopAccounts(query, signal)} columns={() => [PLATFORM, ACCOUNT, ...comparedColumns<Response<"/accounts/top">>(query.metric ?? "views")]} />;
+  return (
+    <RankingCard
+      title={title}
+      note={byMetric(query.metric)}
+      query={query}
+      load={(signal) => fetchTopAccounts(query, signal)}
+      columns={() => [
+        PLATFORM,
+        ACCOUNT,
+        ...comparedColumns<Response<"/accounts/top">>(query.metric ?? "views"),
+      ]}
+    />
+  );
 }
 
 export function RankedCreators({ title, query }: Props<"/creators/top">) {
-  return <RankingCard title={title} note={byMetric(query.metric)} query={query} load={(signal) => fetchTopCreators(query, signal)} columns={() => [CREATOR, ...comparedColumns<Response<"/creators/top">>(query.metric ?? "views")]} />;
+  return (
+    <RankingCard
+      title={title}
+      note={byMetric(query.metric)}
+      query={query}
+      load={(signal) => fetchTopCreators(query, signal)}
+      columns={() => [CREATOR, ...comparedColumns<Response<"/creators/top">>(query.metric ?? "views")]}
+    />
+  );
 }

@@ -2,11 +2,11 @@
 
 import { useResource } from "../api/resource.ts";
 import { LineChart } from "../charts/line.tsx";
-import { days as formatDays, exact } from "../format.ts";
+import { exact, days as formatDays } from "../format.ts";
 import { fetchDays, fetchTotals, type Scope } from "../loads/overview.ts";
 import { view } from "../state/view.ts";
 import { FigureSelect, Figures, seriesOf, todayOf } from "./figure-tiles.tsx";
-import { FIGURE_NAMES, chartOf, figureOf } from "./figures.ts";
+import { chartOf, FIGURE_NAMES, figureOf } from "./figures.ts";
 import { Card, DASHED_NOTE } from "./parts.tsx";
 
 type Day = Awaited<ReturnType<typeof fetchDays>>["data"][number];
@@ -14,7 +14,10 @@ type Day = Awaited<ReturnType<typeof fetchDays>>["data"][number];
 export function useRecordGains(id: string, scope: Scope) {
   const current = view.value;
   const range = JSON.stringify(current.range);
-  const days = useResource((signal) => fetchDays(current, scope, false, signal), [id, range, current.compare]);
+  const days = useResource(
+    (signal) => fetchDays(current, scope, false, signal),
+    [id, range, current.compare],
+  );
   const totals = useResource((signal) => fetchTotals(current, scope, signal), [id, range]);
   return { totals, days };
 }
@@ -22,7 +25,13 @@ export function useRecordGains(id: string, scope: Scope) {
 export function RecordFigures({ totals, days }: ReturnType<typeof useRecordGains>) {
   const figure = figureOf(view.value);
   return (
-    <Card title="In this period" resource={totals} requests={days.requests} height={118} placeholder={<Figures overview={null} timeseries={null} figure={figure} />}>
+    <Card
+      title="In this period"
+      resource={totals}
+      requests={days.requests}
+      height={118}
+      placeholder={<Figures overview={null} timeseries={null} figure={figure} />}
+    >
       {(data) => <Figures overview={data} timeseries={days.data} figure={figure} />}
     </Card>
   );
@@ -30,23 +39,41 @@ export function RecordFigures({ totals, days }: ReturnType<typeof useRecordGains
 
 /** Days with new posts, for the chart. */
 function postEvents(days: readonly Day[]): ReadonlyMap<number, string> {
-  return new Map(days.flatMap(({ new_posts }, position) => (new_posts > 0 ? [[position, `${new_posts} new ${new_posts === 1 ? "post" : "posts"}`] as const] : [])));
+  return new Map(
+    days.flatMap(({ new_posts }, position) =>
+      new_posts > 0 ? [[position, `${new_posts} new ${new_posts === 1 ? "post" : "posts"}`] as const] : [],
+    ),
+  );
 }
 
-export function DailyGains({ days, hasSelect = true }: Pick<ReturnType<typeof useRecordGains>, "days"> & { hasSelect?: boolean }) {
+export function DailyGains({
+  days,
+  hasSelect = true,
+}: Pick<ReturnType<typeof useRecordGains>, "days"> & { hasSelect?: boolean }) {
   const figure = figureOf(view.value);
   const { title, ...look } = chartOf(figure);
   const rows = days.data?.data ?? [];
   const previous = rows.flatMap(({ previous }) => previous ?? []);
-  const note = [
-    rows.some(({ new_posts }) => new_posts > 0) ? "▲ new posts" : "",
-    previous.length > 0 ? `dashed: ${formatDays(previous[0]?.date ?? "", previous.at(-1)?.date ?? "")}` : "",
-  ].filter(Boolean).join(" · ") || DASHED_NOTE;
+  const note =
+    [
+      rows.some(({ new_posts }) => new_posts > 0) ? "▲ new posts" : "",
+      previous.length > 0
+        ? `dashed: ${formatDays(previous[0]?.date ?? "", previous.at(-1)?.date ?? "")}`
+        : "",
+    ]
+      .filter(Boolean)
+      .join(" · ") || DASHED_NOTE;
   return (
     <Card title={title} resource={days} height={292} actions={hasSelect && <FigureSelect />} note={note}>
       {(data) => (
-        <LineChart title={title} dates={data.data.map(({ date }) => date)} series={seriesOf(FIGURE_NAMES[figure], 1, data.data, figure, (day) => day)}
-          today={todayOf(data)} events={postEvents(data.data)} {...look} />
+        <LineChart
+          title={title}
+          dates={data.data.map(({ date }) => date)}
+          series={seriesOf(FIGURE_NAMES[figure], 1, data.data, figure, (day) => day)}
+          today={todayOf(data)}
+          events={postEvents(data.data)}
+          {...look}
+        />
       )}
     </Card>
   );
@@ -57,8 +84,14 @@ export function FollowersHistory({ days }: Pick<ReturnType<typeof useRecordGains
   return (
     <Card title={title} resource={days} height={292}>
       {(data) => (
-        <LineChart title={title} dates={data.data.map(({ date }) => date)} today={todayOf(data)} base="least" format={exact}
-          series={[{ name: "Followers", values: data.data.map(({ followers }) => followers), colour: 1 }]} />
+        <LineChart
+          title={title}
+          dates={data.data.map(({ date }) => date)}
+          today={todayOf(data)}
+          base="least"
+          format={exact}
+          series={[{ name: "Followers", values: data.data.map(({ followers }) => followers), colour: 1 }]}
+        />
       )}
     </Card>
   );

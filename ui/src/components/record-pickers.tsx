@@ -1,21 +1,41 @@
 // Fields that find creators and accounts.
 
 import { api, unwrap } from "../api/client.ts";
-import { Picker, type Option } from "./picker.tsx";
 import { PLATFORM_NAMES } from "./controls.tsx";
+import { type Option, Picker } from "./picker.tsx";
 
 const MAX_OPTIONS = 8;
 
 async function findCreators(text: string, signal: AbortSignal): Promise<Option[]> {
-  const query = { limit: MAX_OPTIONS, order_by: "name" as const, order_direction: "asc" as const, ...(text ? { q: text } : {}) };
+  const query = {
+    limit: MAX_OPTIONS,
+    order_by: "name" as const,
+    order_direction: "asc" as const,
+    ...(text ? { q: text } : {}),
+  };
   const { data } = await unwrap(api.GET("/creators", { params: { query }, signal }));
-  return data.map(({ id, name, accounts_summary: { total } }) => ({ id, name, detail: `${total} ${total === 1 ? "account" : "accounts"}` }));
+  return data.map(({ id, name, accounts_summary: { total } }) => ({
+    id,
+    name,
+    detail: `${total} ${total === 1 ? "account" : "accounts"}`,
+  }));
 }
 
 async function findUnlinkedAccounts(text: string, signal: AbortSignal): Promise<Option[]> {
-  const query = { limit: MAX_OPTIONS, linked: false, order_by: "username" as const, order_direction: "asc" as const, ...(text ? { q: text.replace(/^@/, "") } : {}) };
+  const query = {
+    limit: MAX_OPTIONS,
+    linked: false,
+    order_by: "username" as const,
+    order_direction: "asc" as const,
+    ...(text ? { q: text.replace(/^@/, "") } : {}),
+  };
   const { data } = await unwrap(api.GET("/accounts", { params: { query }, signal }));
-  return data.map(({ id, username, platform, profile_pic_url }) => ({ id, name: `@${username}`, detail: PLATFORM_NAMES[platform], picture: profile_pic_url }));
+  return data.map(({ id, username, platform, profile_pic_url }) => ({
+    id,
+    name: `@${username}`,
+    detail: PLATFORM_NAMES[platform],
+    picture: profile_pic_url,
+  }));
 }
 
 interface Props {
@@ -30,7 +50,10 @@ export function CreatorPicker({ onPick, ...field }: Props) {
 }
 
 /** Creates the creator that was typed if there is none of this name. */
-export function NewCreatorPicker({ onPick, ...field }: Omit<Props, "onPick"> & { onPick: (creator: Option) => void }) {
+export function NewCreatorPicker({
+  onPick,
+  ...field
+}: Omit<Props, "onPick"> & { onPick: (creator: Option) => void }) {
   return <Picker {...field} find={findCreators} onPick={onPick} canCreate />;
 }
 

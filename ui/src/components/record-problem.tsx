@@ -18,7 +18,14 @@ export function RecordProblem({ name, resource: { problem, reload }, list }: Pro
     <>
       <h1>{isMissing ? `No such ${name.toLowerCase()}` : name}</h1>
       <ProblemNotice problem={problem} retry={reload} />
-      {isMissing && <Empty>It may have been removed. <a class="link" href={linkTo(list)}>All {list.slice(1)}</a></Empty>}
+      {isMissing && (
+        <Empty>
+          It may have been removed.{" "}
+          <a class="link" href={linkTo(list)}>
+            All {list.slice(1)}
+          </a>
+        </Empty>
+      )}
     </>
   );
 }

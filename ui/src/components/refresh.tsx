@@ -16,7 +16,10 @@ const POLL_MS = 1_500;
 const MAX_POLLS = 80;
 
 interface Props {
-  record: { last_scrape_time: string | null; tracking: { last_attempt_at: string | null; last_error: string | null } };
+  record: {
+    last_scrape_time: string | null;
+    tracking: { last_attempt_at: string | null; last_error: string | null };
+  };
   request: (signal: AbortSignal) => Promise<Refresh | null>;
   /** Loads the record again. */
   reload: () => void;
@@ -77,8 +80,12 @@ export function RefreshButton({ record, request, reload, onRead }: Props) {
   }, [isAwaited, record]);
   return (
     <>
-      <button type="button" disabled={refresh.isRunning || isAwaited} onClick={() => void refresh.run()}>Refresh now</button>
-      <span class="small quiet" role="status">{asked && (isUnderway && !isAwaited ? outcome(record) : answer(asked))}</span>
+      <button type="button" disabled={refresh.isRunning || isAwaited} onClick={() => void refresh.run()}>
+        Refresh now
+      </button>
+      <span class="small quiet" role="status">
+        {asked && (isUnderway && !isAwaited ? outcome(record) : answer(asked))}
+      </span>
       {refresh.problem && <ProblemNotice problem={refresh.problem} retry={refresh.retry} />}
     </>
   );

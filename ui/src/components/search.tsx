@@ -24,11 +24,28 @@ interface Hit {
 }
 
 const PAGE_ICONS: readonly [string, IconName][] = [
-  ["Overview", "overview"], ["Content", "content"], ["Accounts", "accounts"], ["Creators", "creators"], ["Tracking", "tracking"], ["API", "api"],
+  ["Overview", "overview"],
+  ["Content", "content"],
+  ["Accounts", "accounts"],
+  ["Creators", "creators"],
+  ["Tracking", "tracking"],
+  ["API", "api"],
 ];
 const PAGE_HITS: readonly Hit[] = [
-  ...PAGE_ICONS.map(([name, picture]) => ({ group: "Pages" as const, href: name === "Overview" ? "/" : `/${name.toLowerCase()}`, name, detail: "", picture })),
-  { group: "Pages", href: "/accounts?add=1", name: "Add accounts", detail: "Paste names or links", picture: "accounts" },
+  ...PAGE_ICONS.map(([name, picture]) => ({
+    group: "Pages" as const,
+    href: name === "Overview" ? "/" : `/${name.toLowerCase()}`,
+    name,
+    detail: "",
+    picture,
+  })),
+  {
+    group: "Pages",
+    href: "/accounts?add=1",
+    name: "Add accounts",
+    detail: "Paste names or links",
+    picture: "accounts",
+  },
 ];
 
 export function openSearch(): void {
@@ -36,14 +53,20 @@ export function openSearch(): void {
 }
 
 function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
+  return (
+    target instanceof HTMLInputElement ||
+    target instanceof HTMLTextAreaElement ||
+    target instanceof HTMLSelectElement
+  );
 }
 
 export function SearchPalette() {
   useEffect(() => {
     const open = (event: KeyboardEvent) => {
       const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey;
-      const isShortcut = (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey)) || (event.key === "/" && isPlain && !isTyping(event.target));
+      const isShortcut =
+        (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey)) ||
+        (event.key === "/" && isPlain && !isTyping(event.target));
       if (!isShortcut || document.querySelector("dialog[open]")) return;
       event.preventDefault();
       openSearch();
@@ -60,30 +83,66 @@ function matchingPages(text: string): Hit[] {
 
 async function findRecords(text: string, signal: AbortSignal): Promise<Hit[]> {
   if (!text) return [];
-  const { data } = await unwrap(api.GET("/search", { params: { query: { q: text, limit: MAX_PER_GROUP } }, signal }));
+  const { data } = await unwrap(
+    api.GET("/search", { params: { query: { q: text, limit: MAX_PER_GROUP } }, signal }),
+  );
   return [
-    ...data.accounts.map(({ id, platform, username, follower_count, creator_name, display_name, profile_pic_url }): Hit => ({
-      group: "Accounts", href: `/accounts/${id}`, name: `@${username}`, picture: { id, name: username, src: profile_pic_url },
-      detail: [creator_name ?? display_name, PLATFORM_NAMES[platform], `${compact(follower_count)} ${follower_count === 1 ? "follower" : "followers"}`].filter(Boolean).join(" · "),
-    })),
-    ...data.creators.map(({ id, name, accounts_summary: { total, total_followers } }): Hit => ({
-      group: "Creators", href: `/creators/${id}`, name, picture: { id, name },
-      detail: `${total} ${total === 1 ? "account" : "accounts"} · ${compact(total_followers)} ${total_followers === 1 ? "follower" : "followers"}`,
-    })),
-    ...data.videos.map(({ id, caption, account_username, create_time, view_count, cover_image_url }): Hit => ({
-      group: "Content", href: `/content/${id}`, name: caption || "Post without a caption", picture: { id, name: account_username ?? "?", src: cover_image_url, kind: "cover" },
-      detail: [account_username && `@${account_username}`, create_time && day(create_time.slice(0, 10)), `${compact(view_count)} views`].filter(Boolean).join(" · "),
-    })),
+    ...data.accounts.map(
+      ({ id, platform, username, follower_count, creator_name, display_name, profile_pic_url }): Hit => ({
+        group: "Accounts",
+        href: `/accounts/${id}`,
+        name: `@${username}`,
+        picture: { id, name: username, src: profile_pic_url },
+        detail: [
+          creator_name ?? display_name,
+          PLATFORM_NAMES[platform],
+          `${compact(follower_count)} ${follower_count === 1 ? "follower" : "followers"}`,
+        ]
+          .filter(Boolean)
+          .join(" · "),
+      }),
+    ),
+    ...data.creators.map(
+      ({ id, name, accounts_summary: { total, total_followers } }): Hit => ({
+        group: "Creators",
+        href: `/creators/${id}`,
+        name,
+        picture: { id, name },
+        detail: `${total} ${total === 1 ? "account" : "accounts"} · ${compact(total_followers)} ${total_followers === 1 ? "follower" : "followers"}`,
+      }),
+    ),
+    ...data.videos.map(
+      ({ id, caption, account_username, create_time, view_count, cover_image_url }): Hit => ({
+        group: "Content",
+        href: `/content/${id}`,
+        name: caption || "Post without a caption",
+        picture: { id, name: account_username ?? "?", src: cover_image_url, kind: "cover" },
+        detail: [
+          account_username && `@${account_username}`,
+          create_time && day(create_time.slice(0, 10)),
+          `${compact(view_count)} views`,
+        ]
+          .filter(Boolean)
+          .join(" · "),
+      }),
+    ),
   ];
 }
 
 /** What a text finds. Null until the records of this very text are there. */
 function useHits(text: string) {
   const settled = useDebounced(text);
-  const records = useResource(async (signal) => ({ text: settled, hits: await findRecords(settled, signal) }), [settled]);
+  const records = useResource(
+    async (signal) => ({ text: settled, hits: await findRecords(settled, signal) }),
+    [settled],
+  );
   const isCurrent = records.data?.text === text;
   const failure = records.problem && !records.isLoading ? records.problem : null;
-  return { hits: [...matchingPages(text), ...(isCurrent ? records.data?.hits ?? [] : [])], isCurrent: isCurrent || failure !== null, problem: failure };
+  return {
+    hits: [...matchingPages(text), ...(isCurrent ? (records.data?.hits ?? []) : [])],
+    isCurrent: isCurrent || failure !== null,
+    problem: failure,
+  };
 }
 
 function Palette() {
@@ -125,19 +184,47 @@ function Palette() {
   };
   return (
     <dialog
-      ref={dialog} class="palette" aria-label="Search" onClose={() => (isOpen.value = false)}
+      ref={dialog}
+      class="palette"
+      aria-label="Search"
+      onClose={() => (isOpen.value = false)}
       onClick={(event) => event.target === event.currentTarget && event.currentTarget.close()}
     >
       <input
-        type="text" inputMode="search" role="combobox" aria-label="Search accounts, creators, content and pages" aria-autocomplete="list" aria-expanded={hits.length > 0}
-        aria-controls="hits" {...(hits.length > 0 ? { "aria-activedescendant": `hit-${chosen}` } : {})} placeholder="Search accounts, creators, content" autocomplete="off" spellcheck={false}
-        maxLength={128} value={input} autofocus onInput={(event) => onInput(event.currentTarget.value)} onKeyDown={onKeyDown}
+        type="text"
+        inputMode="search"
+        role="combobox"
+        aria-label="Search accounts, creators, content and pages"
+        aria-autocomplete="list"
+        aria-expanded={hits.length > 0}
+        aria-controls="hits"
+        {...(hits.length > 0 ? { "aria-activedescendant": `hit-${chosen}` } : {})}
+        placeholder="Search accounts, creators, content"
+        autocomplete="off"
+        spellcheck={false}
+        maxLength={128}
+        value={input}
+        autofocus
+        onInput={(event) => onInput(event.currentTarget.value)}
+        onKeyDown={onKeyDown}
       />
-      {problem && <p class="notice" role="alert">{problem.message}</p>}
+      {problem && (
+        <p class="notice" role="alert">
+          {problem.message}
+        </p>
+      )}
       <Hits hits={hits} chosen={chosen} choose={setChosen} go={go} isBusy={!isCurrent} />
       <p class="palette-foot small quiet">
-        <span role="status">{isCurrent ? (hits.length === 0 ? `Nothing contains “${text}”.` : `${hits.length} ${hits.length === 1 ? "result" : "results"}`) : "Searching…"}</span>
-        <span aria-hidden="true"><kbd>↑</kbd> <kbd>↓</kbd> choose <kbd>Enter</kbd> open <kbd>Esc</kbd> close</span>
+        <span role="status">
+          {isCurrent
+            ? hits.length === 0
+              ? `Nothing contains “${text}”.`
+              : `${hits.length} ${hits.length === 1 ? "result" : "results"}`
+            : "Searching…"}
+        </span>
+        <span aria-hidden="true">
+          <kbd>↑</kbd> <kbd>↓</kbd> choose <kbd>Enter</kbd> open <kbd>Esc</kbd> close
+        </span>
       </p>
     </dialog>
   );
@@ -157,16 +244,35 @@ function Hits({ hits, chosen, choose, go, isBusy }: HitsProps) {
     <div id="hits" class="hits" role="listbox" aria-label="Results" aria-busy={isBusy}>
       {groups.map((group) => (
         <div key={group} role="group" aria-label={group}>
-          <p class="small quiet" aria-hidden="true">{group}</p>
-          {hits.map((hit, position) => hit.group === group && (
-            <div
-              key={hit.href} id={`hit-${position}`} class="hit" role="option" aria-selected={position === chosen}
-              onPointerMove={() => position !== chosen && choose(position)} onClick={() => go(hit)}
-            >
-              {typeof hit.picture === "string" ? <span class="hit-icon"><Icon name={hit.picture} /></span> : <Picture {...hit.picture} />}
-              <span class="hit-text"><span dir="auto">{hit.name}</span>{hit.detail && <small class="quiet small">{hit.detail}</small>}</span>
-            </div>
-          ))}
+          <p class="small quiet" aria-hidden="true">
+            {group}
+          </p>
+          {hits.map(
+            (hit, position) =>
+              hit.group === group && (
+                <div
+                  key={hit.href}
+                  id={`hit-${position}`}
+                  class="hit"
+                  role="option"
+                  aria-selected={position === chosen}
+                  onPointerMove={() => position !== chosen && choose(position)}
+                  onClick={() => go(hit)}
+                >
+                  {typeof hit.picture === "string" ? (
+                    <span class="hit-icon">
+                      <Icon name={hit.picture} />
+                    </span>
+                  ) : (
+                    <Picture {...hit.picture} />
+                  )}
+                  <span class="hit-text">
+                    <span dir="auto">{hit.name}</span>
+                    {hit.detail && <small class="quiet small">{hit.detail}</small>}
+                  </span>
+                </div>
+              ),
+          )}
         </div>
       ))}
     </div>

@@ -1,7 +1,7 @@
 // What can be done with selected accounts: pause, resume, link to a creator.
 
 import { useAction } from "../api/action.ts";
-import { MAX_BATCH, itemMessage } from "../api/batch.ts";
+import { itemMessage, MAX_BATCH } from "../api/batch.ts";
 import { api, unwrap } from "../api/client.ts";
 import { ProblemNotice } from "./parts.tsx";
 import { NewCreatorPicker, resolveCreator } from "./record-pickers.tsx";
@@ -27,29 +27,57 @@ async function changeAll(ids: readonly string[], set: Change, signal: AbortSigna
 }
 
 export function SelectionBar({ ids, onChanged, onClear }: Props) {
-  const change = useAction(async (signal, done: string, findBody: (signal: AbortSignal) => Promise<Change>) => {
-    const problems = await changeAll(ids, await findBody(signal), signal);
-    const changed = ids.length - problems.length;
-    onChanged([`${changed} ${done}`, ...new Set(problems)].join(". "));
-  });
+  const change = useAction(
+    async (signal, done: string, findBody: (signal: AbortSignal) => Promise<Change>) => {
+      const problems = await changeAll(ids, await findBody(signal), signal);
+      const changed = ids.length - problems.length;
+      onChanged([`${changed} ${done}`, ...new Set(problems)].join(". "));
+    },
+  );
   const count = `${ids.length} selected`;
   return (
     <>
       <div class="selection" role="toolbar" aria-label="Selected accounts">
         <b>{count}</b>
-        <button type="button" disabled={change.isRunning} onClick={() => change.run("paused", async () => ({ is_active: false }))}>Pause</button>
-        <button type="button" disabled={change.isRunning} onClick={() => change.run("resumed", async () => ({ is_active: true }))}>Resume</button>
+        <button
+          type="button"
+          disabled={change.isRunning}
+          onClick={() => change.run("paused", async () => ({ is_active: false }))}
+        >
+          Pause
+        </button>
+        <button
+          type="button"
+          disabled={change.isRunning}
+          onClick={() => change.run("resumed", async () => ({ is_active: true }))}
+        >
+          Resume
+        </button>
         <NewCreatorPicker
-          label="Link the selected accounts to a creator" placeholder="Link to creator…" disabled={change.isRunning}
+          label="Link the selected accounts to a creator"
+          placeholder="Link to creator…"
+          disabled={change.isRunning}
           onPick={(option) => {
             let creator_id: string | null = null;
             // A second attempt does not create another one.
-            void change.run(`linked to ${option.name}`, async (signal) => ({ creator_id: (creator_id ??= await resolveCreator(option, signal)) }));
+            void change.run(`linked to ${option.name}`, async (signal) => ({
+              creator_id: (creator_id ??= await resolveCreator(option, signal)),
+            }));
           }}
         />
-        <button type="button" disabled={change.isRunning} onClick={() => change.run("unlinked", async () => ({ creator_id: null }))}>Unlink</button>
-        <button type="button" class="plain" onClick={onClear}>Clear</button>
-        <span role="status" class="small quiet">{change.isRunning ? "Changing…" : ""}</span>
+        <button
+          type="button"
+          disabled={change.isRunning}
+          onClick={() => change.run("unlinked", async () => ({ creator_id: null }))}
+        >
+          Unlink
+        </button>
+        <button type="button" class="plain" onClick={onClear}>
+          Clear
+        </button>
+        <span role="status" class="small quiet">
+          {change.isRunning ? "Changing…" : ""}
+        </span>
       </div>
       {change.problem && <ProblemNotice problem={change.problem} retry={change.retry} />}
     </>

@@ -3,7 +3,7 @@
 import { Component, type ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 
-import { formatCsv, saveFile, type CsvColumn } from "../csv.ts";
+import { type CsvColumn, formatCsv, saveFile } from "../csv.ts";
 import { navigate, view } from "../state/view.ts";
 import { useNearRows } from "./near-rows.ts";
 
@@ -36,20 +36,38 @@ export function Table<Row>({ title, columns: all, rows, rowKey, sort = "", isDen
   const current = view.value.filters.get("sort") ?? sort;
   const table = useRef<HTMLTableElement>(null);
   const near = useNearRows(table, rows.length);
-  const [shown, others] = near ? [rows.slice(near.from, near.to), [...rows.slice(0, near.from), ...rows.slice(near.to)]] : [rows, []];
+  const [shown, others] = near
+    ? [rows.slice(near.from, near.to), [...rows.slice(0, near.from), ...rows.slice(near.to)]]
+    : [rows, []];
   return (
     <div class="table-frame" tabIndex={0} role="region" aria-label={`${title}: table`}>
-      <table ref={table} class={isDense ? "dense" : ""} {...(near ? { "aria-rowcount": rows.length + 1 } : {})}>
+      <table
+        ref={table}
+        class={isDense ? "dense" : ""}
+        {...(near ? { "aria-rowcount": rows.length + 1 } : {})}
+      >
         <thead>
-          <tr>{columns.map((column) => <Heading key={column.name} column={column} current={current} />)}</tr>
+          <tr>
+            {columns.map((column) => (
+              <Heading key={column.name} column={column} current={current} />
+            ))}
+          </tr>
         </thead>
         <tbody>
           {/* One array: a row that is moved within it is not made again. */}
           {[
             near && <Gap key="above" height={near.from * near.height} />,
-            ...shown.map((row, position) => <tr key={rowKey(row)} {...(near ? { "aria-rowindex": near.from + position + 2 } : {})}><Cells row={row} columns={all} /></tr>),
+            ...shown.map((row, position) => (
+              <tr key={rowKey(row)} {...(near ? { "aria-rowindex": near.from + position + 2 } : {})}>
+                <Cells row={row} columns={all} />
+              </tr>
+            )),
             near && <Gap key="below" height={(rows.length - near.to) * near.height} />,
-            ...byKey(others, rowKey).map((row) => <tr key={rowKey(row)} hidden><Cells row={row} columns={all} /></tr>),
+            ...byKey(others, rowKey).map((row) => (
+              <tr key={rowKey(row)} hidden>
+                <Cells row={row} columns={all} />
+              </tr>
+            )),
           ]}
         </tbody>
       </table>
@@ -75,24 +93,53 @@ class Cells<Data> extends Component<{ row: Data; columns: readonly Column<Data>[
 
   override render() {
     const { row, columns } = this.props;
-    return columns.map(({ name, render, isNumber }) => render && <td key={name} class={isNumber ? "number" : ""}>{render(row)}</td>);
+    return columns.map(
+      ({ name, render, isNumber }) =>
+        render && (
+          <td key={name} class={isNumber ? "number" : ""}>
+            {render(row)}
+          </td>
+        ),
+    );
   }
 }
 
-function Heading<Row>({ column: { name, heading, sort, isNumber, isDescending }, current }: { column: Column<Row>; current: string }) {
+function Heading<Row>({
+  column: { name, heading, sort, isNumber, isDescending },
+  current,
+}: {
+  column: Column<Row>;
+  current: string;
+}) {
   const direction = current === sort ? "ascending" : current === `-${sort}` ? "descending" : null;
   return (
-    <th scope="col" class={isNumber ? "number" : ""} {...(sort && direction ? { "aria-sort": direction } : {})}>
-      {sort
-        ? <button type="button" onClick={() => sortBy(direction === "descending" && !isDescending ? sort : `-${sort}`)}>{name}<Arrow direction={direction} /></button>
-        : heading ?? name}
+    <th
+      scope="col"
+      class={isNumber ? "number" : ""}
+      {...(sort && direction ? { "aria-sort": direction } : {})}
+    >
+      {sort ? (
+        <button
+          type="button"
+          onClick={() => sortBy(direction === "descending" && !isDescending ? sort : `-${sort}`)}
+        >
+          {name}
+          <Arrow direction={direction} />
+        </button>
+      ) : (
+        (heading ?? name)
+      )}
     </th>
   );
 }
 
 /** Takes the same room whether it is shown or not. */
 function Arrow({ direction }: { direction: "ascending" | "descending" | null }) {
-  return <span class="arrow" aria-hidden="true">{direction === "ascending" ? "↑" : direction === "descending" ? "↓" : ""}</span>;
+  return (
+    <span class="arrow" aria-hidden="true">
+      {direction === "ascending" ? "↑" : direction === "descending" ? "↓" : ""}
+    </span>
+  );
 }
 
 function sortBy(sort: string): void {
@@ -102,7 +149,14 @@ function sortBy(sort: string): void {
 /** Saves the rows of a table as a file. */
 export function CsvButton<Row>({ title, columns, rows }: Pick<Props<Row>, "title" | "columns" | "rows">) {
   return (
-    <button type="button" class="plain small" title="Save as CSV" aria-label="Save as CSV" onClick={() => saveFile(title, new Blob([formatCsv(columns, rows)], { type: "text/csv" }))} disabled={rows.length === 0}>
+    <button
+      type="button"
+      class="plain small"
+      title="Save as CSV"
+      aria-label="Save as CSV"
+      onClick={() => saveFile(title, new Blob([formatCsv(columns, rows)], { type: "text/csv" }))}
+      disabled={rows.length === 0}
+    >
       CSV
     </button>
   );

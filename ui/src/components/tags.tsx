@@ -15,12 +15,38 @@ export function Tags({ tags, onChange }: Props) {
       <legend>Tags</legend>
       {tags.map(([name, value], position) => (
         <div key={position} class="tag">
-          <input type="text" aria-label={`Name of tag ${position + 1}`} placeholder="Name" required maxLength={MAX_LENGTH} value={name} onInput={(event) => set(position, [event.currentTarget.value, value])} />
-          <input type="text" aria-label={`Value of tag ${position + 1}`} placeholder="Value" maxLength={MAX_LENGTH} value={value} onInput={(event) => set(position, [name, event.currentTarget.value])} />
-          <button type="button" class="plain" aria-label={`Remove tag ${name || position + 1}`} onClick={() => onChange(tags.toSpliced(position, 1))}>×</button>
+          <input
+            type="text"
+            aria-label={`Name of tag ${position + 1}`}
+            placeholder="Name"
+            required
+            maxLength={MAX_LENGTH}
+            value={name}
+            onInput={(event) => set(position, [event.currentTarget.value, value])}
+          />
+          <input
+            type="text"
+            aria-label={`Value of tag ${position + 1}`}
+            placeholder="Value"
+            maxLength={MAX_LENGTH}
+            value={value}
+            onInput={(event) => set(position, [name, event.currentTarget.value])}
+          />
+          <button
+            type="button"
+            class="plain"
+            aria-label={`Remove tag ${name || position + 1}`}
+            onClick={() => onChange(tags.toSpliced(position, 1))}
+          >
+            ×
+          </button>
         </div>
       ))}
-      {tags.length < MAX_TAGS && <button type="button" class="plain" onClick={() => onChange([...tags, ["", ""]])}>+ Add a tag</button>}
+      {tags.length < MAX_TAGS && (
+        <button type="button" class="plain" onClick={() => onChange([...tags, ["", ""]])}>
+          + Add a tag
+        </button>
+      )}
     </fieldset>
   );
 }

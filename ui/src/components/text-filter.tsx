@@ -16,5 +16,14 @@ export function TextFilter({ label, placeholder }: { label: string; placeholder:
   useEffect(() => {
     if (value !== settled) setText(value);
   }, [value]);
-  return <input type="search" aria-label={label} placeholder={placeholder} maxLength={128} value={text} onInput={(event) => setText(event.currentTarget.value)} />;
+  return (
+    <input
+      type="search"
+      aria-label={label}
+      placeholder={placeholder}
+      maxLength={128}
+      value={text}
+      onInput={(event) => setText(event.currentTarget.value)}
+    />
+  );
 }

@@ -7,7 +7,15 @@ export type TrackingStatus = Tracking["status"];
 export type FailureReason = components["schemas"]["FailureReason"];
 export type SourceReason = components["schemas"]["PauseCause"];
 
-export const STATUSES: readonly TrackingStatus[] = ["active", "pending", "failing", "unavailable", "paused", "paused_by_creator", "unsupported"];
+export const STATUSES: readonly TrackingStatus[] = [
+  "active",
+  "pending",
+  "failing",
+  "unavailable",
+  "paused",
+  "paused_by_creator",
+  "unsupported",
+];
 
 export const FAILURE_NAMES: Readonly<Record<FailureReason, string>> = {
   not_found: "The platform does not show it: it may be private, renamed or deleted.",
@@ -53,8 +61,10 @@ export function reasonOf({ status, last_error }: Pick<Tracking, "status" | "last
     case "unsupported":
       return "No configured source can read this platform.";
     case "unavailable":
-      return last_error && !knownReason(last_error) ? sentence(last_error) : "The platform no longer shows it: it may be private, renamed or deleted.";
+      return last_error && !knownReason(last_error)
+        ? sentence(last_error)
+        : "The platform no longer shows it: it may be private, renamed or deleted.";
     case "failing":
-      return last_error ? knownReason(last_error) ?? sentence(last_error) : "The latest attempt failed.";
+      return last_error ? (knownReason(last_error) ?? sentence(last_error)) : "The latest attempt failed.";
   }
 }

@@ -33,15 +33,19 @@ export function VideoTracking({ video, canWrite, onChanged, onRead }: Props) {
   const { tracking } = video;
   return (
     <>
-      <p class="status-line"><Status status={tracking.status} /> <span>{statusMeaning(tracking.status)}</span></p>
+      <p class="status-line">
+        <Status status={tracking.status} /> <span>{statusMeaning(tracking.status)}</span>
+      </p>
       {tracking.last_error && <p class="reason">{tracking.last_error}</p>}
-      <Facts facts={[
-        ["Tracked", howTracked(video)],
-        ["Last read", time(video.last_scrape_time)],
-        ["Last attempt", time(tracking.last_attempt_at)],
-        ["Next attempt", time(tracking.next_attempt_at)],
-        ["First read", time(video.first_scrape_time)],
-      ]} />
+      <Facts
+        facts={[
+          ["Tracked", howTracked(video)],
+          ["Last read", time(video.last_scrape_time)],
+          ["Last attempt", time(tracking.last_attempt_at)],
+          ["Next attempt", time(tracking.next_attempt_at)],
+          ["First read", time(video.first_scrape_time)],
+        ]}
+      />
       {canWrite && <Actions video={video} onChanged={onChanged} onRead={onRead} />}
     </>
   );
@@ -53,11 +57,15 @@ function Actions({ video, onChanged, onRead }: Omit<Props, "canWrite">) {
   const isDiscovered = video.kinds.includes("discovered");
   const identifier = video.url ?? video.external_id ?? video.shortcode;
   const track = useAction(async (signal) => {
-    await unwrap(api.POST("/videos", { body: { platform: video.platform, identifier: identifier ?? "" }, signal }));
+    await unwrap(
+      api.POST("/videos", { body: { platform: video.platform, identifier: identifier ?? "" }, signal }),
+    );
     onChanged();
   });
   const pause = useAction(async (signal) => {
-    await unwrap(api.PATCH("/videos/{video_id}", { params: { path }, body: { is_active: !video.is_active }, signal }));
+    await unwrap(
+      api.PATCH("/videos/{video_id}", { params: { path }, body: { is_active: !video.is_active }, signal }),
+    );
     onChanged();
   });
   const untrack = useAction(async (signal) => {
@@ -65,7 +73,8 @@ function Actions({ video, onChanged, onRead }: Omit<Props, "canWrite">) {
     if (isDiscovered) onChanged();
     else navigate({ path: "/content", filters: new Map() });
   });
-  const refresh = async (signal: AbortSignal) => (await unwrap(api.POST("/videos/{video_id}/refresh", { params: { path }, signal }))).data[0] ?? null;
+  const refresh = async (signal: AbortSignal) =>
+    (await unwrap(api.POST("/videos/{video_id}/refresh", { params: { path }, signal }))).data[0] ?? null;
   const actions = [track, pause, untrack];
   const isRunning = actions.some((action) => action.isRunning);
   const failed = actions.find(({ problem }) => problem);
@@ -73,13 +82,37 @@ function Actions({ video, onChanged, onRead }: Omit<Props, "canWrite">) {
     <div class="video-actions">
       {failed?.problem && !isAsking && <ProblemNotice problem={failed.problem} retry={failed.retry} />}
       <div class="controls">
-        {video.is_tracked && <RefreshButton record={video} request={refresh} reload={onChanged} onRead={onRead} />}
-        {!video.is_tracked && <button type="button" disabled={isRunning || !identifier} onClick={() => void track.run()}>Track individually</button>}
-        {video.is_tracked && <button type="button" disabled={isRunning} onClick={() => void pause.run()}>{video.is_active ? "Pause tracking" : "Resume tracking"}</button>}
-        {video.is_tracked && <button type="button" disabled={isRunning} onClick={() => (isDiscovered ? void untrack.run() : setAsking(true))}>Stop tracking</button>}
+        {video.is_tracked && (
+          <RefreshButton record={video} request={refresh} reload={onChanged} onRead={onRead} />
+        )}
+        {!video.is_tracked && (
+          <button type="button" disabled={isRunning || !identifier} onClick={() => void track.run()}>
+            Track individually
+          </button>
+        )}
+        {video.is_tracked && (
+          <button type="button" disabled={isRunning} onClick={() => void pause.run()}>
+            {video.is_active ? "Pause tracking" : "Resume tracking"}
+          </button>
+        )}
+        {video.is_tracked && (
+          <button
+            type="button"
+            disabled={isRunning}
+            onClick={() => (isDiscovered ? void untrack.run() : setAsking(true))}
+          >
+            Stop tracking
+          </button>
+        )}
       </div>
       {isAsking && (
-        <ConfirmDialog title="Delete this video and its history?" action="Delete" isRunning={isRunning} onConfirm={() => void untrack.run()} onClose={() => setAsking(false)}>
+        <ConfirmDialog
+          title="Delete this video and its history?"
+          action="Delete"
+          isRunning={isRunning}
+          onConfirm={() => void untrack.run()}
+          onClose={() => setAsking(false)}
+        >
           <p>It is on no tracked account, so nothing of it stays. This cannot be undone.</p>
           {untrack.problem && <ProblemNotice problem={untrack.problem} retry={untrack.retry} />}
         </ConfirmDialog>
@@ -89,5 +122,13 @@ function Actions({ video, onChanged, onRead }: Omit<Props, "canWrite">) {
 }
 
 export function accountLink({ account_id, account_username }: Content) {
-  return account_id ? <a class="link" href={linkTo(`/accounts/${account_id}`)}>@{account_username}</a> : account_username ? `@${account_username}` : "–";
+  return account_id ? (
+    <a class="link" href={linkTo(`/accounts/${account_id}`)}>
+      @{account_username}
+    </a>
+  ) : account_username ? (
+    `@${account_username}`
+  ) : (
+    "–"
+  );
 }

@@ -9,5 +9,11 @@ function relative(value: string): string {
 }
 
 export function When({ value }: { value: string | null | undefined }) {
-  return value ? <time dateTime={value} title={time(value)}>{relative(value)}</time> : <>–</>;
+  return value ? (
+    <time dateTime={value} title={time(value)}>
+      {relative(value)}
+    </time>
+  ) : (
+    <>–</>
+  );
 }

@@ -1,10 +1,13 @@
 // What the organization, an account or a creator gained.
 
 import { api, unwrap } from "../api/client.ts";
-import { windowParameters, type View } from "../state/view.ts";
+import { type View, windowParameters } from "../state/view.ts";
 
 /** Of what: of one record, or of everything, of one platform if the page filters by it. */
-export type Scope = { account_id: string } | { creator_id: string } | { platform?: NonNullable<View["platform"]> };
+export type Scope =
+  | { account_id: string }
+  | { creator_id: string }
+  | { platform?: NonNullable<View["platform"]> };
 
 export function overviewScope({ platform }: View): Scope {
   return platform ? { platform } : {};
@@ -15,10 +18,17 @@ export function isSplit({ platform, filters }: View): boolean {
 }
 
 export async function fetchTotals({ range }: View, scope: Scope, signal: AbortSignal) {
-  return unwrap(api.GET("/overview", { params: { query: { ...windowParameters(range), ...scope } }, signal }));
+  return unwrap(
+    api.GET("/overview", { params: { query: { ...windowParameters(range), ...scope } }, signal }),
+  );
 }
 
-export async function fetchDays({ range, compare }: View, scope: Scope, isSplit: boolean, signal: AbortSignal) {
+export async function fetchDays(
+  { range, compare }: View,
+  scope: Scope,
+  isSplit: boolean,
+  signal: AbortSignal,
+) {
   const query = {
     ...windowParameters(range),
     ...scope,

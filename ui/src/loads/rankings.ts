@@ -3,15 +3,19 @@
 import { api, unwrap } from "../api/client.ts";
 import type { paths } from "../api/schema.d.ts";
 import { figureOf } from "../components/figures.ts";
-import { METRICS, windowParameters, type Metric, type View } from "../state/view.ts";
+import { METRICS, type Metric, type View, windowParameters } from "../state/view.ts";
 
 export type RankingPath = "/content/top" | "/content/breakouts" | "/accounts/top" | "/creators/top";
 export type RankingQuery<Path extends RankingPath> = NonNullable<paths[Path]["get"]["parameters"]["query"]>;
 
-export const fetchTopContent = (query: RankingQuery<"/content/top">, signal: AbortSignal) => unwrap(api.GET("/content/top", { params: { query }, signal }));
-export const fetchBreakouts = (query: RankingQuery<"/content/breakouts">, signal: AbortSignal) => unwrap(api.GET("/content/breakouts", { params: { query }, signal }));
-export const fetchTopAccounts = (query: RankingQuery<"/accounts/top">, signal: AbortSignal) => unwrap(api.GET("/accounts/top", { params: { query }, signal }));
-export const fetchTopCreators = (query: RankingQuery<"/creators/top">, signal: AbortSignal) => unwrap(api.GET("/creators/top", { params: { query }, signal }));
+export const fetchTopContent = (query: RankingQuery<"/content/top">, signal: AbortSignal) =>
+  unwrap(api.GET("/content/top", { params: { query }, signal }));
+export const fetchBreakouts = (query: RankingQuery<"/content/breakouts">, signal: AbortSignal) =>
+  unwrap(api.GET("/content/breakouts", { params: { query }, signal }));
+export const fetchTopAccounts = (query: RankingQuery<"/accounts/top">, signal: AbortSignal) =>
+  unwrap(api.GET("/accounts/top", { params: { query }, signal }));
+export const fetchTopCreators = (query: RankingQuery<"/creators/top">, signal: AbortSignal) =>
+  unwrap(api.GET("/creators/top", { params: { query }, signal }));
 
 /** What posts are ranked by beside a figure that only accounts have. */
 function contentMetric(view: View): Metric {
@@ -19,7 +23,10 @@ function contentMetric(view: View): Metric {
 }
 
 /** The posts of an account or a creator that gained most. */
-export function recordContentQuery(view: View, filter: { account_id: string } | { creator_id: string }): RankingQuery<"/content/top"> {
+export function recordContentQuery(
+  view: View,
+  filter: { account_id: string } | { creator_id: string },
+): RankingQuery<"/content/top"> {
   return { ...windowParameters(view.range), ...filter, metric: contentMetric(view), limit: 10 };
 }
 

@@ -3,7 +3,7 @@
 import { api, unwrap } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { figureOf, seriesFigure } from "../components/figures.ts";
-import { windowParameters, type View } from "../state/view.ts";
+import { type View, windowParameters } from "../state/view.ts";
 
 /** Ages of posts that an account is compared by, in days. */
 const BENCHMARK_AGES = [1, 3, 7, 14, 30];
@@ -15,7 +15,12 @@ export async function fetchAccount(account_id: string, signal: AbortSignal) {
 }
 
 export async function fetchBenchmarks(account_id: string, signal: AbortSignal) {
-  return unwrap(api.GET("/accounts/{account_id}/benchmarks", { params: { path: { account_id }, query: { ages: BENCHMARK_AGES } }, signal }));
+  return unwrap(
+    api.GET("/accounts/{account_id}/benchmarks", {
+      params: { path: { account_id }, query: { ages: BENCHMARK_AGES } },
+      signal,
+    }),
+  );
 }
 
 export async function fetchCreator(creator_id: string, signal: AbortSignal) {
@@ -24,18 +29,29 @@ export async function fetchCreator(creator_id: string, signal: AbortSignal) {
 
 /** The accounts of a creator by what they gained. */
 export async function fetchCreatorAccounts(creator_id: string, view: View, signal: AbortSignal) {
-  const query = { ...windowParameters(view.range), creator_id, metric: seriesFigure(figureOf(view)), include_all: true, limit: MAX_ACCOUNTS };
+  const query = {
+    ...windowParameters(view.range),
+    creator_id,
+    metric: seriesFigure(figureOf(view)),
+    include_all: true,
+    limit: MAX_ACCOUNTS,
+  };
   return unwrap(api.GET("/accounts/top", { params: { query }, signal }));
 }
 
-export async function fetchVideo(video_id: string, signal: AbortSignal): Promise<components["schemas"]["Content"]> {
+export async function fetchVideo(
+  video_id: string,
+  signal: AbortSignal,
+): Promise<components["schemas"]["Content"]> {
   return (await unwrap(api.GET("/content/{video_id}", { params: { path: { video_id } }, signal }))).data;
 }
 
 /** The counters as last observed: null where the platform never reported one, which the record itself shows as 0. */
 export async function fetchCounters(video_id: string, signal: AbortSignal) {
   const query = { period: "7d" as const, values: "cumulative" as const };
-  const { data } = await unwrap(api.GET("/videos/{video_id}/analytics", { params: { path: { video_id }, query }, signal }));
+  const { data } = await unwrap(
+    api.GET("/videos/{video_id}/analytics", { params: { path: { video_id }, query }, signal }),
+  );
   return data.at(-1) ?? null;
 }
 

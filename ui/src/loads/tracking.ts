@@ -1,7 +1,7 @@
 // Whether everything is read in time.
 
 import { api, unwrap } from "../api/client.ts";
-import { windowParameters, type View } from "../state/view.ts";
+import { type View, windowParameters } from "../state/view.ts";
 
 export const MAX_LISTED = 50;
 export const NOT_UPDATING = ["failing", "unavailable", "unsupported"] as const;

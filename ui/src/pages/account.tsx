@@ -2,7 +2,7 @@
 
 import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
-import { AccountSettings, PauseButton, type Account } from "../components/account-settings.tsx";
+import { type Account, AccountSettings, PauseButton } from "../components/account-settings.tsx";
 import { Benchmarks } from "../components/benchmarks.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { Facts } from "../components/facts.tsx";
@@ -18,10 +18,13 @@ import { When } from "../components/when.tsx";
 import { day } from "../format.ts";
 import { recordContentQuery } from "../loads/rankings.ts";
 import { fetchAccount } from "../loads/records.ts";
-import { linkTo, view } from "../state/view.ts";
 import { useTitle } from "../state/title.ts";
+import { linkTo, view } from "../state/view.ts";
 
-const PROFILE_LINKS = { instagram: "https://www.instagram.com/", tiktok: "https://www.tiktok.com/@" } as const;
+const PROFILE_LINKS = {
+  instagram: "https://www.instagram.com/",
+  tiktok: "https://www.tiktok.com/@",
+} as const;
 
 export function AccountPage({ id, identity }: PageProps) {
   const account = useResource((signal) => fetchAccount(id, signal), [id]);
@@ -33,7 +36,11 @@ export function AccountPage({ id, identity }: PageProps) {
   return (
     <>
       <div class="page-head">
-        {record ? <Picture id={record.id} name={record.username} src={record.profile_pic_url} /> : <span class="picture skeleton" />}
+        {record ? (
+          <Picture id={record.id} name={record.username} src={record.profile_pic_url} />
+        ) : (
+          <span class="picture skeleton" />
+        )}
         <div class="grow">
           <h1>{record ? `@${record.username}` : "Account"}</h1>
           <p class="description small quiet">{record ? <Description account={record} /> : "\u00a0"}</p>
@@ -47,12 +54,22 @@ export function AccountPage({ id, identity }: PageProps) {
       <FollowersHistory days={gains.days} />
       <div class="columns">
         <div class="stack">
-          <RankedContent title="Its posts that gained most" query={recordContentQuery(view.value, { account_id: id })} />
+          <RankedContent
+            title="Its posts that gained most"
+            query={recordContentQuery(view.value, { account_id: id })}
+          />
           <Benchmarks account_id={id} />
         </div>
         <div class="stack">
           <Card title="Tracking" resource={account} height={180}>
-            {({ data }) => <Tracking account={data} canWrite={canWrite} onChanged={account.reload} onRead={() => (gains.totals.reload(), gains.days.reload())} />}
+            {({ data }) => (
+              <Tracking
+                account={data}
+                canWrite={canWrite}
+                onChanged={account.reload}
+                onRead={() => (gains.totals.reload(), gains.days.reload())}
+              />
+            )}
           </Card>
           {canWrite && (
             <Card title="Settings" resource={account} height={320}>
@@ -65,12 +82,26 @@ export function AccountPage({ id, identity }: PageProps) {
   );
 }
 
-function Description({ account: { platform, username, name, creator_id, creator_name, category } }: { account: Account }) {
+function Description({
+  account: { platform, username, name, creator_id, creator_name, category },
+}: {
+  account: Account;
+}) {
   return (
     <>
       {name && <span dir="auto">{name} · </span>}
-      <a class="link" href={PROFILE_LINKS[platform] + username} target="_blank" rel="noopener noreferrer">{PLATFORM_NAMES[platform]} ↗</a>
-      {creator_id && <> · by <a class="link" dir="auto" href={linkTo(`/creators/${creator_id}`)}>{creator_name}</a></>}
+      <a class="link" href={PROFILE_LINKS[platform] + username} target="_blank" rel="noopener noreferrer">
+        {PLATFORM_NAMES[platform]} ↗
+      </a>
+      {creator_id && (
+        <>
+          {" "}
+          · by{" "}
+          <a class="link" dir="auto" href={linkTo(`/creators/${creator_id}`)}>
+            {creator_name}
+          </a>
+        </>
+      )}
       {category && <> · {category}</>}
     </>
   );
@@ -88,13 +119,36 @@ function NotUpdating({ account, canWrite, onChanged }: TrackingProps) {
   const reason = reasonOf(tracking);
   if (!reason) return null;
   return (
-    <section class={`notice${tracking.status === "pending" || tracking.status.startsWith("paused") ? " calm" : ""}`} aria-label="Why it is not updating">
-      <p><b>{tracking.status === "pending" ? "No numbers yet." : "Not updating."}</b> {reason}</p>
+    <section
+      class={`notice${tracking.status === "pending" || tracking.status.startsWith("paused") ? " calm" : ""}`}
+      aria-label="Why it is not updating"
+    >
+      <p>
+        <b>{tracking.status === "pending" ? "No numbers yet." : "Not updating."}</b> {reason}
+      </p>
       <p class="small quiet">
-        {account.last_scrape_time ? <>Last read <When value={account.last_scrape_time} /></> : "Never read"}{tracking.next_attempt_at && <> · next attempt <When value={tracking.next_attempt_at} /></>}
+        {account.last_scrape_time ? (
+          <>
+            Last read <When value={account.last_scrape_time} />
+          </>
+        ) : (
+          "Never read"
+        )}
+        {tracking.next_attempt_at && (
+          <>
+            {" "}
+            · next attempt <When value={tracking.next_attempt_at} />
+          </>
+        )}
         {tracking.last_error && <> · {tracking.last_error}</>}
       </p>
-      {tracking.status === "paused_by_creator" && creator_id && <p><a class="link" href={linkTo(`/creators/${creator_id}`)}>Resume {creator_name}</a></p>}
+      {tracking.status === "paused_by_creator" && creator_id && (
+        <p>
+          <a class="link" href={linkTo(`/creators/${creator_id}`)}>
+            Resume {creator_name}
+          </a>
+        </p>
+      )}
       {tracking.status === "paused" && canWrite && <PauseButton account={account} onChanged={onChanged} />}
     </section>
   );
@@ -103,19 +157,22 @@ function NotUpdating({ account, canWrite, onChanged }: TrackingProps) {
 function Tracking({ account, canWrite, onChanged, onRead }: TrackingProps & { onRead: () => void }) {
   const { tracking } = account;
   const path = { account_id: account.id };
-  const refresh = async (signal: AbortSignal) => (await unwrap(api.POST("/accounts/{account_id}/refresh", { params: { path }, signal }))).data[0] ?? null;
+  const refresh = async (signal: AbortSignal) =>
+    (await unwrap(api.POST("/accounts/{account_id}/refresh", { params: { path }, signal }))).data[0] ?? null;
   return (
     <>
-      <Facts facts={[
-        ["Status", <Status status={tracking.status} />],
-        ["Last read", <When value={account.last_scrape_time} />],
-        ["Next attempt", <When value={tracking.next_attempt_at} />],
-        ["Followers", <Count value={account.follower_count} />],
-        ["Posts known", <Count value={account.total_post_count} />],
-        ["Views of all posts", <Count value={account.view_count} />],
-        ["Tracked since", day(account.added_at.slice(0, 10))],
-        ["Read every", `${account.scrape_interval_hours} h`],
-      ]} />
+      <Facts
+        facts={[
+          ["Status", <Status status={tracking.status} />],
+          ["Last read", <When value={account.last_scrape_time} />],
+          ["Next attempt", <When value={tracking.next_attempt_at} />],
+          ["Followers", <Count value={account.follower_count} />],
+          ["Posts known", <Count value={account.total_post_count} />],
+          ["Views of all posts", <Count value={account.view_count} />],
+          ["Tracked since", day(account.added_at.slice(0, 10))],
+          ["Read every", `${account.scrape_interval_hours} h`],
+        ]}
+      />
       {canWrite && tracking.status !== "paused" && (
         <div class="controls after">
           <PauseButton account={account} onChanged={onChanged} />

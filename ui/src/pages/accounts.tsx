@@ -6,7 +6,15 @@ import type { Identity } from "../api/client.ts";
 import { asCurl } from "../api/requests.ts";
 import { Sparkline } from "../charts/line.tsx";
 import { AccountFilters, isFiltered } from "../components/account-filters.tsx";
-import { accountSort, canRank, compareAccounts, fetchAccounts, listFilters, type AccountPage, type AccountRow } from "../components/account-rows.ts";
+import {
+  type AccountPage,
+  type AccountRow,
+  accountSort,
+  canRank,
+  compareAccounts,
+  fetchAccounts,
+  listFilters,
+} from "../components/account-rows.ts";
 import { AddAccounts } from "../components/add-accounts.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { CopyButton } from "../components/copy.tsx";
@@ -14,10 +22,19 @@ import { ExportButton } from "../components/export.tsx";
 import type { Figure } from "../components/figures.ts";
 import type { PageProps } from "../components/frame.tsx";
 import { sortText } from "../components/gain-rows.ts";
-import { usePages, type PagedRows } from "../components/pages.ts";
-import { CardTitle, Change, Count, Empty, Entity, ProblemNotice, Status, WindowNote } from "../components/parts.tsx";
+import { type PagedRows, usePages } from "../components/pages.ts";
+import {
+  CardTitle,
+  Change,
+  Count,
+  Empty,
+  Entity,
+  ProblemNotice,
+  Status,
+  WindowNote,
+} from "../components/parts.tsx";
 import { SelectionBar } from "../components/selection.tsx";
-import { CsvButton, Table, type Column } from "../components/table.tsx";
+import { type Column, CsvButton, Table } from "../components/table.tsx";
 import { reasonOf } from "../components/tracking-reason.ts";
 import { gain, rate } from "../format.ts";
 import { linkTo, setFilters, view, windowParameters } from "../state/view.ts";
@@ -26,9 +43,17 @@ import { linkTo, setFilters, view, windowParameters } from "../state/view.ts";
 const PENDING_RELOAD_MS = 5_000;
 
 const ACCOUNT: Column<AccountRow> = {
-  name: "Account", sort: "username", csv: (row) => row.username,
+  name: "Account",
+  sort: "username",
+  csv: (row) => row.username,
   render: ({ id, username, platform, name, creator_name, profile_pic_url }) => (
-    <Entity id={id} href={linkTo(`/accounts/${id}`)} name={`@${username}`} src={profile_pic_url} detail={[PLATFORM_NAMES[platform], creator_name ?? name].filter(Boolean).join(" · ")} />
+    <Entity
+      id={id}
+      href={linkTo(`/accounts/${id}`)}
+      name={`@${username}`}
+      src={profile_pic_url}
+      detail={[PLATFORM_NAMES[platform], creator_name ?? name].filter(Boolean).join(" · ")}
+    />
   ),
 };
 /** In the CSV on their own; on screen, below the name. */
@@ -37,10 +62,18 @@ const DETAILS: readonly Column<AccountRow>[] = [
   { name: "Creator", csv: (row) => row.creator_name },
 ];
 const STATUS: Column<AccountRow> = {
-  name: "Status", csv: (row) => row.tracking?.status ?? null,
+  name: "Status",
+  csv: (row) => row.tracking?.status ?? null,
   render: ({ tracking }) => {
     const reason = tracking && reasonOf(tracking);
-    return tracking ? <div class="why"><Status status={tracking.status} />{reason && <small class="small quiet">{reason}</small>}</div> : "–";
+    return tracking ? (
+      <div class="why">
+        <Status status={tracking.status} />
+        {reason && <small class="small quiet">{reason}</small>}
+      </div>
+    ) : (
+      "–"
+    );
   },
 };
 
@@ -54,31 +87,71 @@ interface Shown {
 }
 
 /** A gain, and how it changed if the rows are ranked by it. */
-function gainColumn(name: string, gainName: Gain, { ranked, hasChange, canRank }: Shown): Column<AccountRow>[] {
+function gainColumn(
+  name: string,
+  gainName: Gain,
+  { ranked, hasChange, canRank }: Shown,
+): Column<AccountRow>[] {
   const isRanked = ranked === gainName && hasChange;
   const column: Column<AccountRow> = {
-    name, isNumber: true, isDescending: true, csv: (row) => row.gains?.[gainName], ...(canRank ? { sort: gainName } : {}),
-    render: (row) => <span class="stacked"><Count value={row.gains?.[gainName]} format={gain} />{isRanked && <Change percent={row.change_percent} />}</span>,
+    name,
+    isNumber: true,
+    isDescending: true,
+    csv: (row) => row.gains?.[gainName],
+    ...(canRank ? { sort: gainName } : {}),
+    render: (row) => (
+      <span class="stacked">
+        <Count value={row.gains?.[gainName]} format={gain} />
+        {isRanked && <Change percent={row.change_percent} />}
+      </span>
+    ),
   };
-  return isRanked ? [column, { name: `Change of ${name.toLowerCase()}`, csv: (row) => row.change_percent }] : [column];
+  return isRanked
+    ? [column, { name: `Change of ${name.toLowerCase()}`, csv: (row) => row.change_percent }]
+    : [column];
 }
 
 const OF_RANKING: Column<AccountRow> = {
-  name: "Rate", sort: "engagement_rate", isDescending: true, isNumber: true, csv: (row) => row.engagement_rate,
+  name: "Rate",
+  sort: "engagement_rate",
+  isDescending: true,
+  isNumber: true,
+  csv: (row) => row.engagement_rate,
   render: (row) => <span title={String(row.engagement_rate ?? "–")}>{rate(row.engagement_rate)}</span>,
 };
 const OF_LIST: Column<AccountRow> = {
-  name: "Posts", sort: "total_post_count", isNumber: true, csv: (row) => row.total_post_count, render: (row) => <Count value={row.total_post_count} />,
+  name: "Posts",
+  sort: "total_post_count",
+  isNumber: true,
+  csv: (row) => row.total_post_count,
+  render: (row) => <Count value={row.total_post_count} />,
 };
 
 function columns(shown: Shown): Column<AccountRow>[] {
   return [
     ACCOUNT,
     ...gainColumn("Views", "views", shown),
-    { name: "Per day", render: (row) => (row.series ? <Sparkline values={row.series} today={row.today} label="Per day" base={shown.ranked === "followers" ? "least" : "zero"} /> : null) },
+    {
+      name: "Per day",
+      render: (row) =>
+        row.series ? (
+          <Sparkline
+            values={row.series}
+            today={row.today}
+            label="Per day"
+            base={shown.ranked === "followers" ? "least" : "zero"}
+          />
+        ) : null,
+    },
     ...gainColumn("Engagement", "engagement", shown),
     shown.ranked ? OF_RANKING : OF_LIST,
-    { name: "Followers", sort: "follower_count", isNumber: true, csv: (row) => row.follower_count, render: (row) => <Count value={row.follower_count} /> },
+    {
+      name: "Followers",
+      sort: "follower_count",
+      isNumber: true,
+      csv: (row) => row.follower_count,
+      render: (row) => <Count value={row.follower_count} />,
+    },
     ...gainColumn("New followers", "followers", shown),
     STATUS,
   ];
@@ -119,14 +192,31 @@ export function AccountsPage({ identity }: PageProps) {
           <Usage identity={identity} />
           <WindowNote meta={pages.page?.meta ?? undefined} />
         </div>
-        {(canWrite || !identity) && <button type="button" class={`primary${identity ? "" : " unknown"}`} aria-expanded={current.filters.has("add")} onClick={() => setAdding(!current.filters.has("add"))}>Add accounts</button>}
+        {(canWrite || !identity) && (
+          <button
+            type="button"
+            class={`primary${identity ? "" : " unknown"}`}
+            aria-expanded={current.filters.has("add")}
+            onClick={() => setAdding(!current.filters.has("add"))}
+          >
+            Add accounts
+          </button>
+        )}
         <Controls />
       </div>
-      {canWrite && current.filters.has("add") && <AddAccounts onAdded={pages.reload} onClose={() => setAdding(false)} />}
+      {canWrite && current.filters.has("add") && (
+        <AddAccounts onAdded={pages.reload} onClose={() => setAdding(false)} />
+      )}
       <AccountFilters />
       {pages.page?.problem && <ProblemNotice problem={pages.page.problem} retry={pages.reload} />}
       <AccountsCard pages={pages} canWrite={canWrite} />
-      {pages.hasMore && <p class="more"><button type="button" onClick={pages.loadMore} disabled={pages.isLoading}>{pages.isLoading ? "Loading…" : "Show more"}</button></p>}
+      {pages.hasMore && (
+        <p class="more">
+          <button type="button" onClick={pages.loadMore} disabled={pages.isLoading}>
+            {pages.isLoading ? "Loading…" : "Show more"}
+          </button>
+        </p>
+      )}
     </>
   );
 }
@@ -134,7 +224,17 @@ export function AccountsPage({ identity }: PageProps) {
 function Usage({ identity }: { identity: Identity | null }) {
   if (!identity) return <p class="quiet small">{"\u00a0"}</p>;
   const { accounts, account_cap } = identity.usage;
-  return <p class="quiet small"><Count value={accounts} /> tracked{account_cap !== null && <> of <Count value={account_cap} /></>}</p>;
+  return (
+    <p class="quiet small">
+      <Count value={accounts} /> tracked
+      {account_cap !== null && (
+        <>
+          {" "}
+          of <Count value={account_cap} />
+        </>
+      )}
+    </p>
+  );
 }
 
 interface CardProps {
@@ -152,29 +252,57 @@ function AccountsCard({ pages, canWrite }: CardProps) {
   const { sort: loaded = sort, problem: gainsProblem = null } = pages.page ?? {};
   const { compare: hasChange } = view.value;
   const isRankable = canRank(view.value);
-  const shown = useMemo(() => columns({ ranked: loaded.gain, hasChange, canRank: isRankable }), [loaded.gain, hasChange, isRankable]);
+  const shown = useMemo(
+    () => columns({ ranked: loaded.gain, hasChange, canRank: isRankable }),
+    [loaded.gain, hasChange, isRankable],
+  );
   // Rows in another order are the same page.
-  const selectable = useMemo(() => (canWrite ? [selectColumn(rows, selected, setSelected), ...shown] : shown), [canWrite, pages.page, selected, shown]);
+  const selectable = useMemo(
+    () => (canWrite ? [selectColumn(rows, selected, setSelected), ...shown] : shown),
+    [canWrite, pages.page, selected, shown],
+  );
   return (
     <section class="card dense" aria-label="Accounts" aria-busy={pages.isLoading}>
-      {ids.length > 0
-        ? <SelectionBar ids={ids} onChanged={(text) => (pages.reload(), select(new Set()), setOutcome(text))} onClear={() => setSelected(new Set())} />
-        : (
-          <header>
-            <CardTitle title={loaded.gain ? "By what they gained" : "All accounts"} note={<span role="status">{outcome}</span>} />
-            <div class="controls">
-              <CsvButton title="Accounts" columns={[...shown.slice(0, 1), ...DETAILS, ...shown.slice(1)]} rows={rows} />
-              <ExportButton name="accounts" query={{ ...windowParameters(view.value.range), ...listFilters(view.value) }} />
-              <CopyButton label="curl" title="Copy as curl" text={() => asCurl(pages.requests)} disabled={pages.requests.length === 0} />
-            </div>
-          </header>
-        )}
+      {ids.length > 0 ? (
+        <SelectionBar
+          ids={ids}
+          onChanged={(text) => (pages.reload(), select(new Set()), setOutcome(text))}
+          onClear={() => setSelected(new Set())}
+        />
+      ) : (
+        <header>
+          <CardTitle
+            title={loaded.gain ? "By what they gained" : "All accounts"}
+            note={<span role="status">{outcome}</span>}
+          />
+          <div class="controls">
+            <CsvButton
+              title="Accounts"
+              columns={[...shown.slice(0, 1), ...DETAILS, ...shown.slice(1)]}
+              rows={rows}
+            />
+            <ExportButton
+              name="accounts"
+              query={{ ...windowParameters(view.value.range), ...listFilters(view.value) }}
+            />
+            <CopyButton
+              label="curl"
+              title="Copy as curl"
+              text={() => asCurl(pages.requests)}
+              disabled={pages.requests.length === 0}
+            />
+          </div>
+        </header>
+      )}
       {pages.problem && <ProblemNotice problem={pages.problem} retry={pages.retry} />}
       {pages.rows === null && !pages.problem && <div class="skeleton rows" />}
       {pages.rows?.length === 0 && <NoAccounts canWrite={canWrite} />}
       {rows.length > 0 && (
         <Table
-          title="Accounts" columns={selectable} rows={rows} rowKey={(row) => row.id}
+          title="Accounts"
+          columns={selectable}
+          rows={rows}
+          rowKey={(row) => row.id}
           sort={sortText(gainsProblem ? loaded : sort)}
         />
       )}
@@ -182,18 +310,51 @@ function AccountsCard({ pages, canWrite }: CardProps) {
   );
 }
 
-function selectColumn(rows: readonly AccountRow[], selected: ReadonlySet<string>, setSelected: (ids: ReadonlySet<string>) => void): Column<AccountRow> {
-  const toggle = (id: string) => setSelected(selected.has(id) ? new Set([...selected].filter((one) => one !== id)) : new Set([...selected, id]));
+function selectColumn(
+  rows: readonly AccountRow[],
+  selected: ReadonlySet<string>,
+  setSelected: (ids: ReadonlySet<string>) => void,
+): Column<AccountRow> {
+  const toggle = (id: string) =>
+    setSelected(
+      selected.has(id) ? new Set([...selected].filter((one) => one !== id)) : new Set([...selected, id]),
+    );
   const isAll = rows.every(({ id }) => selected.has(id));
   return {
     name: "Select",
-    heading: <label class="target"><input type="checkbox" aria-label="Select all that are shown" checked={isAll} onChange={() => setSelected(new Set(isAll ? [] : rows.map(({ id }) => id)))} /></label>,
-    render: ({ id, username }) => <label class="target"><input type="checkbox" aria-label={`Select @${username}`} checked={selected.has(id)} onChange={() => toggle(id)} /></label>,
+    heading: (
+      <label class="target">
+        <input
+          type="checkbox"
+          aria-label="Select all that are shown"
+          checked={isAll}
+          onChange={() => setSelected(new Set(isAll ? [] : rows.map(({ id }) => id)))}
+        />
+      </label>
+    ),
+    render: ({ id, username }) => (
+      <label class="target">
+        <input
+          type="checkbox"
+          aria-label={`Select @${username}`}
+          checked={selected.has(id)}
+          onChange={() => toggle(id)}
+        />
+      </label>
+    ),
   };
 }
 
 function NoAccounts({ canWrite }: { canWrite: boolean }) {
   if (isFiltered()) return <Empty>No account matches these filters.</Empty>;
-  if (!canWrite) return <Empty>No accounts are tracked yet. Adding them requires a key with the scope write.</Empty>;
-  return <Empty>No accounts are tracked yet. <button type="button" class="primary" onClick={() => setAdding(true)}>Add the first ones</button></Empty>;
+  if (!canWrite)
+    return <Empty>No accounts are tracked yet. Adding them requires a key with the scope write.</Empty>;
+  return (
+    <Empty>
+      No accounts are tracked yet.{" "}
+      <button type="button" class="primary" onClick={() => setAdding(true)}>
+        Add the first ones
+      </button>
+    </Empty>
+  );
 }

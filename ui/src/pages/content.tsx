@@ -5,17 +5,26 @@ import { useState } from "preact/hooks";
 import { Sparkline } from "../charts/line.tsx";
 import { ContentFilters } from "../components/content-filters.tsx";
 import { ContentGrid, GridSkeleton } from "../components/content-grid.tsx";
-import { PAGE_SIZE, contentFilters, fetchContent, fetchContentDetails, sortOf, type ContentDetail, type ContentRow, type WindowMeta } from "../components/content-rows.ts";
+import {
+  type ContentDetail,
+  type ContentRow,
+  contentFilters,
+  fetchContent,
+  fetchContentDetails,
+  PAGE_SIZE,
+  sortOf,
+  type WindowMeta,
+} from "../components/content-rows.ts";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { useDetails } from "../components/details.ts";
 import { ExportButton } from "../components/export.tsx";
 import { FIGURE_NAMES } from "../components/figures.ts";
-import { usePages, type Page } from "../components/pages.ts";
+import { type Page, usePages } from "../components/pages.ts";
 import { Card, Count, Empty, Entity, ProblemNotice, WindowNote } from "../components/parts.tsx";
-import { CsvButton, Table, type Column } from "../components/table.tsx";
+import { type Column, CsvButton, Table } from "../components/table.tsx";
 import { TextFilter } from "../components/text-filter.tsx";
 import { day, gain } from "../format.ts";
-import { METRICS, linkTo, setFilters, view, windowParameters, type Metric } from "../state/view.ts";
+import { linkTo, METRICS, type Metric, setFilters, view, windowParameters } from "../state/view.ts";
 
 const SORT_NAMES: Readonly<Record<string, string>> = {
   ...Object.fromEntries(METRICS.map((metric) => [`-${metric}`, `${FIGURE_NAMES[metric]} gained`])),
@@ -43,24 +52,58 @@ function columns(metric: Metric, today: number): Column<Row>[] {
   return [
     { name: "Id", csv: (row) => row.id },
     {
-      name: "Post", csv: (row) => row.description,
+      name: "Post",
+      csv: (row) => row.description,
       render: (row) => (
-        <Entity id={row.account_id ?? row.id} kind="cover" src={row.cover_image_url} href={linkTo(`/content/${row.id}`)}
-          name={row.description || "Post without a caption"} owner={row.account_username ?? PLATFORM_NAMES[row.platform]}
-          detail={[row.account_username ? `@${row.account_username}` : "tracked alone", `${PLATFORM_NAMES[row.platform]} ${row.media_type ?? ""}`].join(" · ")} />
+        <Entity
+          id={row.account_id ?? row.id}
+          kind="cover"
+          src={row.cover_image_url}
+          href={linkTo(`/content/${row.id}`)}
+          name={row.description || "Post without a caption"}
+          owner={row.account_username ?? PLATFORM_NAMES[row.platform]}
+          detail={[
+            row.account_username ? `@${row.account_username}` : "tracked alone",
+            `${PLATFORM_NAMES[row.platform]} ${row.media_type ?? ""}`,
+          ].join(" · ")}
+        />
       ),
     },
     { name: "Platform", csv: (row) => row.platform },
     { name: "Account", csv: (row) => row.account_username },
     { name: "Creator", csv: (row) => row.creator_name },
     { name: "Link", csv: (row) => row.url },
-    { name: "Posted", sort: "create_time", csv: (row) => row.create_time, render: (row) => <span class="nowrap">{row.create_time ? day(row.create_time.slice(0, 10)) : "–"}</span> },
-    { name: "Views in all", sort: "view_count", isNumber: true, csv: (row) => row.view_count, render: (row) => <Count value={row.view_count} /> },
-    { name: "Per day", render: ({ detail }) => <SparkCell values={detail?.series} label={`${FIGURE_NAMES[metric]} gained per day`} today={today} /> },
-    ...METRICS.map((name): Column<Row> => ({
-      name: `${FIGURE_NAMES[name]} gained`, sort: name, isDescending: true, isNumber: true,
-      csv: (row) => gainOf(row, name), render: (row) => <Count value={gainOf(row, name)} format={gain} />,
-    })),
+    {
+      name: "Posted",
+      sort: "create_time",
+      csv: (row) => row.create_time,
+      render: (row) => (
+        <span class="nowrap">{row.create_time ? day(row.create_time.slice(0, 10)) : "–"}</span>
+      ),
+    },
+    {
+      name: "Views in all",
+      sort: "view_count",
+      isNumber: true,
+      csv: (row) => row.view_count,
+      render: (row) => <Count value={row.view_count} />,
+    },
+    {
+      name: "Per day",
+      render: ({ detail }) => (
+        <SparkCell values={detail?.series} label={`${FIGURE_NAMES[metric]} gained per day`} today={today} />
+      ),
+    },
+    ...METRICS.map(
+      (name): Column<Row> => ({
+        name: `${FIGURE_NAMES[name]} gained`,
+        sort: name,
+        isDescending: true,
+        isNumber: true,
+        csv: (row) => gainOf(row, name),
+        render: (row) => <Count value={gainOf(row, name)} format={gain} />,
+      }),
+    ),
   ];
 }
 
@@ -69,7 +112,9 @@ export function ContentPage() {
   const [meta, setMeta] = useState<WindowMeta>();
   const { layout, ...asked } = Object.fromEntries(current.filters);
   const key = JSON.stringify([current.range, current.platform, current.metric, asked]);
-  const pages = usePages<Page<ContentRow>>(key, (cursor, signal) => fetchContent(current, cursor, signal, setMeta));
+  const pages = usePages<Page<ContentRow>>(key, (cursor, signal) =>
+    fetchContent(current, cursor, signal, setMeta),
+  );
   const details = useDetails(pages.rows, (ids, signal) => fetchContentDetails(current, ids, signal, setMeta));
   const rows = pages.rows?.map((row): Row => ({ ...row, detail: details.details.get(row.id) })) ?? null;
   const isComplete = details.problem !== null || rows?.every(({ detail }) => detail !== undefined);
@@ -80,54 +125,106 @@ export function ContentPage() {
   return (
     <>
       <div class="page-head">
-        <div class="grow"><h1>Content</h1><WindowNote meta={meta} /></div>
+        <div class="grow">
+          <h1>Content</h1>
+          <WindowNote meta={meta} />
+        </div>
         <Controls hasComparison={false} />
       </div>
       <div class="toolbar">
         <TextFilter label="Filter by caption" placeholder="Caption contains" />
-        <select aria-label="Sort" value={sort.text} onChange={(event) => setFilters({ sort: event.currentTarget.value })}>
-          {Object.entries(SORT_NAMES).map(([sort, name]) => <option key={sort} value={sort}>{name}</option>)}
+        <select
+          aria-label="Sort"
+          value={sort.text}
+          onChange={(event) => setFilters({ sort: event.currentTarget.value })}
+        >
+          {Object.entries(SORT_NAMES).map(([sort, name]) => (
+            <option key={sort} value={sort}>
+              {name}
+            </option>
+          ))}
         </select>
         <div class="segments" role="group" aria-label="Layout">
-          <button type="button" aria-pressed={!isGrid} onClick={() => setFilters({ layout: null })}>Table</button>
-          <button type="button" aria-pressed={isGrid} onClick={() => setFilters({ layout: "grid" })}>Grid</button>
+          <button type="button" aria-pressed={!isGrid} onClick={() => setFilters({ layout: null })}>
+            Table
+          </button>
+          <button type="button" aria-pressed={isGrid} onClick={() => setFilters({ layout: "grid" })}>
+            Grid
+          </button>
         </div>
         <ContentFilters />
       </div>
       <Card
-        title="Posts" note={`sorted by: ${SORT_NAMES[sort.text]?.toLowerCase()}`} resource={{ ...pages, data: rows }} requests={details.requests}
-        height={rows === null && !isGrid ? PAGE_SIZE * ROW_HEIGHT : 0} {...(isGrid ? { placeholder: <GridSkeleton count={PAGE_SIZE} /> } : {})}
-        actions={(
+        title="Posts"
+        note={`sorted by: ${SORT_NAMES[sort.text]?.toLowerCase()}`}
+        resource={{ ...pages, data: rows }}
+        requests={details.requests}
+        height={rows === null && !isGrid ? PAGE_SIZE * ROW_HEIGHT : 0}
+        {...(isGrid ? { placeholder: <GridSkeleton count={PAGE_SIZE} /> } : {})}
+        actions={
           <>
             <CsvButton title="Content" columns={shown} rows={(isComplete && rows) || []} />
-            <ExportButton name="content" query={{ ...windowParameters(current.range), ...contentFilters(current) }} />
+            <ExportButton
+              name="content"
+              query={{ ...windowParameters(current.range), ...contentFilters(current) }}
+            />
           </>
-        )}
+        }
       >
         {(rows) => (
           <>
             {details.problem && <ProblemNotice problem={details.problem} retry={details.reload} />}
             {rows.length === 0 && <Empty>No post matches.</Empty>}
-            {rows.length > 0 && (isGrid
-              ? <ContentGrid rows={rows} gainOf={(row) => gainOf(row as Row, sort.metric)} gainName={sort.metric} />
-              : <Table title="Content" columns={shown} rows={rows} rowKey={(row) => row.id} sort={sort.text} isDense />)}
+            {rows.length > 0 &&
+              (isGrid ? (
+                <ContentGrid
+                  rows={rows}
+                  gainOf={(row) => gainOf(row as Row, sort.metric)}
+                  gainName={sort.metric}
+                />
+              ) : (
+                <Table
+                  title="Content"
+                  columns={shown}
+                  rows={rows}
+                  rowKey={(row) => row.id}
+                  sort={sort.text}
+                  isDense
+                />
+              ))}
           </>
         )}
       </Card>
       {pages.problem?.status === 503 && !sort.order_by && (
         <p>
           Sorted by age, posts can be listed without these numbers.{" "}
-          <button type="button" onClick={() => setFilters({ sort: "-create_time" })}>Show the newest</button>
+          <button type="button" onClick={() => setFilters({ sort: "-create_time" })}>
+            Show the newest
+          </button>
         </p>
       )}
-      {pages.hasMore && <button type="button" class="more" onClick={pages.loadMore} disabled={pages.isLoading}>Show {PAGE_SIZE} more</button>}
+      {pages.hasMore && (
+        <button type="button" class="more" onClick={pages.loadMore} disabled={pages.isLoading}>
+          Show {PAGE_SIZE} more
+        </button>
+      )}
     </>
   );
 }
 
 /** As large before its values are there. */
-function SparkCell({ values, label, today }: { values: readonly number[] | null | undefined; label: string; today: number }) {
-  return <span class="spark-cell">{values && <Sparkline values={values} label={label} today={today} />}</span>;
+function SparkCell({
+  values,
+  label,
+  today,
+}: {
+  values: readonly number[] | null | undefined;
+  label: string;
+  today: number;
+}) {
+  return (
+    <span class="spark-cell">{values && <Sparkline values={values} label={label} today={today} />}</span>
+  );
 }
 
 /** Position of the day that is not over in a series of the window; -1 without. */

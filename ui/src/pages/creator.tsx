@@ -2,25 +2,41 @@
 
 import { useAction } from "../api/action.ts";
 import { api, unwrap } from "../api/client.ts";
-import { useResource, type Resource } from "../api/resource.ts";
+import { type Resource, useResource } from "../api/resource.ts";
 import { LineChart } from "../charts/line.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { CreatorSettings, PauseCreatorButton } from "../components/creator-settings.tsx";
-import { FIGURE_NAMES, SERIES_FIGURES, chartOf, figureOf, seriesFigure, shortFormat } from "../components/figures.ts";
 import { FigureSelect } from "../components/figure-tiles.tsx";
+import {
+  chartOf,
+  FIGURE_NAMES,
+  figureOf,
+  SERIES_FIGURES,
+  seriesFigure,
+  shortFormat,
+} from "../components/figures.ts";
 import type { PageProps } from "../components/frame.tsx";
-import { Card, Change, Count, Empty, Entity, ProblemNotice, RangeTooLong, WindowNote } from "../components/parts.tsx";
-import { Picture, copyPath } from "../components/picture.tsx";
+import {
+  Card,
+  Change,
+  Count,
+  Empty,
+  Entity,
+  ProblemNotice,
+  RangeTooLong,
+  WindowNote,
+} from "../components/parts.tsx";
+import { copyPath, Picture } from "../components/picture.tsx";
 import { RankedContent } from "../components/rankings.tsx";
 import { DailyGains, FollowersHistory, RecordFigures, useRecordGains } from "../components/record-gains.tsx";
-import { RecordProblem } from "../components/record-problem.tsx";
 import { UnlinkedAccountPicker } from "../components/record-pickers.tsx";
-import { CsvButton, Table, type Column } from "../components/table.tsx";
+import { RecordProblem } from "../components/record-problem.tsx";
+import { type Column, CsvButton, Table } from "../components/table.tsx";
 import { exact, gain, rate } from "../format.ts";
-import { useTitle } from "../state/title.ts";
 import { recordContentQuery } from "../loads/rankings.ts";
 import { fetchCreator, fetchCreatorAccounts } from "../loads/records.ts";
-import { MAX_SERIES_DAYS, linkTo, rangeDays, view, windowParameters, type View } from "../state/view.ts";
+import { useTitle } from "../state/title.ts";
+import { linkTo, MAX_SERIES_DAYS, rangeDays, type View, view, windowParameters } from "../state/view.ts";
 
 const MAX_LINES = 5;
 const COLOURS = [1, 2, 3, 4, 5] as const;
@@ -31,7 +47,14 @@ type AccountRow = Ranking["data"][number];
 async function fetchLines(accounts: Ranking, view: View, signal: AbortSignal) {
   const account_ids = accounts.data.slice(0, MAX_LINES).map(({ id }) => id);
   if (account_ids.length === 0 || rangeDays(view.range) > MAX_SERIES_DAYS) return null;
-  return unwrap(api.GET("/accounts/timeseries", { params: { query: { ...windowParameters(view.range), account_ids, metric: seriesFigure(figureOf(view)) } }, signal }));
+  return unwrap(
+    api.GET("/accounts/timeseries", {
+      params: {
+        query: { ...windowParameters(view.range), account_ids, metric: seriesFigure(figureOf(view)) },
+      },
+      signal,
+    }),
+  );
 }
 
 /** The picture of the account with the most followers, of those that have one: a creator has none. */
@@ -45,7 +68,10 @@ export function CreatorPage({ id, identity }: PageProps) {
   const canWrite = identity?.scopes.includes("write") ?? false;
   const creator = useResource((signal) => fetchCreator(id, signal), [id]);
   const gains = useRecordGains(id, { creator_id: id });
-  const accounts = useResource((signal) => fetchCreatorAccounts(id, current, signal), [id, JSON.stringify(current.range), seriesFigure(figureOf(current))]);
+  const accounts = useResource(
+    (signal) => fetchCreatorAccounts(id, current, signal),
+    [id, JSON.stringify(current.range), seriesFigure(figureOf(current))],
+  );
   const record = creator.data?.data ?? null;
   useTitle(record?.name);
   if (!record && creator.problem) return <RecordProblem name="Creator" resource={creator} list="/creators" />;
@@ -53,7 +79,11 @@ export function CreatorPage({ id, identity }: PageProps) {
   return (
     <>
       <div class="page-head">
-        {record ? <Picture id={record.id} name={record.name} src={pictureOf(accounts.data)} /> : <span class="picture skeleton" />}
+        {record ? (
+          <Picture id={record.id} name={record.name} src={pictureOf(accounts.data)} />
+        ) : (
+          <span class="picture skeleton" />
+        )}
         <div class="grow">
           <h1 dir="auto">{record?.name ?? "Creator"}</h1>
           <p class="small quiet">{record ? <Reach {...record.accounts_summary} /> : "\u00a0"}</p>
@@ -63,7 +93,9 @@ export function CreatorPage({ id, identity }: PageProps) {
       </div>
       {record && !record.is_active && (
         <section class="notice calm" aria-label="Paused">
-          <p><b>Paused.</b> None of its accounts is read. Their history stays.</p>
+          <p>
+            <b>Paused.</b> None of its accounts is read. Their history stays.
+          </p>
           {canWrite && <PauseCreatorButton creator={record} onChanged={reload} />}
         </section>
       )}
@@ -75,8 +107,15 @@ export function CreatorPage({ id, identity }: PageProps) {
         <FollowersHistory days={gains.days} />
       </div>
       <div class="columns">
-        <RankedContent title="Posts that gained most" query={recordContentQuery(current, { creator_id: id })} />
-        {canWrite && <Card title="Settings" resource={creator} height={200}>{({ data }) => <CreatorSettings key={id} creator={data} onChanged={reload} />}</Card>}
+        <RankedContent
+          title="Posts that gained most"
+          query={recordContentQuery(current, { creator_id: id })}
+        />
+        {canWrite && (
+          <Card title="Settings" resource={creator} height={200}>
+            {({ data }) => <CreatorSettings key={id} creator={data} onChanged={reload} />}
+          </Card>
+        )}
       </div>
     </>
   );
@@ -93,13 +132,41 @@ function AccountLines({ accounts }: { accounts: Resource<Ranking> }) {
   const total = ranking?.data.length ?? 0;
   if (ranking && total === 0) return null;
   return (
-    <Card title={title} resource={lines} height={292} actions={<FigureSelect figures={SERIES_FIGURES} />} {...(total > MAX_LINES ? { note: `the ${MAX_LINES} of ${total} accounts that gained most` } : {})}>
-      {(data) => rangeDays(current.range) > MAX_SERIES_DAYS ? <RangeTooLong /> : data && ranking && (
-        <LineChart title={title} dates={data.meta.dates} today={data.meta.dates.findIndex((date) => date > data.meta.complete_through)} {...look}
-          series={ranking.data.slice(0, MAX_LINES).flatMap(({ id, username, platform }, position) => (data.data[id]
-            ? [{ name: lineName(username, platform, ranking), values: data.data[id], colour: COLOURS[position] ?? 1 }]
-            : []))} />
-      )}
+    <Card
+      title={title}
+      resource={lines}
+      height={292}
+      actions={<FigureSelect figures={SERIES_FIGURES} />}
+      {...(total > MAX_LINES ? { note: `the ${MAX_LINES} of ${total} accounts that gained most` } : {})}
+    >
+      {(data) =>
+        rangeDays(current.range) > MAX_SERIES_DAYS ? (
+          <RangeTooLong />
+        ) : (
+          data &&
+          ranking && (
+            <LineChart
+              title={title}
+              dates={data.meta.dates}
+              today={data.meta.dates.findIndex((date) => date > data.meta.complete_through)}
+              {...look}
+              series={ranking.data
+                .slice(0, MAX_LINES)
+                .flatMap(({ id, username, platform }, position) =>
+                  data.data[id]
+                    ? [
+                        {
+                          name: lineName(username, platform, ranking),
+                          values: data.data[id],
+                          colour: COLOURS[position] ?? 1,
+                        },
+                      ]
+                    : [],
+                )}
+            />
+          )
+        )
+      }
     </Card>
   );
 }
@@ -119,32 +186,95 @@ interface AccountsProps {
 
 function AccountsCard({ creatorId, accounts, canWrite, onChanged }: AccountsProps) {
   const path = (account_id: string) => ({ params: { path: { creator_id: creatorId, account_id } } });
-  const link = useAction((signal, id: string) => unwrap(api.PUT("/creators/{creator_id}/accounts/{account_id}", { ...path(id), signal })).then(onChanged));
-  const unlink = useAction((signal, id: string) => unwrap(api.DELETE("/creators/{creator_id}/accounts/{account_id}", { ...path(id), signal })).then(onChanged));
+  const link = useAction((signal, id: string) =>
+    unwrap(api.PUT("/creators/{creator_id}/accounts/{account_id}", { ...path(id), signal })).then(onChanged),
+  );
+  const unlink = useAction((signal, id: string) =>
+    unwrap(api.DELETE("/creators/{creator_id}/accounts/{account_id}", { ...path(id), signal })).then(
+      onChanged,
+    ),
+  );
   const isRunning = link.isRunning || unlink.isRunning;
   const metric = seriesFigure(figureOf(view.value));
   const chosen: Column<AccountRow> = {
-    name: FIGURE_NAMES[metric], isNumber: true, csv: (row) => row.metrics[metric], render: (row) => <Count value={row.metrics[metric]} format={shortFormat(metric)} />,
+    name: FIGURE_NAMES[metric],
+    isNumber: true,
+    csv: (row) => row.metrics[metric],
+    render: (row) => <Count value={row.metrics[metric]} format={shortFormat(metric)} />,
   };
   const columns: Column<AccountRow>[] = [
     {
-      name: "Account", csv: (row) => row.username,
-      render: ({ id, username, platform, profile_pic_url }) => <Entity id={id} href={linkTo(`/accounts/${id}`)} name={`@${username}`} src={profile_pic_url} detail={PLATFORM_NAMES[platform]} />,
+      name: "Account",
+      csv: (row) => row.username,
+      render: ({ id, username, platform, profile_pic_url }) => (
+        <Entity
+          id={id}
+          href={linkTo(`/accounts/${id}`)}
+          name={`@${username}`}
+          src={profile_pic_url}
+          detail={PLATFORM_NAMES[platform]}
+        />
+      ),
     },
     ...(metric === "followers" || metric === "new_posts" ? [] : [chosen]),
-    { name: "Change", isNumber: true, csv: (row) => row.change_percent, render: (row) => <Change percent={row.change_percent} /> },
-    { name: "Rate", isNumber: true, csv: (row) => row.metrics.engagement_rate, render: (row) => <span title={String(row.metrics.engagement_rate ?? "–")}>{rate(row.metrics.engagement_rate)}</span> },
-    { name: "New posts", isNumber: true, csv: (row) => row.metrics.new_posts, render: (row) => <Count value={row.metrics.new_posts} /> },
-    { name: "Followers", isNumber: true, csv: (row) => row.follower_count, render: (row) => <Count value={row.follower_count} /> },
-    { name: "New followers", isNumber: true, csv: (row) => row.metrics.followers, render: (row) => <Count value={row.metrics.followers} format={gain} /> },
+    {
+      name: "Change",
+      isNumber: true,
+      csv: (row) => row.change_percent,
+      render: (row) => <Change percent={row.change_percent} />,
+    },
+    {
+      name: "Rate",
+      isNumber: true,
+      csv: (row) => row.metrics.engagement_rate,
+      render: (row) => (
+        <span title={String(row.metrics.engagement_rate ?? "–")}>{rate(row.metrics.engagement_rate)}</span>
+      ),
+    },
+    {
+      name: "New posts",
+      isNumber: true,
+      csv: (row) => row.metrics.new_posts,
+      render: (row) => <Count value={row.metrics.new_posts} />,
+    },
+    {
+      name: "Followers",
+      isNumber: true,
+      csv: (row) => row.follower_count,
+      render: (row) => <Count value={row.follower_count} />,
+    },
+    {
+      name: "New followers",
+      isNumber: true,
+      csv: (row) => row.metrics.followers,
+      render: (row) => <Count value={row.metrics.followers} format={gain} />,
+    },
   ];
   const unlinkColumn: Column<AccountRow> = {
-    name: "Unlink", heading: <span class="hidden-text">Unlink</span>,
-    render: ({ id, username }) => <button type="button" class="plain small" disabled={isRunning} aria-label={`Unlink @${username}`} onClick={() => unlink.run(id)}>Unlink</button>,
+    name: "Unlink",
+    heading: <span class="hidden-text">Unlink</span>,
+    render: ({ id, username }) => (
+      <button
+        type="button"
+        class="plain small"
+        disabled={isRunning}
+        aria-label={`Unlink @${username}`}
+        onClick={() => unlink.run(id)}
+      >
+        Unlink
+      </button>
+    ),
   };
   const actions = (
     <>
-      {canWrite && <UnlinkedAccountPicker label="Link an account" placeholder="Link an account…" disabled={isRunning} onPick={(id) => link.run(id)} />}
+      {canWrite && (
+        <UnlinkedAccountPicker
+          label="Link an account"
+          placeholder="Link an account…"
+          disabled={isRunning}
+          onPick={(id) => link.run(id)}
+        />
+      )}
       <CsvButton title="Accounts of a creator" columns={columns} rows={accounts.data?.data ?? []} />
     </>
   );
@@ -154,9 +284,20 @@ function AccountsCard({ creatorId, accounts, canWrite, onChanged }: AccountsProp
       {({ data }) => (
         <>
           {failed?.problem && <ProblemNotice problem={failed.problem} retry={failed.retry} />}
-          {data.length === 0
-            ? <Empty>No account is linked. {canWrite ? "Pick one above: type a part of its username." : ""}</Empty>
-            : <div class="dense"><Table title="Accounts" columns={canWrite ? [...columns, unlinkColumn] : columns} rows={data} rowKey={(row) => row.id} /></div>}
+          {data.length === 0 ? (
+            <Empty>
+              No account is linked. {canWrite ? "Pick one above: type a part of its username." : ""}
+            </Empty>
+          ) : (
+            <div class="dense">
+              <Table
+                title="Accounts"
+                columns={canWrite ? [...columns, unlinkColumn] : columns}
+                rows={data}
+                rowKey={(row) => row.id}
+              />
+            </div>
+          )}
         </>
       )}
     </Card>
@@ -164,5 +305,10 @@ function AccountsCard({ creatorId, accounts, canWrite, onChanged }: AccountsProp
 }
 
 function Reach({ total, total_followers }: { total: number; total_followers: number }) {
-  return <><Count value={total} format={exact} /> {total === 1 ? "account" : "accounts"} · <Count value={total_followers} /> {total_followers === 1 ? "follower" : "followers"}</>;
+  return (
+    <>
+      <Count value={total} format={exact} /> {total === 1 ? "account" : "accounts"} ·{" "}
+      <Count value={total_followers} /> {total_followers === 1 ? "follower" : "followers"}
+    </>
+  );
 }

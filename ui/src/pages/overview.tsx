@@ -2,25 +2,28 @@
 
 import { useMemo } from "preact/hooks";
 
-import { useResource, type Resource } from "../api/resource.ts";
+import { type Resource, useResource } from "../api/resource.ts";
 import { LineChart } from "../charts/line.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
-import { FigureSelect, Figures, seriesOf, todayOf, type Timeseries } from "../components/figure-tiles.tsx";
-import { chartOf, figureOf, type Figure } from "../components/figures.ts";
+import { FigureSelect, Figures, seriesOf, type Timeseries, todayOf } from "../components/figure-tiles.tsx";
+import { chartOf, type Figure, figureOf } from "../components/figures.ts";
 import type { PageProps } from "../components/frame.tsx";
-import { Breakouts, RankedAccounts, RankedContent, RankedCreators } from "../components/rankings.tsx";
 import { Card, Count, DASHED_NOTE, WindowNote } from "../components/parts.tsx";
+import { Breakouts, RankedAccounts, RankedContent, RankedCreators } from "../components/rankings.tsx";
 import { days, exact } from "../format.ts";
 import { fetchDays, fetchTotals, isSplit, overviewScope } from "../loads/overview.ts";
 import { overviewQueries } from "../loads/rankings.ts";
-import { NOT_UPDATING, fetchTracking } from "../loads/tracking.ts";
-import { PLATFORMS, linkTo, setFilters, view } from "../state/view.ts";
+import { fetchTracking, NOT_UPDATING } from "../loads/tracking.ts";
+import { linkTo, PLATFORMS, setFilters, view } from "../state/view.ts";
 
 export function OverviewPage({ identity }: PageProps) {
   const current = view.value;
   const scope = overviewScope(current);
   const dependencies = [JSON.stringify(current.range), current.platform];
-  const series = useResource((signal) => fetchDays(current, scope, isSplit(current), signal), [...dependencies, current.compare, isSplit(current)]);
+  const series = useResource(
+    (signal) => fetchDays(current, scope, isSplit(current), signal),
+    [...dependencies, current.compare, isSplit(current)],
+  );
   const overview = useResource((signal) => fetchTotals(current, scope, signal), dependencies);
   const figure = figureOf(current);
   const rankings = overviewQueries(current);
@@ -36,9 +39,17 @@ export function OverviewPage({ identity }: PageProps) {
         </div>
         <Controls />
       </div>
-      {totals && totals.accounts + totals.individual_videos === 0 && !current.platform ? <FirstSteps identity={identity} /> : (
+      {totals && totals.accounts + totals.individual_videos === 0 && !current.platform ? (
+        <FirstSteps identity={identity} />
+      ) : (
         <>
-          <Card title="Gained in this period" resource={overview} requests={series.requests} height={118} placeholder={<Figures overview={null} timeseries={null} figure={figure} />}>
+          <Card
+            title="Gained in this period"
+            resource={overview}
+            requests={series.requests}
+            height={118}
+            placeholder={<Figures overview={null} timeseries={null} figure={figure} />}
+          >
             {(data) => <Figures overview={data} timeseries={series.data} figure={figure} />}
           </Card>
           <ChartCard resource={series} figure={figure} />
@@ -63,14 +74,26 @@ function TrackingNote({ accounts, canWrite }: { accounts: number | undefined; ca
   if (!data || !accounts) return <p class="tracking-note small">{"\u00a0"}</p>;
   return (
     <p class="tracking-note quiet small">
-      <span><Count value={accounts} format={exact} /> {accounts === 1 ? "account" : "accounts"}</span>
+      <span>
+        <Count value={accounts} format={exact} /> {accounts === 1 ? "account" : "accounts"}
+      </span>
       {found.length === 0 && <span>all updating</span>}
       {found.length > 0 && (
         <a class="link" href={linkTo("/tracking")}>
-          {found.map((status, index) => <>{index > 0 && ", "}<Count value={data.accounts[status]} format={exact} /> {status}</>)}: see why
+          {found.map((status, index) => (
+            <>
+              {index > 0 && ", "}
+              <Count value={data.accounts[status]} format={exact} /> {status}
+            </>
+          ))}
+          : see why
         </a>
       )}
-      {canWrite && <a class="link" href={ADD_ACCOUNTS}>add more</a>}
+      {canWrite && (
+        <a class="link" href={ADD_ACCOUNTS}>
+          add more
+        </a>
+      )}
     </p>
   );
 }
@@ -79,9 +102,22 @@ function FirstSteps({ identity }: { identity: PageProps["identity"] }) {
   return (
     <section class="card first-steps" aria-label="First steps">
       <h2>Nothing is tracked yet</h2>
-      <p>Add accounts by username or profile link. Their posts appear here within a minute, and what they gain is counted from today on.</p>
-      {identity?.scopes.includes("write") && <p><a class="button primary" href={ADD_ACCOUNTS}>Add accounts</a></p>}
-      {identity?.scopes.includes("write") === false && <p>This key may only read. Adding accounts needs a key with the scope <code>write</code>.</p>}
+      <p>
+        Add accounts by username or profile link. Their posts appear here within a minute, and what they gain
+        is counted from today on.
+      </p>
+      {identity?.scopes.includes("write") && (
+        <p>
+          <a class="button primary" href={ADD_ACCOUNTS}>
+            Add accounts
+          </a>
+        </p>
+      )}
+      {identity?.scopes.includes("write") === false && (
+        <p>
+          This key may only read. Adding accounts needs a key with the scope <code>write</code>.
+        </p>
+      )}
     </section>
   );
 }
@@ -94,12 +130,20 @@ function ChartCard({ resource, figure }: { resource: Resource<Timeseries>; figur
       <FigureSelect />
       {view.value.platform === null && (
         <label class="check small">
-          <input type="checkbox" checked={isSplit(view.value)} onChange={(event) => setFilters({ split: event.currentTarget.checked ? "platform" : null })} /> by platform
+          <input
+            type="checkbox"
+            checked={isSplit(view.value)}
+            onChange={(event) => setFilters({ split: event.currentTarget.checked ? "platform" : null })}
+          />{" "}
+          by platform
         </label>
       )}
     </>
   );
-  const dashed = previous.length > 0 ? `dashed: ${days(previous[0]?.date ?? "", previous.at(-1)?.date ?? "")}` : DASHED_NOTE;
+  const dashed =
+    previous.length > 0
+      ? `dashed: ${days(previous[0]?.date ?? "", previous.at(-1)?.date ?? "")}`
+      : DASHED_NOTE;
   const note = view.value.compare ? dashed : undefined;
   return (
     <Card title={title} note={note} resource={resource} height={292} actions={actions}>
@@ -117,7 +161,23 @@ function drawChart(timeseries: Timeseries, figure: Figure) {
   const { data } = timeseries;
   const { title, ...look } = chartOf(figure);
   const series = data[0]?.platforms
-    ? PLATFORMS.flatMap((platform, position) => seriesOf(PLATFORM_NAMES[platform], position === 0 ? 3 : 2, data, figure, (day) => day.platforms?.[platform]))
+    ? PLATFORMS.flatMap((platform, position) =>
+        seriesOf(
+          PLATFORM_NAMES[platform],
+          position === 0 ? 3 : 2,
+          data,
+          figure,
+          (day) => day.platforms?.[platform],
+        ),
+      )
     : seriesOf("Total", 1, data, figure, (day) => day);
-  return <LineChart title={title} dates={data.map(({ date }) => date)} series={series} today={todayOf(timeseries)} {...look} />;
+  return (
+    <LineChart
+      title={title}
+      dates={data.map(({ date }) => date)}
+      series={series}
+      today={todayOf(timeseries)}
+      {...look}
+    />
+  );
 }

@@ -8,7 +8,8 @@ import { useFocus } from "../components/focus.ts";
 import { Mark } from "../components/icons.tsx";
 import { endedBecause, isKey, signIn } from "../state/session.ts";
 
-const NOT_A_KEY = "A key has no spaces and at most 200 characters. Paste it as it was shown when it was created.";
+const NOT_A_KEY =
+  "A key has no spaces and at most 200 characters. Paste it as it was shown when it was created.";
 
 export function SignInPage() {
   const [text, setText] = useState("");
@@ -32,17 +33,39 @@ export function SignInPage() {
   return (
     <main class="sign-in">
       <form class="card" onSubmit={submit}>
-        <h1 class="brand"><Mark />Tidemark</h1>
+        <h1 class="brand">
+          <Mark />
+          Tidemark
+        </h1>
         <p class="quiet">What your creators’ posts gained, day by day.</p>
-        <div role="alert" id="sign-in-message">{message && <p class="notice">{message}</p>}</div>
+        <div role="alert" id="sign-in-message">
+          {message && <p class="notice">{message}</p>}
+        </div>
         <label for="key">API key</label>
         <input
-          ref={input} id="key" name="key" type="password" autocomplete="off" spellcheck={false} required value={text}
-          aria-invalid={check.problem !== null} aria-describedby="sign-in-message" onInput={(event) => setText(event.currentTarget.value)}
+          ref={input}
+          id="key"
+          name="key"
+          type="password"
+          autocomplete="off"
+          spellcheck={false}
+          required
+          value={text}
+          aria-invalid={check.problem !== null}
+          aria-describedby="sign-in-message"
+          onInput={(event) => setText(event.currentTarget.value)}
         />
-        <label class="check"><input type="checkbox" checked={stay} onChange={(event) => setStay(event.currentTarget.checked)} /> Stay signed in on this device</label>
-        <button type="submit" class="primary" disabled={check.isRunning}>{check.isRunning ? "Checking…" : "Sign in"}</button>
-        <p class="quiet small">The operator of this installation creates keys with <code>tidemark key create</code>. The key stays in this browser.</p>
+        <label class="check">
+          <input type="checkbox" checked={stay} onChange={(event) => setStay(event.currentTarget.checked)} />{" "}
+          Stay signed in on this device
+        </label>
+        <button type="submit" class="primary" disabled={check.isRunning}>
+          {check.isRunning ? "Checking…" : "Sign in"}
+        </button>
+        <p class="quiet small">
+          The operator of this installation creates keys with <code>tidemark key create</code>. The key stays
+          in this browser.
+        </p>
       </form>
     </main>
   );

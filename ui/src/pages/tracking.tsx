@@ -3,16 +3,16 @@
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 
-import { useResource, type Resource } from "../api/resource.ts";
+import { type Resource, useResource } from "../api/resource.ts";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { Coverage, useCoverage } from "../components/coverage.tsx";
 import { Facts } from "../components/facts.tsx";
 import { Card, Count, Empty, Entity, ProblemNotice, Status, statusName } from "../components/parts.tsx";
-import { CsvButton, Table, type Column } from "../components/table.tsx";
-import { FAILURE_NAMES, PAUSE_NAMES, STATUSES, reasonOf } from "../components/tracking-reason.ts";
+import { type Column, CsvButton, Table } from "../components/table.tsx";
+import { FAILURE_NAMES, PAUSE_NAMES, reasonOf, STATUSES } from "../components/tracking-reason.ts";
 import { When } from "../components/when.tsx";
 import { duration, exact, plural } from "../format.ts";
-import { MAX_LISTED, NOT_UPDATING, fetchNotUpdating, fetchTracking } from "../loads/tracking.ts";
+import { fetchNotUpdating, fetchTracking, MAX_LISTED, NOT_UPDATING } from "../loads/tracking.ts";
 import { linkTo } from "../state/view.ts";
 
 /** How often the page asks again while it is visible. */
@@ -34,8 +34,15 @@ function troubles(health: Health): string[] {
   const stopped = notUpdating(health);
   const paused = sources.filter(({ status }) => status === "paused");
   return [
-    ...paused.map(({ name, platform, reason }) => `The source ${name} of ${PLATFORM_NAMES[platform]} pauses. ${reason ? PAUSE_NAMES[reason] : ""}`),
-    ...(lag_seconds > LATE_SECONDS ? [`Reads are late: ${plural(due, "is", "are")} due, and the oldest has waited ${duration(lag_seconds)}.`] : []),
+    ...paused.map(
+      ({ name, platform, reason }) =>
+        `The source ${name} of ${PLATFORM_NAMES[platform]} pauses. ${reason ? PAUSE_NAMES[reason] : ""}`,
+    ),
+    ...(lag_seconds > LATE_SECONDS
+      ? [
+          `Reads are late: ${plural(due, "is", "are")} due, and the oldest has waited ${duration(lag_seconds)}.`,
+        ]
+      : []),
     ...(stopped > 0 ? [`${plural(stopped, "account is", "accounts are")} not updating.`] : []),
   ];
 }
@@ -52,35 +59,101 @@ export function TrackingPage() {
   }, []);
   return (
     <>
-      <div class="page-head"><div class="grow"><h1>Tracking</h1><p class="quiet small">Whether the numbers are current. Days in UTC.</p></div><Controls hasPlatform={false} hasComparison={false} /></div>
-      <Card title="Now" resource={tracking} height={86} placeholder={<Now health={null} />}>{(health) => <Now health={health} />}</Card>
-      <Card title="Not updating" resource={accounts} height={69} actions={<CsvButton title="Not updating" columns={ACCOUNT_COLUMNS} rows={accounts.data?.data ?? []} />}>
-        {({ data, pagination }) => data.length === 0 ? <Empty>Every account that is not paused is updating.</Empty> : (
-          <>
-            <div class="dense"><Table title="Not updating" columns={ACCOUNT_COLUMNS} rows={data} rowKey={({ id }) => id} /></div>
-            {pagination.has_next && <p class="small quiet after">The {MAX_LISTED} with the most followers. All: {NOT_UPDATING.map((status) => <a key={status} class="link spaced" href={linkTo("/accounts", { status, sort: "-follower_count" })}>{statusName(status)}</a>)}</p>}
-          </>
-        )}
+      <div class="page-head">
+        <div class="grow">
+          <h1>Tracking</h1>
+          <p class="quiet small">Whether the numbers are current. Days in UTC.</p>
+        </div>
+        <Controls hasPlatform={false} hasComparison={false} />
+      </div>
+      <Card title="Now" resource={tracking} height={86} placeholder={<Now health={null} />}>
+        {(health) => <Now health={health} />}
+      </Card>
+      <Card
+        title="Not updating"
+        resource={accounts}
+        height={69}
+        actions={
+          <CsvButton title="Not updating" columns={ACCOUNT_COLUMNS} rows={accounts.data?.data ?? []} />
+        }
+      >
+        {({ data, pagination }) =>
+          data.length === 0 ? (
+            <Empty>Every account that is not paused is updating.</Empty>
+          ) : (
+            <>
+              <div class="dense">
+                <Table title="Not updating" columns={ACCOUNT_COLUMNS} rows={data} rowKey={({ id }) => id} />
+              </div>
+              {pagination.has_next && (
+                <p class="small quiet after">
+                  The {MAX_LISTED} with the most followers. All:{" "}
+                  {NOT_UPDATING.map((status) => (
+                    <a
+                      key={status}
+                      class="link spaced"
+                      href={linkTo("/accounts", { status, sort: "-follower_count" })}
+                    >
+                      {statusName(status)}
+                    </a>
+                  ))}
+                </p>
+              )}
+            </>
+          )
+        }
       </Card>
       {areShown && <Details tracking={tracking} coverage={coverage} />}
-      {tracking.problem && accounts.problem && <ProblemNotice problem={tracking.problem} retry={tracking.reload} />}
+      {tracking.problem && accounts.problem && (
+        <ProblemNotice problem={tracking.problem} retry={tracking.reload} />
+      )}
     </>
   );
 }
 
-function Details({ tracking, coverage }: { tracking: Resource<Health>; coverage: ReturnType<typeof useCoverage> }) {
+function Details({
+  tracking,
+  coverage,
+}: {
+  tracking: Resource<Health>;
+  coverage: ReturnType<typeof useCoverage>;
+}) {
   return (
     <>
       <div class="columns">
         <Card title="Failures by reason" resource={tracking} height={69}>
-          {({ failures }) => failures.length === 0 ? <Empty>No read is failing.</Empty> : <Table title="Failures by reason" columns={FAILURE_COLUMNS} rows={failures} rowKey={({ reason }) => reason} />}
+          {({ failures }) =>
+            failures.length === 0 ? (
+              <Empty>No read is failing.</Empty>
+            ) : (
+              <Table
+                title="Failures by reason"
+                columns={FAILURE_COLUMNS}
+                rows={failures}
+                rowKey={({ reason }) => reason}
+              />
+            )
+          }
         </Card>
-        <Card title="By status" resource={tracking} height={69}>{(health) => <ByStatus health={health} />}</Card>
+        <Card title="By status" resource={tracking} height={69}>
+          {(health) => <ByStatus health={health} />}
+        </Card>
       </div>
       <div class="columns wide">
         <Coverage coverage={coverage} />
         <Card title="Sources" resource={tracking} height={160} note="in the order in which they are tried">
-          {({ sources }) => sources.length === 0 ? <Empty>No source is configured: nothing can be read.</Empty> : <Table title="Sources" columns={SOURCE_COLUMNS} rows={sources} rowKey={({ platform, name }) => `${platform}/${name}`} />}
+          {({ sources }) =>
+            sources.length === 0 ? (
+              <Empty>No source is configured: nothing can be read.</Empty>
+            ) : (
+              <Table
+                title="Sources"
+                columns={SOURCE_COLUMNS}
+                rows={sources}
+                rowKey={({ platform, name }) => `${platform}/${name}`}
+              />
+            )
+          }
         </Card>
       </div>
     </>
@@ -92,14 +165,29 @@ function Now({ health }: { health: Health | null }) {
   const fact = (text: (health: Health) => ComponentChildren) => (health ? text(health) : "\u00a0");
   return (
     <div class="health">
-      <div role="status">{health ? <Verdict health={health} /> : <p class="verdict"><span class="skeleton text" /></p>}</div>
-      <Facts facts={[
-        ["Oldest due read waits", fact(({ lag_seconds }) => <span title={`${exact(lag_seconds)} seconds`}>{duration(lag_seconds)}</span>)],
-        ["Due now", fact(({ due }) => <Count value={due} />)],
-        ["In flight", fact(({ in_flight }) => <Count value={in_flight} />)],
-        ["Succeeded in 24 h", fact(({ scrapes_24h }) => <Count value={scrapes_24h.succeeded} />)],
-        ["Failed in 24 h", fact(({ scrapes_24h }) => <Count value={scrapes_24h.failed} />)],
-      ]} />
+      <div role="status">
+        {health ? (
+          <Verdict health={health} />
+        ) : (
+          <p class="verdict">
+            <span class="skeleton text" />
+          </p>
+        )}
+      </div>
+      <Facts
+        facts={[
+          [
+            "Oldest due read waits",
+            fact(({ lag_seconds }) => (
+              <span title={`${exact(lag_seconds)} seconds`}>{duration(lag_seconds)}</span>
+            )),
+          ],
+          ["Due now", fact(({ due }) => <Count value={due} />)],
+          ["In flight", fact(({ in_flight }) => <Count value={in_flight} />)],
+          ["Succeeded in 24 h", fact(({ scrapes_24h }) => <Count value={scrapes_24h.succeeded} />)],
+          ["Failed in 24 h", fact(({ scrapes_24h }) => <Count value={scrapes_24h.failed} />)],
+        ]}
+      />
     </div>
   );
 }
@@ -107,36 +195,107 @@ function Now({ health }: { health: Health | null }) {
 function Verdict({ health }: { health: Health }) {
   const wrong = troubles(health);
   const { active, pending } = health.accounts;
-  if (wrong.length > 0) return <ul class="verdict">{wrong.map((text) => <li key={text}><span class="status bad">{text}</span></li>)}</ul>;
-  return <p class="verdict"><span class="status ok">Tracking is healthy.</span> {plural(active, "account is", "accounts are")} read on time{pending > 0 && `, ${plural(pending, "waits", "wait")} for the first read`}.</p>;
+  if (wrong.length > 0)
+    return (
+      <ul class="verdict">
+        {wrong.map((text) => (
+          <li key={text}>
+            <span class="status bad">{text}</span>
+          </li>
+        ))}
+      </ul>
+    );
+  return (
+    <p class="verdict">
+      <span class="status ok">Tracking is healthy.</span> {plural(active, "account is", "accounts are")} read
+      on time{pending > 0 && `, ${plural(pending, "waits", "wait")} for the first read`}.
+    </p>
+  );
 }
 
 const ACCOUNT_COLUMNS: readonly Column<AccountRow>[] = [
   {
-    name: "Account", csv: ({ username }) => username,
-    render: ({ id, username, platform, creator_name, profile_pic_url }) => <Entity id={id} href={linkTo(`/accounts/${id}`)} name={`@${username}`} src={profile_pic_url} detail={[PLATFORM_NAMES[platform], creator_name].filter(Boolean).join(" · ")} />,
+    name: "Account",
+    csv: ({ username }) => username,
+    render: ({ id, username, platform, creator_name, profile_pic_url }) => (
+      <Entity
+        id={id}
+        href={linkTo(`/accounts/${id}`)}
+        name={`@${username}`}
+        src={profile_pic_url}
+        detail={[PLATFORM_NAMES[platform], creator_name].filter(Boolean).join(" · ")}
+      />
+    ),
   },
-  { name: "Status", csv: ({ tracking }) => tracking.status, render: ({ tracking }) => <Status status={tracking.status} /> },
-  { name: "Why", csv: ({ tracking }) => tracking.last_error ?? reasonOf(tracking), render: ({ tracking }) => <span class="reason-cell" title={tracking.last_error ?? undefined}>{reasonOf(tracking) ?? "–"}</span> },
-  { name: "Last read", csv: ({ last_scrape_time }) => last_scrape_time, render: ({ last_scrape_time }) => <When value={last_scrape_time} /> },
-  { name: "Next attempt", csv: ({ tracking }) => tracking.next_attempt_at, render: ({ tracking }) => <When value={tracking.next_attempt_at} /> },
+  {
+    name: "Status",
+    csv: ({ tracking }) => tracking.status,
+    render: ({ tracking }) => <Status status={tracking.status} />,
+  },
+  {
+    name: "Why",
+    csv: ({ tracking }) => tracking.last_error ?? reasonOf(tracking),
+    render: ({ tracking }) => (
+      <span class="reason-cell" title={tracking.last_error ?? undefined}>
+        {reasonOf(tracking) ?? "–"}
+      </span>
+    ),
+  },
+  {
+    name: "Last read",
+    csv: ({ last_scrape_time }) => last_scrape_time,
+    render: ({ last_scrape_time }) => <When value={last_scrape_time} />,
+  },
+  {
+    name: "Next attempt",
+    csv: ({ tracking }) => tracking.next_attempt_at,
+    render: ({ tracking }) => <When value={tracking.next_attempt_at} />,
+  },
 ];
 
 const FAILURE_COLUMNS: readonly Column<Failure>[] = [
   { name: "Reason", render: ({ reason }) => <span class="reason-cell">{FAILURE_NAMES[reason]}</span> },
-  { name: "Accounts", isNumber: true, render: ({ accounts }) => accounts > 0 ? <a class="link" href={linkTo("/accounts", { status: "failing", sort: "-follower_count" })}><Count value={accounts} /></a> : <Count value={accounts} /> },
+  {
+    name: "Accounts",
+    isNumber: true,
+    render: ({ accounts }) =>
+      accounts > 0 ? (
+        <a class="link" href={linkTo("/accounts", { status: "failing", sort: "-follower_count" })}>
+          <Count value={accounts} />
+        </a>
+      ) : (
+        <Count value={accounts} />
+      ),
+  },
   { name: "Posts tracked alone", isNumber: true, render: ({ videos }) => <Count value={videos} /> },
 ];
 
 const SOURCE_COLUMNS: readonly Column<Source>[] = [
-  { name: "Source", render: ({ name, platform }) => <>{name} <small class="quiet small">{PLATFORM_NAMES[platform]}</small></> },
+  {
+    name: "Source",
+    render: ({ name, platform }) => (
+      <>
+        {name} <small class="quiet small">{PLATFORM_NAMES[platform]}</small>
+      </>
+    ),
+  },
   {
     name: "Status",
     render: ({ status, paused_until, reason }) => (
       <div class="why">
-        <span><Status status={status} />{paused_until && <> until <When value={paused_until} /></>}</span>
+        <span>
+          <Status status={status} />
+          {paused_until && (
+            <>
+              {" "}
+              until <When value={paused_until} />
+            </>
+          )}
+        </span>
         {reason && <small class="small quiet">{PAUSE_NAMES[reason]}</small>}
-        {status === "unconfigured" && <small class="small quiet">This installation has no credentials for it, or does not list it.</small>}
+        {status === "unconfigured" && (
+          <small class="small quiet">This installation has no credentials for it, or does not list it.</small>
+        )}
       </div>
     ),
   },
@@ -148,8 +307,24 @@ function ByStatus({ health: { accounts, videos } }: { health: Health }) {
   const hasVideos = rows.some((status) => videos[status] > 0);
   const columns: Column<(typeof STATUSES)[number]>[] = [
     { name: "Status", render: (status) => <Status status={status} /> },
-    { name: "Accounts", isNumber: true, render: (status) => <a class="link" href={linkTo("/accounts", { status })}><Count value={accounts[status]} /></a> },
-    ...(hasVideos ? [{ name: "Posts tracked alone", isNumber: true, render: (status: (typeof STATUSES)[number]) => <Count value={videos[status]} /> }] : []),
+    {
+      name: "Accounts",
+      isNumber: true,
+      render: (status) => (
+        <a class="link" href={linkTo("/accounts", { status })}>
+          <Count value={accounts[status]} />
+        </a>
+      ),
+    },
+    ...(hasVideos
+      ? [
+          {
+            name: "Posts tracked alone",
+            isNumber: true,
+            render: (status: (typeof STATUSES)[number]) => <Count value={videos[status]} />,
+          },
+        ]
+      : []),
   ];
   return <Table title="By status" columns={columns} rows={rows} rowKey={(status) => status} />;
 }

@@ -6,10 +6,10 @@ import { AgeCurve } from "../components/age-curve.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { Facts } from "../components/facts.tsx";
 import type { PageProps } from "../components/frame.tsx";
-import { HistoryCard, type Counts } from "../components/history.tsx";
+import { type Counts, HistoryCard } from "../components/history.tsx";
 import { Card, Count, ProblemNotice, WindowNote } from "../components/parts.tsx";
 import { Picture } from "../components/picture.tsx";
-import { VideoTracking, accountLink } from "../components/video-tracking.tsx";
+import { accountLink, VideoTracking } from "../components/video-tracking.tsx";
 import { clock, gain, rate, time } from "../format.ts";
 import { fetchCounters, fetchHistory, fetchVideo } from "../loads/records.ts";
 import { linkTo, view } from "../state/view.ts";
@@ -28,14 +28,30 @@ export function VideoPage({ id, identity }: PageProps) {
   const current = view.value;
   const video = useResource((signal) => fetchVideo(id, signal), [id]);
   const counters = useResource((signal) => fetchCounters(id, signal), [id]);
-  const history = useResource((signal) => fetchHistory(id, current, signal), [id, JSON.stringify(current.range)]);
+  const history = useResource(
+    (signal) => fetchHistory(id, current, signal),
+    [id, JSON.stringify(current.range)],
+  );
   const record = video.data;
-  if (video.problem?.status === 404) return <><div class="page-head"><h1>Post</h1></div><ProblemNotice problem={video.problem} retry={video.reload} /></>;
+  if (video.problem?.status === 404)
+    return (
+      <>
+        <div class="page-head">
+          <h1>Post</h1>
+        </div>
+        <ProblemNotice problem={video.problem} retry={video.reload} />
+      </>
+    );
   const posted = record?.create_time?.slice(0, 10);
   return (
     <>
       <div class="page-head">
-        <Picture id={record?.account_id ?? id} name={record ? record.account_username ?? PLATFORM_NAMES[record.platform] : "?"} kind="cover" src={record?.cover_image_url ?? null} />
+        <Picture
+          id={record?.account_id ?? id}
+          name={record ? (record.account_username ?? PLATFORM_NAMES[record.platform]) : "?"}
+          kind="cover"
+          src={record?.cover_image_url ?? null}
+        />
         <div class="grow">
           <h1>{record?.account_username ? `Post of @${record.account_username}` : "Post"}</h1>
           <WindowNote meta={history.data?.meta} />
@@ -43,10 +59,16 @@ export function VideoPage({ id, identity }: PageProps) {
         <Controls hasComparison={false} hasPlatform={false} />
       </div>
       <Card
-        title="Counters" note="since it was posted, and gained in this period" resource={video} requests={[...counters.requests, ...history.requests]}
-        height={74} placeholder={<Counters video={null} counters={null} gains={null} />}
+        title="Counters"
+        note="since it was posted, and gained in this period"
+        resource={video}
+        requests={[...counters.requests, ...history.requests]}
+        height={74}
+        placeholder={<Counters video={null} counters={null} gains={null} />}
       >
-        {(video) => <Counters video={video} counters={counters.data} gains={history.data?.meta.totals ?? null} />}
+        {(video) => (
+          <Counters video={video} counters={counters.data} gains={history.data?.meta.totals ?? null} />
+        )}
       </Card>
       <HistoryCard resource={history} {...(posted ? { events: new Map([[posted, "Posted"]]) } : {})} />
       <AgeCurve key={id} video={record} />
@@ -55,7 +77,14 @@ export function VideoPage({ id, identity }: PageProps) {
           {(video) => <Post video={video} />}
         </Card>
         <Card title="Tracking" resource={video} height={220}>
-          {(record) => <VideoTracking video={record} canWrite={identity?.scopes.includes("write") ?? false} onChanged={video.reload} onRead={() => (counters.reload(), history.reload())} />}
+          {(record) => (
+            <VideoTracking
+              video={record}
+              canWrite={identity?.scopes.includes("write") ?? false}
+              onChanged={video.reload}
+              onRead={() => (counters.reload(), history.reload())}
+            />
+          )}
         </Card>
       </div>
     </>
@@ -76,13 +105,27 @@ function Counters({ video, counters, gains }: CountersProps) {
       {COUNTERS.map(([title, name]) => (
         <div key={name}>
           <dt class="quiet small">{title}</dt>
-          <dd><b>{video ? <Count value={isUnknown(name) ? null : video[name]} /> : <span class="skeleton text" />}</b></dd>
-          <dd class="quiet small"><Count value={isUnknown(name) ? null : gains?.[name]} format={gain} /></dd>
+          <dd>
+            <b>
+              {video ? (
+                <Count value={isUnknown(name) ? null : video[name]} />
+              ) : (
+                <span class="skeleton text" />
+              )}
+            </b>
+          </dd>
+          <dd class="quiet small">
+            <Count value={isUnknown(name) ? null : gains?.[name]} format={gain} />
+          </dd>
         </div>
       ))}
       <div>
         <dt class="quiet small">Engagement rate</dt>
-        <dd><b>{video ? <Count value={video.engagement_rate} format={rate} /> : <span class="skeleton text" />}</b></dd>
+        <dd>
+          <b>
+            {video ? <Count value={video.engagement_rate} format={rate} /> : <span class="skeleton text" />}
+          </b>
+        </dd>
         <dd class="quiet small">{video && isUnknown("like_count") ? "likes are hidden" : "\u00a0"}</dd>
       </div>
     </dl>
@@ -92,15 +135,41 @@ function Counters({ video, counters, gains }: CountersProps) {
 function Post({ video }: { video: Content }) {
   return (
     <>
-      <p class={`caption${video.description ? "" : " quiet"}`} dir="auto">{video.description || "No caption"}</p>
-      <Facts facts={[
-        ["Account", accountLink(video)],
-        ["Creator", video.creator_id ? <a class="link" href={linkTo(`/creators/${video.creator_id}`)}><bdi>{video.creator_name}</bdi></a> : "–"],
-        ["Platform", PLATFORM_NAMES[video.platform]],
-        ["Type", [video.media_type, video.duration ? clock(video.duration) : null].filter(Boolean).join(", ") || "–"],
-        ["Posted", time(video.create_time)],
-        ["Link", video.url ? <a class="link" href={video.url} target="_blank" rel="noopener noreferrer">Open on {PLATFORM_NAMES[video.platform]} ↗</a> : "–"],
-      ]} />
+      <p class={`caption${video.description ? "" : " quiet"}`} dir="auto">
+        {video.description || "No caption"}
+      </p>
+      <Facts
+        facts={[
+          ["Account", accountLink(video)],
+          [
+            "Creator",
+            video.creator_id ? (
+              <a class="link" href={linkTo(`/creators/${video.creator_id}`)}>
+                <bdi>{video.creator_name}</bdi>
+              </a>
+            ) : (
+              "–"
+            ),
+          ],
+          ["Platform", PLATFORM_NAMES[video.platform]],
+          [
+            "Type",
+            [video.media_type, video.duration ? clock(video.duration) : null].filter(Boolean).join(", ") ||
+              "–",
+          ],
+          ["Posted", time(video.create_time)],
+          [
+            "Link",
+            video.url ? (
+              <a class="link" href={video.url} target="_blank" rel="noopener noreferrer">
+                Open on {PLATFORM_NAMES[video.platform]} ↗
+              </a>
+            ) : (
+              "–"
+            ),
+          ],
+        ]}
+      />
     </>
   );
 }

@@ -29,7 +29,8 @@ export function restoreSession(): void {
   followKeyLink();
   addEventListener("hashchange", followKeyLink);
   addEventListener("storage", ({ key: name, newValue, oldValue }) => {
-    if (name === STORAGE_KEY && newValue === null && oldValue === key.value) signOut("You signed out in another tab.");
+    if (name === STORAGE_KEY && newValue === null && oldValue === key.value)
+      signOut("You signed out in another tab.");
   });
 }
 
@@ -43,7 +44,8 @@ export function signIn(text: string, staySignedIn: boolean): void {
 /** A session that ended for a reason leaves the stored key of others. */
 export function signOut(reason: string | null): void {
   sessionStorage.removeItem(STORAGE_KEY);
-  if (reason === null || localStorage.getItem(STORAGE_KEY) === key.value) localStorage.removeItem(STORAGE_KEY);
+  if (reason === null || localStorage.getItem(STORAGE_KEY) === key.value)
+    localStorage.removeItem(STORAGE_KEY);
   key.value = null;
   endedBecause.value = reason;
 }

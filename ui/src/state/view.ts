@@ -27,7 +27,15 @@ export interface View {
   filters: ReadonlyMap<string, string>;
 }
 
-const SHARED = new Set(["period", "start_date", "end_date", "include_today", "compare", "platform", "metric"]);
+const SHARED = new Set([
+  "period",
+  "start_date",
+  "end_date",
+  "include_today",
+  "compare",
+  "platform",
+  "metric",
+]);
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 
 function one<T extends string>(value: string | null, values: readonly T[]): T | null {
@@ -139,8 +147,17 @@ export function followHistory(): void {
   });
   document.addEventListener("click", (event) => {
     const link = event.target instanceof Element ? event.target.closest("a") : null;
-    const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
-    if (!link || !isPlain || link.target || link.origin !== location.origin || event.defaultPrevented || !isPage(link.pathname)) return;
+    const isPlain =
+      event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
+    if (
+      !link ||
+      !isPlain ||
+      link.target ||
+      link.origin !== location.origin ||
+      event.defaultPrevented ||
+      !isPage(link.pathname)
+    )
+      return;
     event.preventDefault();
     const { path, ...rest } = parseView(link.pathname, link.search);
     navigate({ path, ...rest });
