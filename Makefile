@@ -60,8 +60,9 @@ bench-import: ## Time imports until visible everywhere (TIDEMARK_BENCH_ROWS rows
 openapi: ## Rewrite docs/openapi.json
 	TIDEMARK_TEST_ACCEPT=1 scripts/with-stores scripts/run-tests -E 'test(openapi_document_matches_docs)'
 
-ui: ## Build the dashboard into ui/dist, which is committed, and check it
+ui: ## Format the dashboard, build it into ui/dist, which is committed, and check it
 	@scripts/install-ui
+	npm --prefix ui run --silent format
 	npm --prefix ui run build
 	npm --prefix ui run verify
 

@@ -1,4 +1,4 @@
-// Checks that what is committed fits: types of the API, types of the code, tests, and the bundle in dist.
+// Checks that what is committed fits: types of the API, format and lints, types of the code, tests, and the bundle in dist.
 
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -26,6 +26,7 @@ try {
     readFileSync(join(root, "src/api/schema.d.ts")),
     "run make ui-types",
   );
+  tool("biome", "check", "--error-on-warnings");
   tool("tsc");
 
   const tests = readdirSync(join(root, "test")).map((name) => join(root, "test", name));

@@ -128,7 +128,8 @@ test("a page of a list that failed is tried again", async ({ dashboard, page, wa
   await page.route(/\/v2\/accounts\/top/, async (route) => {
     const url = new URL(route.request().url());
     const isMore = url.searchParams.has("cursor");
-    if (isMore && (attempts += 1) === 1)
+    if (isMore) attempts += 1;
+    if (isMore && attempts === 1)
       return route.fulfill({ status: 503, json: { detail: "down for a moment" } });
     url.searchParams.delete("cursor");
     const response = await route.fetch({ url: url.href });

@@ -47,6 +47,7 @@ interface Fixtures {
 }
 
 export const test = base.extend<Fixtures>({
+  // biome-ignore lint/correctness/noEmptyPattern: Playwright reads from it which fixtures are needed
   world: async ({}, use) => use(readWorld()),
   watch: [
     async ({ context, world }, use) => {

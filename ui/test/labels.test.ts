@@ -20,9 +20,12 @@ test("labels stay inside the chart", () => {
 });
 
 test("random labels neither overlap nor leave, and keep their order", () => {
-  const seed = Number(process.env["TIDEMARK_TEST_SEED"] ?? Date.now() % 100_000);
+  const seed = Number(process.env.TIDEMARK_TEST_SEED ?? Date.now() % 100_000);
   let state = seed;
-  const random = () => (state = (state * 48_271 + 11) % 2_147_483_647) / 2_147_483_647;
+  const random = () => {
+    state = (state * 48_271 + 11) % 2_147_483_647;
+    return state / 2_147_483_647;
+  };
   for (let round = 0; round < 500; round++) {
     const wanted = Array.from({ length: 1 + Math.floor(random() * 8) }, () => random() * 220);
     const placed = placeLabels(wanted, 15, 12, 234);

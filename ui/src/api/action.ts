@@ -24,7 +24,8 @@ export function useAction<Input extends unknown[]>(
   useEffect(() => () => controller.current?.abort(), []);
   const run = async (...input: Input) => {
     lastInput.current = input;
-    const { signal } = (controller.current = new AbortController());
+    controller.current = new AbortController();
+    const { signal } = controller.current;
     setRunning(true);
     setProblem(null);
     const failure = await act(signal, ...input).then(() => null, ApiProblem.from);

@@ -31,7 +31,7 @@ export function placeLabels(wanted: readonly number[], gap: number, low: number,
   for (let i = placed.length - 1; i >= 0; i--)
     placed[i] = Math.min(placed[i] ?? 0, i === placed.length - 1 ? high : (placed[i + 1] ?? 0) - gap);
   const result: number[] = [];
-  order.forEach((index, position) => (result[index] = placed[position] ?? 0));
+  for (const [position, index] of order.entries()) result[index] = placed[position] ?? 0;
   return result;
 }
 

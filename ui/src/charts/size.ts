@@ -15,9 +15,9 @@ export function useWidth(): number {
 export function useObservedWidth(element: RefObject<HTMLElement | null>, width: Signal<number>): void {
   useLayoutEffect(() => {
     if (!element.current) return;
-    const observer = new ResizeObserver(
-      ([entry]) => entry && (width.value = Math.round(entry.contentRect.width)),
-    );
+    const observer = new ResizeObserver(([entry]) => {
+      if (entry) width.value = Math.round(entry.contentRect.width);
+    });
     observer.observe(element.current);
     return () => observer.disconnect();
   }, []);

@@ -86,7 +86,10 @@ export function AccountSettings({ account, onChanged }: Props) {
     saved(fieldsOf(data));
     onChanged();
   });
-  const submit = (event: Event) => (event.preventDefault(), void save.run());
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void save.run();
+  };
   return (
     <form class="settings" onSubmit={submit}>
       {account.is_unavailable || account.last_scrape_time === null ? (

@@ -52,7 +52,10 @@ function useAdding(onAdded: () => void) {
             .slice(start, start + MAX_BATCH)
             .map(({ platform, text }) => ({ platform, username: text }));
           const { data } = await unwrap(api.POST("/accounts/batch", { body: { items }, signal }));
-          data.forEach((item, index) => (run[start + index] = resultOf(lines[start + index]!, item)));
+          const done = run
+            .slice(start)
+            .flatMap(({ line }, index) => (data[index] ? resultOf(line, data[index]) : []));
+          run.splice(start, done.length, ...done);
           setResults([...run, ...before]);
         }
       } finally {
@@ -123,7 +126,10 @@ export function AddAccounts({ onAdded, onClose }: { onAdded: () => void; onClose
   return (
     <form
       class="card add-accounts"
-      onSubmit={(event) => (event.preventDefault(), send())}
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
       aria-labelledby="add-title"
     >
       <header>

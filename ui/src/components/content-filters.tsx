@@ -130,6 +130,7 @@ export function ContentFilters() {
 
 function Field({ label, children }: { label: string; children: ComponentChildren }) {
   return (
+    // biome-ignore lint/a11y/noLabelWithoutControl: the control is among the children
     <label class="field">
       <span class="quiet small">{label}</span>
       {children}

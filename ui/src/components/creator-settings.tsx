@@ -63,7 +63,10 @@ export function CreatorSettings({ creator, onChanged }: Props) {
     saved(fieldsOf(data));
     onChanged();
   });
-  const submit = (event: Event) => (event.preventDefault(), void save.run());
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void save.run();
+  };
   return (
     <form class="settings" onSubmit={submit}>
       <label class="field">

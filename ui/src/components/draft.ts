@@ -36,6 +36,9 @@ export function useDraft<Fields extends object>(stored: Fields): Draft<Fields> {
     isChanged: names.length > 0,
     isSaved: saved !== null && names.length === 0,
     change: (changes) => setTouched({ ...touched, ...changes }),
-    saved: (fields) => (setTouched({}), setSaved(fields)),
+    saved: (fields) => {
+      setTouched({});
+      setSaved(fields);
+    },
   };
 }

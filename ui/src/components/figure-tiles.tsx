@@ -85,7 +85,7 @@ export function Figures({ overview, timeseries, figure }: FiguresProps) {
 
 function TileSparkline({ timeseries, figure }: Pick<FiguresProps, "timeseries" | "figure">) {
   const { title, format, base } = chartOf(figure);
-  const values = (timeseries?.data ?? []).map((day) => valueOf(day, figure));
+  const values = (timeseries?.data ?? []).map((day) => dayValue(day, figure));
   return (
     <Sparkline
       values={values}
@@ -102,7 +102,7 @@ export function todayOf({ data, meta }: Timeseries): number {
 }
 
 /** A day on which nothing was observed is a gap. Posts have a time of their own. */
-function valueOf(day: DayFigures | null | undefined, figure: Figure): number | null {
+function dayValue(day: DayFigures | null | undefined, figure: Figure): number | null {
   return day && (day.observed > 0 || figure === "new_posts") ? day[figure] : null;
 }
 
@@ -114,9 +114,9 @@ export function seriesOf(
   figure: Figure,
   pick: (day: Day | NonNullable<Day["previous"]>) => DayFigures | undefined,
 ): Series[] {
-  const current: Series = { name, colour, values: data.map((day) => valueOf(pick(day), figure)) };
+  const current: Series = { name, colour, values: data.map((day) => dayValue(pick(day), figure)) };
   if (!data[0]?.previous) return [current];
-  const previous = data.map(({ previous }) => valueOf(previous && pick(previous), figure));
+  const previous = data.map(({ previous }) => dayValue(previous && pick(previous), figure));
   const dates = data.map(({ previous }) => previous?.date ?? "");
   return [
     current,

@@ -1,6 +1,6 @@
 // Focus for a field that appears because a person asked for it. The attribute `autofocus` works only while the page loads.
 
-import { type RefObject } from "preact";
+import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
 export function useFocus<Field extends HTMLElement>(): RefObject<Field | null> {

@@ -51,10 +51,14 @@ export function Frame() {
   useArrival(address, page?.name ?? "No such page");
   return (
     <>
+      {/* biome-ignore lint/a11y/useValidAnchor: a link, whose target must not enter the address */}
       <a
         class="skip"
         href="#page"
-        onClick={(event) => (event.preventDefault(), document.getElementById("page")?.focus())}
+        onClick={(event) => {
+          event.preventDefault();
+          document.getElementById("page")?.focus();
+        }}
       >
         Skip to content
       </a>

@@ -31,7 +31,7 @@ export function nearRows(top: number, bottom: number, count: number, height: num
 /** Columns do not become narrower while other rows are laid out. */
 function keepWidths(headings: readonly HTMLTableCellElement[]): void {
   const widths = headings.map((heading) => heading.offsetWidth);
-  headings.forEach((heading, column) => (heading.style.minWidth = `${widths[column]}px`));
+  for (const [column, heading] of headings.entries()) heading.style.minWidth = `${widths[column]}px`;
 }
 
 function freeWidths(headings: readonly HTMLTableCellElement[]): void {
@@ -55,10 +55,15 @@ export function useNearRows(table: RefObject<HTMLTableElement | null>, count: nu
       keepWidths(headings);
       setNear((near) => (near.from === next.from && near.to === next.to ? near : next));
     };
-    const measureLater = () => (frame ||= requestAnimationFrame(measure));
+    const measureLater = () => {
+      frame ||= requestAnimationFrame(measure);
+    };
     measureLater();
     addEventListener("scroll", measureLater, { passive: true });
-    const onResize = () => (freeWidths(headings), measureLater());
+    const onResize = () => {
+      freeWidths(headings);
+      measureLater();
+    };
     addEventListener("resize", onResize);
     return () => {
       cancelAnimationFrame(frame);

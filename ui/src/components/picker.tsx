@@ -75,7 +75,11 @@ export function Picker({ label, placeholder, find, onPick, canCreate = false, di
         onClick={() => setOpen(true)}
         onBlur={() => setOpen(false)}
         onKeyDown={onKeyDown}
-        onInput={(event) => (setInput(event.currentTarget.value), setChosen(0), setOpen(true))}
+        onInput={(event) => {
+          setInput(event.currentTarget.value);
+          setChosen(0);
+          setOpen(true);
+        }}
       />
       <ul
         id={list}

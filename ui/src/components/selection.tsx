@@ -60,9 +60,10 @@ export function SelectionBar({ ids, onChanged, onClear }: Props) {
           onPick={(option) => {
             let creator_id: string | null = null;
             // A second attempt does not create another one.
-            void change.run(`linked to ${option.name}`, async (signal) => ({
-              creator_id: (creator_id ??= await resolveCreator(option, signal)),
-            }));
+            void change.run(`linked to ${option.name}`, async (signal) => {
+              creator_id ??= await resolveCreator(option, signal);
+              return { creator_id };
+            });
           }}
         />
         <button

@@ -82,6 +82,7 @@ function byKey<Row>(rows: readonly Row[], rowKey: (row: Row) => string): readonl
 
 /** As high as the rows that are not laid out. */
 function Gap({ height }: { height: number }) {
+  // biome-ignore lint/a11y/noAriaHiddenOnFocusable: a row without cells has no focus
   return <tr class="gap" aria-hidden="true" hidden={height === 0} style={{ height: `${height}px` }} />;
 }
 

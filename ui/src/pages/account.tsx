@@ -67,7 +67,10 @@ export function AccountPage({ id, identity }: PageProps) {
                 account={data}
                 canWrite={canWrite}
                 onChanged={account.reload}
-                onRead={() => (gains.totals.reload(), gains.days.reload())}
+                onRead={() => {
+                  gains.totals.reload();
+                  gains.days.reload();
+                }}
               />
             )}
           </Card>

@@ -245,7 +245,10 @@ interface CardProps {
 function AccountsCard({ pages, canWrite }: CardProps) {
   const [selected, select] = useState<ReadonlySet<string>>(new Set());
   const [outcome, setOutcome] = useState("");
-  const setSelected = (ids: ReadonlySet<string>) => (select(ids), setOutcome(""));
+  const setSelected = (ids: ReadonlySet<string>, outcome = "") => {
+    select(ids);
+    setOutcome(outcome);
+  };
   const rows = pages.rows ?? [];
   const ids = rows.map(({ id }) => id).filter((id) => selected.has(id));
   const sort = accountSort(view.value);
@@ -266,7 +269,10 @@ function AccountsCard({ pages, canWrite }: CardProps) {
       {ids.length > 0 ? (
         <SelectionBar
           ids={ids}
-          onChanged={(text) => (pages.reload(), select(new Set()), setOutcome(text))}
+          onChanged={(outcome) => {
+            pages.reload();
+            setSelected(new Set(), outcome);
+          }}
           onClear={() => setSelected(new Set())}
         />
       ) : (

@@ -88,7 +88,7 @@ export function ApiPage({ identity }: PageProps) {
                 <h3>{question}</h3>
                 <CopyButton label="Copy" title={`Copy: ${question}`} text={() => command} />
               </div>
-              <pre tabIndex={0} aria-label={`Command: ${question}`}>
+              <pre role="group" tabIndex={0} aria-label={`Command: ${question}`}>
                 {command}
               </pre>
             </li>

@@ -75,7 +75,9 @@ export function CreatorPage({ id, identity }: PageProps) {
   const record = creator.data?.data ?? null;
   useTitle(record?.name);
   if (!record && creator.problem) return <RecordProblem name="Creator" resource={creator} list="/creators" />;
-  const reload = () => (creator.reload(), accounts.reload(), gains.totals.reload(), gains.days.reload());
+  const reload = () => {
+    for (const resource of [creator, accounts, gains.totals, gains.days]) resource.reload();
+  };
   return (
     <>
       <div class="page-head">
@@ -150,19 +152,17 @@ function AccountLines({ accounts }: { accounts: Resource<Ranking> }) {
               dates={data.meta.dates}
               today={data.meta.dates.findIndex((date) => date > data.meta.complete_through)}
               {...look}
-              series={ranking.data
-                .slice(0, MAX_LINES)
-                .flatMap(({ id, username, platform }, position) =>
-                  data.data[id]
-                    ? [
-                        {
-                          name: lineName(username, platform, ranking),
-                          values: data.data[id],
-                          colour: COLOURS[position] ?? 1,
-                        },
-                      ]
-                    : [],
-                )}
+              series={ranking.data.slice(0, MAX_LINES).flatMap(({ id, username, platform }, position) =>
+                data.data[id]
+                  ? [
+                      {
+                        name: lineName(username, platform, ranking),
+                        values: data.data[id],
+                        colour: COLOURS[position] ?? 1,
+                      },
+                    ]
+                  : [],
+              )}
             />
           )
         )

@@ -263,7 +263,10 @@ function NewCreator() {
     const { data } = await unwrap(api.POST("/creators", { body: { name: name.trim() }, signal }));
     navigate({ path: `/creators/${data.id}`, filters: new Map() });
   });
-  const submit = (event: Event) => (event.preventDefault(), void create.run());
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void create.run();
+  };
   return (
     <form class="card new-creator" onSubmit={submit} aria-label="New creator">
       <label class="field">

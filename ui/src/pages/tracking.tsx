@@ -54,7 +54,12 @@ export function TrackingPage() {
   // The cards below stand under a table of unknown length.
   const areShown = [tracking, accounts].every(({ data, problem }) => data || problem);
   useEffect(() => {
-    const timer = setInterval(() => !document.hidden && (tracking.reload(), accounts.reload()), RELOAD_MS);
+    const reload = () => {
+      if (document.hidden) return;
+      tracking.reload();
+      accounts.reload();
+    };
+    const timer = setInterval(reload, RELOAD_MS);
     return () => clearInterval(timer);
   }, []);
   return (

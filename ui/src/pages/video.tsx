@@ -82,7 +82,10 @@ export function VideoPage({ id, identity }: PageProps) {
               video={record}
               canWrite={identity?.scopes.includes("write") ?? false}
               onChanged={video.reload}
-              onRead={() => (counters.reload(), history.reload())}
+              onRead={() => {
+                counters.reload();
+                history.reload();
+              }}
             />
           )}
         </Card>
