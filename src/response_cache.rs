@@ -156,18 +156,19 @@ impl ResponseCache {
     }
 
     /// Returns the response cached under this key if its version is current, or computes it, once for all concurrent requests
-    /// with this key. Errors are not cached.
+    /// with this key. Errors are not cached, nor is anything without a key.
     ///
     /// `fetch` gets the version of the cached response and returns the current one, with the records to compute from if that
     /// differs.
     pub async fn get_or_compute<R, E: Send + Sync + 'static>(
         &self,
-        key: CacheKey,
+        key: Option<CacheKey>,
         fetch: impl AsyncFnOnce(Option<DataVersion>) -> Result<VersionedRecords<R>, E>,
         compute: impl AsyncFnOnce(R) -> Result<CachedResponse, E>,
     ) -> Result<Arc<CachedResponse>, E> {
-        let cached = match &self.cache {
-            Some(cache) => cache.get(&key).await,
+        let slot = self.cache.as_ref().zip(key);
+        let cached = match slot {
+            Some((cache, key)) => cache.get(&key).await,
             None => None,
         };
         // Read before computing, so that a cached response is never older than its version.
@@ -180,11 +181,11 @@ impl ResponseCache {
             }
             (VersionedRecords::Unchanged, None) => unreachable!("no version was given"),
         };
-        let Some(cache) = &self.cache else { return compute(records).await.map(Arc::new) };
+        let Some((cache, key)) = slot else { return compute(records).await.map(Arc::new) };
         let outcome = cache
             .entry(key)
             .and_try_compute_with(async |entry| match entry {
-                Some(entry) if entry.value().0.covers(&version) => Ok(Op::Nop),
+                Some(entry) if entry.value().0.is_at_least(&version) => Ok(Op::Nop),
                 _ => Ok(Op::Put((version, Arc::new(compute(records).await?)))),
             })
             .await?;
@@ -224,7 +225,7 @@ mod tests {
         let compute = async |()| {
             if text.is_empty() { Err("failed".to_owned()) } else { Ok(CachedResponse::new(text.into())) }
         };
-        let response = cache.get_or_compute(key(number), fetch(version), compute).await?;
+        let response = cache.get_or_compute(Some(key(number)), fetch(version), compute).await?;
         Ok(String::from_utf8(response.body().to_vec()).unwrap())
     }
 
@@ -260,7 +261,7 @@ mod tests {
     async fn concurrent_requests_share_one_computation() {
         let cache = ResponseCache::new(1 << 20);
         let pending = async |()| std::future::pending().await;
-        let mut stuck = Box::pin(cache.get_or_compute(key(1), fetch(1), pending));
+        let mut stuck = Box::pin(cache.get_or_compute(Some(key(1)), fetch(1), pending));
         assert!((&mut stuck).now_or_never().is_none());
         let mut next = Box::pin(get(&cache, 1, 1, "next"));
         let mut last = Box::pin(get(&cache, 1, 1, "last"));

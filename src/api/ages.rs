@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use chrono::{DateTime, Utc};
 use salvo::Writer;
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
@@ -10,15 +9,14 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::fields::{AccountIdPath, VIDEO_IDS, VideoPath};
-use crate::http::input::{BatchSource, FromQuery, QueryParams, Windowed, check_range};
+use crate::http::input::{BatchSource, FromQuery, QueryParams, check_range};
 use crate::http::openapi::schema;
-use crate::http::{Args, Cached, Path, Query, Records, Result, WindowedRequest, WithMeta};
+use crate::http::{Analytics, Args, Cached, Path, Query, RecordDependency, Result, WindowArgs, WithMeta};
 use crate::model::ages::LevelOnDay;
 use crate::model::limits::{AGE_DAYS, DEFAULT_AGE, DEFAULT_AGES, MAX_AGES, MEDIA_TYPE_CHARS};
-use crate::model::period::Window;
 use crate::store::analytics::ages::{self, Post};
 use crate::store::analytics::benchmarks::{self, Benchmark, BenchmarkQuery};
-use crate::store::analytics::{AccountFilter, find_subjects};
+use crate::store::analytics::{AccountFilter, VersionedHistory, find_subjects};
 
 /// Reads a list of ages.
 fn read_ages(query: &mut QueryParams<'_>, description: &'static str, default: &[u16]) -> Vec<u16> {
@@ -30,6 +28,8 @@ fn read_ages(query: &mut QueryParams<'_>, description: &'static str, default: &[
     ages.unwrap_or_else(|| default.to_vec())
 }
 
+/// Ages are reached until today.
+const TODAY: u16 = 1;
 const AGES: &str = "Ages in days. Default: 1, 3, 7, 14 and 30.";
 
 #[derive(Serialize)]
@@ -75,19 +75,6 @@ impl FromQuery for BenchmarksQuery {
         }
     }
 }
-
-/// Implements [`Windowed`]: ages are reached until today.
-macro_rules! windowed_until_today {
-    ($($name:ty),+) => {$(
-        impl Windowed for $name {
-            fn window(&self, now: DateTime<Utc>) -> Result<Window> {
-                Ok(Window::today(now))
-            }
-        }
-    )+};
-}
-
-windowed_until_today!(AgesQuery, ContentAgesQuery, BenchmarksQuery);
 
 /// The views of a video at an age.
 #[derive(Serialize, JsonSchema)]
@@ -148,17 +135,19 @@ pub(super) struct BenchmarksMeta {
 /// after it. Between snapshots they are interpolated linearly.
 #[endpoint(operation_id = "getContentAges")]
 pub(super) async fn get_video(
-    request: WindowedRequest<Args<(Path<VideoPath>, Query<AgesQuery>)>>,
+    args: Args<(Path<VideoPath>, Query<AgesQuery>)>,
+    analytics: Analytics,
 ) -> Result<Cached<WithMeta<Vec<AgeViews>, VideoAgesMeta>>> {
-    let WindowedRequest { history, organization, complete_through, .. } = &request;
+    let request = analytics.last_days(args, TODAY);
     let Args((Path(VideoPath { video_id: id }), Query(AgesQuery { ages }))) = &request.args;
-    let compute = async |post: Post| {
-        let views = ages::fetch_views(history, *organization, &[post], ages, *complete_through).await?;
+    let compute = async |post: Post, history: VersionedHistory| {
+        let views = ages::fetch_views(&history, &[post], ages, request.complete_through).await?;
         let data = views.iter().flat_map(|views| AgeViews::list(ages, views)).collect();
         Ok(WithMeta { data, meta: VideoAgesMeta { id: *id } })
     };
+    let query = ages::get(analytics.organization, *id);
     // Snapshots of any day may decide.
-    request.cached(Records::Profiles, ages::get(*organization, *id), compute).await
+    analytics.respond(&request, RecordDependency::Profiles, query, compute).await
 }
 
 /// List video views by age
@@ -166,18 +155,20 @@ pub(super) async fn get_video(
 /// Like `/content/{video_id}/ages`, of up to 100 account-discovered or individually tracked videos.
 #[endpoint(operation_id = "listContentAges")]
 pub(super) async fn get_many(
-    request: WindowedRequest<Query<ContentAgesQuery>>,
+    query: Query<ContentAgesQuery>,
+    analytics: Analytics,
 ) -> Result<Cached<WithMeta<BTreeMap<Uuid, Vec<AgeViews>>, ContentAgesMeta>>> {
-    let WindowedRequest { history, organization, complete_through, .. } = &request;
-    let Query(ContentAgesQuery { ids, ages }) = &request.args;
-    let compute = async |posts: Vec<Post>| {
-        let views = ages::fetch_views(history, *organization, &posts, ages, *complete_through).await?;
+    let request = analytics.last_days(query.0, TODAY);
+    let WindowArgs { args: ContentAgesQuery { ids, ages }, complete_through, .. } = &request;
+    let compute = async |posts: Vec<Post>, history: VersionedHistory| {
+        let views = ages::fetch_views(&history, &posts, ages, *complete_through).await?;
         let found: HashSet<_> = posts.iter().map(|post| post.id).collect();
         let data = posts.iter().zip(&views).map(|(post, views)| (post.id, AgeViews::list(ages, views)));
         let not_found = ids.iter().filter(|id| !found.contains(id)).copied().collect();
         Ok(WithMeta { data: data.collect(), meta: ContentAgesMeta { ages: ages.clone(), not_found } })
     };
-    request.cached(Records::Profiles, ages::find(*organization, ids), compute).await
+    let query = ages::find(analytics.organization, ids);
+    analytics.respond(&request, RecordDependency::Profiles, query, compute).await
 }
 
 /// Get benchmarks of an account
@@ -186,21 +177,23 @@ pub(super) async fn get_many(
 /// Percentiles interpolate linearly between the closest ranks.
 #[endpoint(operation_id = "getAccountBenchmarks")]
 pub(super) async fn get_benchmarks(
-    request: WindowedRequest<Args<(Path<AccountIdPath>, Query<BenchmarksQuery>)>>,
+    args: Args<(Path<AccountIdPath>, Query<BenchmarksQuery>)>,
+    analytics: Analytics,
 ) -> Result<Cached<WithMeta<Vec<Benchmark>, BenchmarksMeta>>> {
+    let request = analytics.last_days(args, TODAY);
     let Args((Path(AccountIdPath { account_id }), Query(BenchmarksQuery { ages, media_type }))) =
         &request.args;
-    let compute = async |_subject: Vec<i64>| {
+    let compute = async |_subject: Vec<i64>, history: VersionedHistory| {
         let query = BenchmarkQuery {
-            organization: request.organization,
+            organization: analytics.organization,
             account: *account_id,
             media_type: media_type.as_deref(),
             ages,
             complete_through: request.complete_through,
         };
-        let data = benchmarks::fetch(&request.pg, &request.history, &query).await?;
+        let data = benchmarks::fetch(&analytics.pg, &history, &query).await?;
         Ok(WithMeta { data, meta: BenchmarksMeta { ages: ages.clone(), media_type: media_type.clone() } })
     };
-    let query = find_subjects(request.organization, &AccountFilter::account(*account_id));
-    request.cached(Records::Profiles, query, compute).await
+    let query = find_subjects(analytics.organization, &AccountFilter::account(*account_id));
+    analytics.respond(&request, RecordDependency::Profiles, query, compute).await
 }

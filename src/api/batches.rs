@@ -101,7 +101,7 @@ pub(super) async fn create_accounts(
     });
     let items: Vec<_> = items.collect();
     let now = app.clock.now().await;
-    let _turn = wait_turn(&app, &caller).await?;
+    let _permit = lock_batch(&app, &caller).await?;
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         if let Some(first) = idempotency.claim(&mut write).await? {
@@ -127,7 +127,7 @@ pub(super) async fn create_videos(
     let items = batch.items.into_iter().enumerate();
     let items: Vec<_> = items.map(|(index, item)| to_new_video(&app, index, item)).collect();
     let now = app.clock.now().await;
-    let _turn = wait_turn(&app, &caller).await?;
+    let _permit = lock_batch(&app, &caller).await?;
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         if let Some(first) = idempotency.claim(&mut write).await? {
@@ -149,7 +149,7 @@ pub(super) async fn update_accounts(
     args: Args<(Body<UpdateBatch>, IdempotencyKey)>,
 ) -> Result<BatchResponse> {
     let Args((Body(UpdateBatch { ids, change }), idempotency)) = args;
-    let _turn = wait_turn(&app, &caller).await?;
+    let _permit = lock_batch(&app, &caller).await?;
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         if let Some(first) = idempotency.claim(&mut write).await? {
@@ -165,7 +165,7 @@ pub(super) async fn update_accounts(
     .await
 }
 
-async fn wait_turn(app: &App, caller: &Caller) -> Result<OwnedMutexGuard<()>> {
+async fn lock_batch(app: &App, caller: &Caller) -> Result<OwnedMutexGuard<()>> {
     app.batches.wait(caller.organization).await.ok_or_else(Problem::too_many_batches)
 }
 

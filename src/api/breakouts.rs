@@ -1,6 +1,6 @@
 //! Breakouts: videos that do far better than earlier posts of their account.
 
-use chrono::{DateTime, Days, Utc};
+use chrono::Days;
 use salvo::Writer;
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
@@ -9,8 +9,8 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::fields::PLATFORM_FILTER;
-use crate::http::input::{FromQuery, QueryParams, Windowed};
-use crate::http::{Cached, Query, Records, Result, WindowedRequest, WithMeta};
+use crate::http::input::{FromQuery, QueryParams};
+use crate::http::{Analytics, Cached, Query, RecordDependency, Result, WithMeta};
 use crate::model::ages::STORED_AGES;
 use crate::model::content::ContentIdentity;
 use crate::model::date_or_time::DateOrTime;
@@ -18,10 +18,9 @@ use crate::model::limits::{
     DEFAULT_AGE, DEFAULT_BREAKOUT_DAYS, DEFAULT_MIN_MULTIPLE, DEFAULT_RANKING_SIZE, MIN_MULTIPLE,
     RANKING_SIZE,
 };
-use crate::model::period::Window;
 use crate::model::platform::Platform;
 use crate::store::analytics::breakouts::{self, Breakout, BreakoutQuery};
-use crate::store::analytics::{AccountFilter, SubjectScope};
+use crate::store::analytics::{AccountFilter, SubjectScope, VersionedHistory};
 
 const POSTED_AFTER: &str = "Earliest `create_time`: a date, which includes its whole UTC day, or a time. Default: 90 days \
                             ago.";
@@ -70,12 +69,6 @@ impl FromQuery for BreakoutsQuery {
                 DEFAULT_RANKING_SIZE,
             ),
         }
-    }
-}
-
-impl Windowed for BreakoutsQuery {
-    fn window(&self, now: DateTime<Utc>) -> Result<Window> {
-        Ok(Window::today(now))
     }
 }
 
@@ -149,21 +142,22 @@ pub(super) struct BreakoutsMeta {
     responses((status_code = 404, description = "The account or creator does not exist."))
 )]
 pub(super) async fn list(
-    request: WindowedRequest<Query<BreakoutsQuery>>,
+    query: Query<BreakoutsQuery>,
+    analytics: Analytics,
 ) -> Result<Cached<WithMeta<Vec<BreakoutVideo>, BreakoutsMeta>>> {
-    let Query(args) = &request.args;
+    let request = analytics.last_days(query.0, 1);
+    let args = &request.args;
     let default = || DateOrTime::Date(request.window.end - Days::new(DEFAULT_BREAKOUT_DAYS));
     let posted_after = args.posted_after.unwrap_or_else(default);
-    let compute = async |scope: SubjectScope| {
+    let compute = async |scope: SubjectScope, history: VersionedHistory| {
         let query = BreakoutQuery {
-            organization: request.organization,
             age: args.age_days,
             min_multiple: args.min_multiple,
             posted_after: posted_after.first(),
             complete_through: request.complete_through,
             limit: usize::try_from(args.limit).unwrap_or_default(),
         };
-        let found = breakouts::find(&request.pg, &request.history, &scope, &query).await?;
+        let found = breakouts::find(&analytics.pg, &history, &scope, &query).await?;
         let meta = BreakoutsMeta {
             age_days: args.age_days,
             min_multiple: args.min_multiple,
@@ -176,6 +170,6 @@ pub(super) async fn list(
         };
         Ok(WithMeta { data: found.videos.into_iter().map(BreakoutVideo::new).collect(), meta })
     };
-    let query = SubjectScope::find(request.organization, &args.filter);
-    request.cached(Records::Profiles, query, compute).await
+    let query = SubjectScope::find(analytics.organization, &args.filter);
+    analytics.respond(&request, RecordDependency::Profiles, query, compute).await
 }

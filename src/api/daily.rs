@@ -1,6 +1,6 @@
 //! Daily history of a video, an account or a creator.
 
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::NaiveDate;
 use salvo::Writer;
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
@@ -8,14 +8,14 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::fields::{AccountIdPath, CreatorPath, VideoPath};
-use crate::http::input::{ApiEnum, FromQuery, QueryParams, WindowParams, Windowed};
+use crate::http::input::{ApiEnum, FromQuery, QueryParams, WindowParams};
 use crate::http::output::WindowMeta;
-use crate::http::{Args, Cached, Path, Query, Records, Result, WindowedRequest, WithMeta};
+use crate::http::{Analytics, Args, Cached, Path, Query, RecordDependency, Result, WindowArgs, WithMeta};
 use crate::model::counters::Counters;
-use crate::model::period::{DateRules, Window};
+use crate::model::period::DateRules;
 use crate::store::analytics::days::{self, DailyHistory, HistoryDay};
 use crate::store::analytics::videos::{self, VideoRef};
-use crate::store::analytics::{AccountFilter, find_subjects};
+use crate::store::analytics::{AccountFilter, VersionedHistory, find_subjects};
 
 const VALUES: &str = "Return what was gained on each day, the counters at its end, or both.";
 
@@ -52,13 +52,7 @@ impl FromQuery for DailyQuery {
     }
 }
 
-impl Windowed for DailyQuery {
-    fn window(&self, now: DateTime<Utc>) -> Result<Window> {
-        self.window.resolve(now)
-    }
-}
-
-type DailyRequest<P> = WindowedRequest<Args<(Path<P>, Query<DailyQuery>)>>;
+type DailyArgs<P> = Args<(Path<P>, Query<DailyQuery>)>;
 
 /// Counters of one UTC day.
 #[derive(Serialize, JsonSchema)]
@@ -120,13 +114,18 @@ type Daily<Day> = WithMeta<Vec<Day>, DailyMeta>;
 ///
 /// Gains of each day, counters at its end, or both. The video may be account-discovered, individually tracked, or both.
 #[endpoint(operation_id = "getVideoAnalytics")]
-pub(super) async fn get_video(request: DailyRequest<VideoPath>) -> Result<Cached<Daily<VideoDay>>> {
-    let Args((Path(VideoPath { video_id: id }), _)) = request.args;
-    let compute = async |video: VideoRef| {
-        let days = days::fetch_video(&request.history, request.organization, video, request.window).await?;
-        Ok(build_response(&request, id, &days, VideoDay::new))
+pub(super) async fn get_video(
+    args: DailyArgs<VideoPath>,
+    analytics: Analytics,
+) -> Result<Cached<Daily<VideoDay>>> {
+    let request = analytics.window(args, window)?;
+    let Args((Path(VideoPath { video_id: id }), _)) = &request.args;
+    let compute = async |video: VideoRef, history: VersionedHistory| {
+        let days = days::fetch_video(&history, video, request.window).await?;
+        Ok(build_response(&request, *id, &days, VideoDay::new))
     };
-    request.cached(Records::Videos, videos::get(request.organization, id), compute).await
+    let query = videos::get(analytics.organization, *id);
+    analytics.respond(&request, RecordDependency::Videos, query, compute).await
 }
 
 /// Get an account's daily analytics
@@ -134,9 +133,12 @@ pub(super) async fn get_video(request: DailyRequest<VideoPath>) -> Result<Cached
 /// Gains of each day, counters at its end, or both, of the account-discovered videos together, and the follower count. Videos
 /// that are only tracked individually are not included.
 #[endpoint(operation_id = "getAccountAnalytics")]
-pub(super) async fn get_account(request: DailyRequest<AccountIdPath>) -> Result<Cached<Daily<AccountDay>>> {
-    let Args((Path(AccountIdPath { account_id: id }), _)) = request.args;
-    fetch_accounts(&request, id, &AccountFilter::account(id), AccountDay::new).await
+pub(super) async fn get_account(
+    args: DailyArgs<AccountIdPath>,
+    analytics: Analytics,
+) -> Result<Cached<Daily<AccountDay>>> {
+    let Args((Path(AccountIdPath { account_id: id }), _)) = args;
+    respond_accounts(&analytics, args, id, &AccountFilter::account(id), AccountDay::new).await
 }
 
 /// Get a creator's daily analytics
@@ -144,28 +146,37 @@ pub(super) async fn get_account(request: DailyRequest<AccountIdPath>) -> Result<
 /// Gains of each day, counters at its end, or both, of the account-discovered videos of all accounts that are linked now. Their
 /// history before they were linked is included.
 #[endpoint(operation_id = "getCreatorAnalytics")]
-pub(super) async fn get_creator(request: DailyRequest<CreatorPath>) -> Result<Cached<Daily<AccountsDay>>> {
-    let Args((Path(CreatorPath { creator_id: id }), _)) = request.args;
-    fetch_accounts(&request, id, &AccountFilter::creator(id), AccountsDay::new).await
+pub(super) async fn get_creator(
+    args: DailyArgs<CreatorPath>,
+    analytics: Analytics,
+) -> Result<Cached<Daily<AccountsDay>>> {
+    let Args((Path(CreatorPath { creator_id: id }), _)) = args;
+    respond_accounts(&analytics, args, id, &AccountFilter::creator(id), AccountsDay::new).await
 }
 
-/// Fetches the history of one account, or of a creator's accounts together.
-async fn fetch_accounts<P: Serialize, Day: Serialize>(
-    request: &DailyRequest<P>,
+/// Responds with the history of one account, or of a creator's accounts together.
+async fn respond_accounts<P: Serialize, Day: Serialize>(
+    analytics: &Analytics,
+    args: DailyArgs<P>,
     id: Uuid,
     filter: &AccountFilter,
     day: impl Fn(&HistoryDay, Values) -> Day,
 ) -> Result<Cached<Daily<Day>>> {
-    let WindowedRequest { history, organization, window, .. } = request;
-    let compute = async |subjects: Vec<i64>| {
-        let days = days::fetch_subjects(history, *organization, &subjects, *window).await?;
-        Ok(build_response(request, id, &days, day))
+    let request = analytics.window(args, window)?;
+    let compute = async |subjects: Vec<i64>, history: VersionedHistory| {
+        let days = days::fetch_subjects(&history, &subjects, request.window).await?;
+        Ok(build_response(&request, id, &days, day))
     };
-    request.cached(Records::Accounts, find_subjects(*organization, filter), compute).await
+    let query = find_subjects(analytics.organization, filter);
+    analytics.respond(&request, RecordDependency::Accounts, query, compute).await
+}
+
+const fn window<P>(Args((_, Query(query))): &DailyArgs<P>) -> WindowParams {
+    query.window
 }
 
 fn build_response<P, Day>(
-    request: &DailyRequest<P>,
+    request: &WindowArgs<DailyArgs<P>>,
     id: Uuid,
     history: &DailyHistory,
     day: impl Fn(&HistoryDay, Values) -> Day,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, Days, NaiveDate, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use salvo::Writer;
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::fields::VIDEO_IDS;
-use crate::http::input::{BatchItem, BatchRequest, BatchSource, Windowed, check_range, parse_integer};
+use crate::http::input::{BatchItem, BatchRequest, BatchSource, check_range, parse_integer};
 use crate::http::openapi::schema;
-use crate::http::{Body, Cached, Query, Records, Result, WindowedRequest, WithMeta};
+use crate::http::{Analytics, Body, Cached, Query, RecordDependency, Result, WithMeta};
 use crate::model::limits::{DEFAULT_DELTA_WINDOWS, DELTA_DAYS, DELTA_WINDOW_COUNT};
-use crate::model::period::{Period, Window};
+use crate::store::analytics::VersionedHistory;
 use crate::store::analytics::videos::{self, VideoRef};
 
 const WINDOWS: &str = "Lengths of the look-back windows in days, including today. Default: 1, 7, 14 and 30.";
@@ -65,14 +65,6 @@ impl BatchRequest for DeltaBatch {
     }
 }
 
-/// The longest of the windows: all end today.
-impl Windowed for DeltaBatch {
-    fn window(&self, now: DateTime<Utc>) -> Result<Window> {
-        let (end, days) = (now.date_naive(), self.windows.iter().copied().max().unwrap_or(1));
-        Ok(Window { period: Period::Custom, start: end + Days::new(1) - Days::new(days.into()), end })
-    }
-}
-
 /// The look-back windows and the videos found.
 #[derive(Serialize, JsonSchema)]
 struct DeltasMeta {
@@ -101,9 +93,8 @@ type DeltasByVideo = WithMeta<BTreeMap<Uuid, ViewsByWindow>, DeltasMeta>;
 ///
 /// Like the `GET`, with up to 1,000 ids. Changes nothing, but requires the `write` scope.
 #[endpoint(operation_id = "queryVideoDeltas")]
-pub(super) async fn post(request: WindowedRequest<Body<DeltaBatch>>) -> Result<DeltasByVideo> {
-    let found = videos::find(request.organization, &request.args.0.ids).fetch(&request.pg).await?;
-    fetch_deltas(&request, &request.args.0, found).await
+pub(super) async fn post(body: Body<DeltaBatch>, analytics: Analytics) -> Result<Cached<DeltasByVideo>> {
+    respond(&analytics, body.0).await
 }
 
 /// Get view deltas of videos
@@ -111,34 +102,32 @@ pub(super) async fn post(request: WindowedRequest<Body<DeltaBatch>>) -> Result<D
 /// Views gained over look-back windows that end today. Takes up to 100 ids; `POST` takes up to 1,000 and requires the
 /// `write` scope.
 #[endpoint(operation_id = "getVideoDeltas")]
-pub(super) async fn get(request: WindowedRequest<Query<DeltaBatch>>) -> Result<Cached<DeltasByVideo>> {
-    let Query(batch) = &request.args;
-    let query = videos::find(request.organization, &batch.ids);
-    request.cached(Records::Videos, query, async |found| fetch_deltas(&request, batch, found).await).await
+pub(super) async fn get(query: Query<DeltaBatch>, analytics: Analytics) -> Result<Cached<DeltasByVideo>> {
+    respond(&analytics, query.0).await
 }
 
-async fn fetch_deltas<A>(
-    request: &WindowedRequest<A>,
-    DeltaBatch { ids, windows }: &DeltaBatch,
-    found: Vec<VideoRef>,
-) -> Result<DeltasByVideo> {
-    let (organization, today) = (request.organization, request.window.end);
-    let gains = videos::fetch_view_deltas(&request.history, organization, &found, today, windows).await?;
-    let data: BTreeMap<_, _> = found
-        .iter()
-        .map(|video| {
+async fn respond(analytics: &Analytics, batch: DeltaBatch) -> Result<Cached<DeltasByVideo>> {
+    let longest = batch.windows.iter().copied().max().unwrap_or(1);
+    let request = analytics.last_days(batch, longest);
+    let DeltaBatch { ids, windows } = &request.args;
+    let compute = async |found: Vec<VideoRef>, history: VersionedHistory| {
+        let gains = videos::fetch_view_deltas(&history, &found, request.window.end, windows).await?;
+        let views = |video: &VideoRef| {
             let views = gains.get(video);
             let gain = |index| views.and_then(|views| views.get(index)).copied().unwrap_or_default();
             let windows = windows.iter().enumerate().map(|(index, days)| (format!("{days}d"), gain(index)));
-            (video.id, ViewsByWindow(windows.collect()))
-        })
-        .collect();
-    let meta = DeltasMeta {
-        windows: windows.clone(),
-        video_count: data.len(),
-        not_found: ids.iter().copied().filter(|id| !data.contains_key(id)).collect(),
-        complete_through: request.complete_through,
-        data_as_of: gains.as_of,
+            ViewsByWindow(windows.collect())
+        };
+        let data: BTreeMap<_, _> = found.iter().map(|video| (video.id, views(video))).collect();
+        let meta = DeltasMeta {
+            windows: windows.clone(),
+            video_count: data.len(),
+            not_found: ids.iter().copied().filter(|id| !data.contains_key(id)).collect(),
+            complete_through: request.complete_through,
+            data_as_of: gains.as_of,
+        };
+        Ok(WithMeta { data, meta })
     };
-    Ok(WithMeta { data, meta })
+    let query = videos::find(analytics.organization, ids);
+    analytics.respond(&request, RecordDependency::Videos, query, compute).await
 }

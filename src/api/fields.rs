@@ -1,16 +1,12 @@
 //! Parameters and fields that several resources share.
 
-use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::http::input::{
-    ApiEnum, FromPath, FromQuery, ListSort, PathParams, QueryParams, WindowParams, Windowed,
-};
-use crate::http::{ListParams, Result};
+use crate::http::ListParams;
+use crate::http::input::{ApiEnum, FromPath, FromQuery, ListSort, PathParams, QueryParams, WindowParams};
 use crate::model::limits::MAX_CATEGORY_CHARS;
-use crate::model::period::Window;
 use crate::model::platform::Platform;
 use crate::model::tracking::TrackingStatus;
 use crate::store::analytics::AccountFilter;
@@ -102,12 +98,6 @@ impl FromQuery for AnalyticsQuery {
     }
 }
 
-impl Windowed for AnalyticsQuery {
-    fn window(&self, now: DateTime<Utc>) -> Result<Window> {
-        self.window.resolve(now)
-    }
-}
-
 /// A window, and filters by account.
 #[derive(Serialize)]
 pub(super) struct AccountsQuery {
@@ -128,11 +118,5 @@ impl FromQuery for AccountsQuery {
                     .text("category", MAX_CATEGORY_CHARS),
             },
         }
-    }
-}
-
-impl Windowed for AccountsQuery {
-    fn window(&self, now: DateTime<Utc>) -> Result<Window> {
-        self.window.resolve(now)
     }
 }

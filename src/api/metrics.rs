@@ -12,14 +12,13 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::fields::VIDEO_IDS;
-use crate::http::input::{BatchRequest, BatchSource, WindowParams, Windowed};
+use crate::http::input::{BatchRequest, BatchSource, WindowParams};
 use crate::http::output::WindowMeta;
-use crate::http::{Body, Cached, Query, Records, Result, WindowedRequest, WithMeta};
+use crate::http::{Analytics, Body, Cached, Query, RecordDependency, Result, WindowArgs, WithMeta};
 use crate::model::gains::{AccountGains, Gains};
-use crate::model::period::Window;
 use crate::store::analytics::subjects;
 use crate::store::analytics::videos::{self, VideoGains, VideoRef};
-use crate::store::analytics::{SubjectScope, accounts, creators};
+use crate::store::analytics::{SubjectScope, VersionedHistory, accounts, creators};
 use crate::store::postgres::RecordsQuery;
 
 const INTERNAL_IDS: &str = "Internal ids (`internal_id`) of account-discovered videos of this platform.";
@@ -38,7 +37,7 @@ struct BatchMeta<Id> {
 type Totals<Id, T> = WithMeta<BTreeMap<Id, T>, BatchMeta<Id>>;
 
 fn build_response<A, Id: Ord + Hash + Copy, T>(
-    request: &WindowedRequest<A>,
+    request: &WindowArgs<A>,
     ids: impl IntoIterator<Item = Id>,
     data: BTreeMap<Id, T>,
     data_as_of: Option<DateTime<Utc>>,
@@ -65,21 +64,15 @@ impl BatchRequest for AccountBatch {
     }
 }
 
-impl Windowed for AccountBatch {
-    fn window(&self, now: DateTime<Utc>) -> Result<Window> {
-        self.window.resolve(now)
-    }
-}
-
 /// Query metrics of accounts
 ///
 /// Like the `GET`, with up to 1,000 ids. Changes nothing, but requires the `write` scope.
 #[endpoint(operation_id = "queryAccountMetrics")]
 pub(super) async fn post_accounts(
-    request: WindowedRequest<Body<AccountBatch>>,
-) -> Result<Totals<Uuid, AccountGains>> {
-    let found = find_accounts(&request, &request.args.0.ids).fetch(&request.pg).await?;
-    sum_accounts(&request, &request.args.0.ids, found).await
+    body: Body<AccountBatch>,
+    analytics: Analytics,
+) -> Result<Cached<Totals<Uuid, AccountGains>>> {
+    respond_accounts(&analytics, body.0).await
 }
 
 /// Get metrics of accounts
@@ -87,19 +80,21 @@ pub(super) async fn post_accounts(
 /// Gains over the window. Takes up to 100 ids; `POST` takes up to 1,000 and requires the `write` scope.
 #[endpoint(operation_id = "getAccountMetrics")]
 pub(super) async fn get_accounts(
-    request: WindowedRequest<Query<AccountBatch>>,
+    query: Query<AccountBatch>,
+    analytics: Analytics,
 ) -> Result<Cached<Totals<Uuid, AccountGains>>> {
-    let Query(AccountBatch { ids, .. }) = &request.args;
-    let compute = async |found| sum_accounts(&request, ids, found).await;
-    request.cached(Records::Accounts, find_accounts(&request, ids), compute).await
+    respond_accounts(&analytics, query.0).await
 }
 
-/// The subjects of ids of accounts or creators.
-type SubjectsById = Vec<(Uuid, Vec<i64>)>;
-
-fn find_accounts<A>(request: &WindowedRequest<A>, ids: &[Uuid]) -> RecordsQuery<SubjectsById> {
-    accounts::find(request.organization, ids)
-        .map(|found| found.into_iter().map(|account| (account.id, vec![account.internal_id])).collect())
+async fn respond_accounts(
+    analytics: &Analytics,
+    batch: AccountBatch,
+) -> Result<Cached<Totals<Uuid, AccountGains>>> {
+    let request = analytics.window(batch, |batch| batch.window)?;
+    let ids = &request.args.ids;
+    let query = accounts::find(analytics.organization, ids)
+        .map(|found| found.into_iter().map(|account| (account.id, vec![account.internal_id])).collect());
+    respond_sums(analytics, &request, ids, query).await
 }
 
 #[derive(Serialize)]
@@ -119,21 +114,15 @@ impl BatchRequest for CreatorBatch {
     }
 }
 
-impl Windowed for CreatorBatch {
-    fn window(&self, now: DateTime<Utc>) -> Result<Window> {
-        self.window.resolve(now)
-    }
-}
-
 /// Query metrics of creators
 ///
 /// Like the `GET`, with up to 1,000 ids. Changes nothing, but requires the `write` scope.
 #[endpoint(operation_id = "queryCreatorMetrics")]
 pub(super) async fn post_creators(
-    request: WindowedRequest<Body<CreatorBatch>>,
-) -> Result<Totals<Uuid, AccountGains>> {
-    let found = find_creators(&request, &request.args.0.ids).fetch(&request.pg).await?;
-    sum_accounts(&request, &request.args.0.ids, found).await
+    body: Body<CreatorBatch>,
+    analytics: Analytics,
+) -> Result<Cached<Totals<Uuid, AccountGains>>> {
+    respond_creators(&analytics, body.0).await
 }
 
 /// Get metrics of creators
@@ -142,39 +131,50 @@ pub(super) async fn post_creators(
 /// the `write` scope.
 #[endpoint(operation_id = "getCreatorMetrics")]
 pub(super) async fn get_creators(
-    request: WindowedRequest<Query<CreatorBatch>>,
+    query: Query<CreatorBatch>,
+    analytics: Analytics,
 ) -> Result<Cached<Totals<Uuid, AccountGains>>> {
-    let Query(CreatorBatch { ids, .. }) = &request.args;
-    let compute = async |found| sum_accounts(&request, ids, found).await;
-    request.cached(Records::Accounts, find_creators(&request, ids), compute).await
+    respond_creators(&analytics, query.0).await
 }
 
-fn find_creators<A>(request: &WindowedRequest<A>, ids: &[Uuid]) -> RecordsQuery<SubjectsById> {
-    creators::find(request.organization, ids)
-        .map(|found| found.into_iter().map(|creator| (creator.id, creator.subjects)).collect())
+async fn respond_creators(
+    analytics: &Analytics,
+    batch: CreatorBatch,
+) -> Result<Cached<Totals<Uuid, AccountGains>>> {
+    let request = analytics.window(batch, |batch| batch.window)?;
+    let ids = &request.args.ids;
+    let query = creators::find(analytics.organization, ids)
+        .map(|found| found.into_iter().map(|creator| (creator.id, creator.subjects)).collect());
+    respond_sums(analytics, &request, ids, query).await
 }
 
-/// Sums the gains of accounts, which are given as the subjects of each id that was found.
-async fn sum_accounts<A>(
-    request: &WindowedRequest<A>,
+/// The subjects of ids of accounts or creators.
+type SubjectsById = Vec<(Uuid, Vec<i64>)>;
+
+/// Sums the gains of accounts, which `query` returns as the subjects of each id that it finds.
+async fn respond_sums<A: Serialize>(
+    analytics: &Analytics,
+    request: &WindowArgs<A>,
     ids: &[Uuid],
-    found: SubjectsById,
-) -> Result<Totals<Uuid, AccountGains>> {
-    let WindowedRequest { history, organization, window, .. } = request;
-    let subjects: Vec<_> = found.iter().flat_map(|(_, subjects)| subjects.iter().copied()).collect();
-    let totals = subjects::fetch_totals(history, *organization, &subjects, *window).await?;
-    let latest = totals.iter().map(|totals| totals.as_of).max();
-    let scope = SubjectScope::for_subjects(*organization, subjects);
-    let data_as_of = subjects::resolve_as_of(history, &scope, *window, latest).await?;
-    let totals: HashMap<_, _> = totals.iter().map(|totals| (totals.subject_id, totals)).collect();
-    let sum = |subjects: &[i64]| {
-        let mut sum = AccountGains::default();
-        let totals = subjects.iter().filter_map(|subject| totals.get(subject));
-        totals.for_each(|totals| sum += totals.gains);
-        sum
+    query: RecordsQuery<SubjectsById>,
+) -> Result<Cached<Totals<Uuid, AccountGains>>> {
+    let compute = async |found: SubjectsById, history: VersionedHistory| {
+        let subjects: Vec<_> = found.iter().flat_map(|(_, subjects)| subjects.iter().copied()).collect();
+        let totals = subjects::fetch_totals(&history, &subjects, request.window).await?;
+        let latest = totals.iter().map(|totals| totals.as_of).max();
+        let scope = SubjectScope::Subjects(subjects);
+        let data_as_of = subjects::latest_observation_or(&history, &scope, request.window, latest).await?;
+        let totals: HashMap<_, _> = totals.iter().map(|totals| (totals.subject_id, totals)).collect();
+        let sum = |subjects: &[i64]| {
+            let mut sum = AccountGains::default();
+            let totals = subjects.iter().filter_map(|subject| totals.get(subject));
+            totals.for_each(|totals| sum += totals.gains);
+            sum
+        };
+        let data = found.iter().map(|(id, subjects)| (*id, sum(subjects))).collect();
+        Ok(build_response(request, ids.iter().copied(), data, data_as_of))
     };
-    let data = found.iter().map(|(id, subjects)| (*id, sum(subjects))).collect();
-    Ok(build_response(request, ids.iter().copied(), data, data_as_of))
+    analytics.respond(request, RecordDependency::Accounts, query, compute).await
 }
 
 #[derive(Serialize)]
@@ -194,19 +194,15 @@ impl BatchRequest for VideoBatch {
     }
 }
 
-impl Windowed for VideoBatch {
-    fn window(&self, now: DateTime<Utc>) -> Result<Window> {
-        self.window.resolve(now)
-    }
-}
-
 /// Query metrics of videos
 ///
 /// Like the `GET`, with up to 1,000 ids. Changes nothing, but requires the `write` scope.
 #[endpoint(operation_id = "queryVideoMetrics")]
-pub(super) async fn post_videos(request: WindowedRequest<Body<VideoBatch>>) -> Result<Totals<Uuid, Gains>> {
-    let found = videos::find(request.organization, &request.args.0.ids).fetch(&request.pg).await?;
-    fetch_video_totals(&request, &request.args.0.ids, &found).await
+pub(super) async fn post_videos(
+    body: Body<VideoBatch>,
+    analytics: Analytics,
+) -> Result<Cached<Totals<Uuid, Gains>>> {
+    respond_videos(&analytics, body.0).await
 }
 
 /// Get metrics of videos
@@ -215,21 +211,22 @@ pub(super) async fn post_videos(request: WindowedRequest<Body<VideoBatch>>) -> R
 /// 1,000 and requires the `write` scope.
 #[endpoint(operation_id = "getVideoMetrics")]
 pub(super) async fn get_videos(
-    request: WindowedRequest<Query<VideoBatch>>,
+    query: Query<VideoBatch>,
+    analytics: Analytics,
 ) -> Result<Cached<Totals<Uuid, Gains>>> {
-    let Query(VideoBatch { ids, .. }) = &request.args;
-    let compute = async |found: Vec<VideoRef>| fetch_video_totals(&request, ids, &found).await;
-    request.cached(Records::Videos, videos::find(request.organization, ids), compute).await
+    respond_videos(&analytics, query.0).await
 }
 
-async fn fetch_video_totals<A>(
-    request: &WindowedRequest<A>,
-    ids: &[Uuid],
-    found: &[VideoRef],
-) -> Result<Totals<Uuid, Gains>> {
-    let WindowedRequest { history, organization, window, .. } = request;
-    let gains = videos::fetch_totals(history, *organization, found, *window).await?;
-    Ok(build_response(request, ids.iter().copied(), key_by(found, &gains, |video| video.id), gains.as_of))
+async fn respond_videos(analytics: &Analytics, batch: VideoBatch) -> Result<Cached<Totals<Uuid, Gains>>> {
+    let request = analytics.window(batch, |batch| batch.window)?;
+    let ids = &request.args.ids;
+    let compute = async |found: Vec<VideoRef>, history: VersionedHistory| {
+        let gains = videos::fetch_totals(&history, &found, request.window).await?;
+        let data = key_by(&found, &gains, |video| video.id);
+        Ok(build_response(&request, ids.iter().copied(), data, gains.as_of))
+    };
+    let query = videos::find(analytics.organization, ids);
+    analytics.respond(&request, RecordDependency::Videos, query, compute).await
 }
 
 /// Account-discovered videos by their internal ids.
@@ -261,22 +258,15 @@ impl BatchRequest for AccountVideoBatch {
     }
 }
 
-impl Windowed for AccountVideoBatch {
-    fn window(&self, now: DateTime<Utc>) -> Result<Window> {
-        self.window.resolve(now)
-    }
-}
-
 /// Query metrics of account videos
 ///
 /// Like the `GET`, with up to 1,000 ids in both lists together. Changes nothing, but requires the `write` scope.
 #[endpoint(operation_id = "queryAccountVideoMetrics")]
 pub(super) async fn post_account_videos(
-    request: WindowedRequest<Body<AccountVideoBatch>>,
-) -> Result<Totals<i64, Gains>> {
-    let AccountVideoBatch { instagram, tiktok, .. } = &request.args.0;
-    let found = videos::find_discovered(request.organization, instagram, tiktok).fetch(&request.pg).await?;
-    fetch_account_video_totals(&request, &request.args.0, &found).await
+    body: Body<AccountVideoBatch>,
+    analytics: Analytics,
+) -> Result<Cached<Totals<i64, Gains>>> {
+    respond_account_videos(&analytics, body.0).await
 }
 
 /// Get metrics of account videos
@@ -285,23 +275,25 @@ pub(super) async fn post_account_videos(
 /// 100 ids together; `POST` takes up to 1,000 and requires the `write` scope.
 #[endpoint(operation_id = "getAccountVideoMetrics")]
 pub(super) async fn get_account_videos(
-    request: WindowedRequest<Query<AccountVideoBatch>>,
+    query: Query<AccountVideoBatch>,
+    analytics: Analytics,
 ) -> Result<Cached<Totals<i64, Gains>>> {
-    let Query(batch) = &request.args;
-    let compute = async |found: Vec<VideoRef>| fetch_account_video_totals(&request, batch, &found).await;
-    let query = videos::find_discovered(request.organization, &batch.instagram, &batch.tiktok);
-    request.cached(Records::Videos, query, compute).await
+    respond_account_videos(&analytics, query.0).await
 }
 
-async fn fetch_account_video_totals<A>(
-    request: &WindowedRequest<A>,
-    AccountVideoBatch { instagram, tiktok, .. }: &AccountVideoBatch,
-    found: &[VideoRef],
-) -> Result<Totals<i64, Gains>> {
-    let WindowedRequest { history, organization, window, .. } = request;
-    let gains = videos::fetch_totals(history, *organization, found, *window).await?;
-    let ids = instagram.iter().chain(tiktok).copied();
-    Ok(build_response(request, ids, key_by(found, &gains, |video| video.internal_id), gains.as_of))
+async fn respond_account_videos(
+    analytics: &Analytics,
+    batch: AccountVideoBatch,
+) -> Result<Cached<Totals<i64, Gains>>> {
+    let request = analytics.window(batch, |batch| batch.window)?;
+    let AccountVideoBatch { instagram, tiktok, .. } = &request.args;
+    let compute = async |found: Vec<VideoRef>, history: VersionedHistory| {
+        let gains = videos::fetch_totals(&history, &found, request.window).await?;
+        let data = key_by(&found, &gains, |video| video.internal_id);
+        Ok(build_response(&request, instagram.iter().chain(tiktok).copied(), data, gains.as_of))
+    };
+    let query = videos::find_discovered(analytics.organization, instagram, tiktok);
+    analytics.respond(&request, RecordDependency::Videos, query, compute).await
 }
 
 /// Keys gains by one of the videos' ids; a video that was not observed gained nothing.

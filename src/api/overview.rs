@@ -10,10 +10,11 @@ use serde::Serialize;
 
 use super::fields::AccountsQuery;
 use crate::http::output::WindowMeta;
-use crate::http::{Cached, Query, Records, Result, WindowedRequest, WithMeta};
+use crate::http::{Analytics, Cached, Query, RecordDependency, Result, WindowArgs, WithMeta};
 use crate::model::change::{self, Change};
 use crate::model::gains::Gains;
 use crate::model::period::Window;
+use crate::store::analytics::VersionedHistory;
 use crate::store::analytics::overview::{self, OverviewRecords, RecordCounts};
 use crate::store::analytics::subjects::{self, DayGains, FollowerLevels};
 
@@ -66,16 +67,17 @@ struct OverviewMeta {
     responses((status_code = 404, description = "The account or creator does not exist."))
 )]
 pub(super) async fn get(
-    request: WindowedRequest<Query<AccountsQuery>>,
+    query: Query<AccountsQuery>,
+    analytics: Analytics,
 ) -> Result<Cached<WithMeta<Overview, OverviewMeta>>> {
-    let WindowedRequest { history, organization, window, .. } = &request;
-    let Query(AccountsQuery { filter, .. }) = &request.args;
+    let request = analytics.window(query.0, |query| query.window)?;
+    let WindowArgs { args: AccountsQuery { filter, .. }, window, .. } = &request;
     let previous = window.previous();
-    let compute = async |records: OverviewRecords| {
+    let compute = async |records: OverviewRecords, history: VersionedHistory| {
         let both = Window { start: previous.start, ..*window };
         let (days, levels) = tokio::try_join!(
-            subjects::fetch_daily(history, &records.scope, both),
-            subjects::fetch_levels(history, &records.scope, *window)
+            subjects::fetch_daily(&history, &records.scope, both),
+            subjects::fetch_levels(&history, &records.scope, *window)
         )?;
         let meta = OverviewMeta {
             window: request.meta(levels.as_of),
@@ -84,8 +86,8 @@ pub(super) async fn get(
         };
         Ok(WithMeta { data: build_overview(*window, records, &days, &levels), meta })
     };
-    let query = overview::records(*organization, filter, *window);
-    request.cached(Records::Videos, query, compute).await
+    let query = overview::records(analytics.organization, filter, *window);
+    analytics.respond(&request, RecordDependency::Videos, query, compute).await
 }
 
 /// Compares the days of the window with those of the previous one.

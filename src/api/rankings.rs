@@ -6,11 +6,11 @@ use chrono::NaiveDate;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::http::WindowedRequest;
 use crate::http::input::{ApiEnum, QueryParams};
 use crate::http::output::WindowMeta;
 use crate::model::change::{Change, engagement_rate_ppm};
 use crate::model::gains::{AccountGains, Metrics};
+use crate::model::period::Window;
 use crate::store::analytics::accounts::PostCounts;
 use crate::store::analytics::subjects::ComparedTotals;
 
@@ -175,8 +175,13 @@ pub(super) struct RankingMeta {
 }
 
 impl RankingMeta {
-    pub(super) fn new<A>(request: &WindowedRequest<A>, window: WindowMeta, metric: Metric) -> Self {
-        let previous = request.window.previous();
-        RankingMeta { window, metric, previous_start_date: previous.start, previous_end_date: previous.end }
+    pub(super) fn new(window: Window, meta: WindowMeta, metric: Metric) -> Self {
+        let previous = window.previous();
+        RankingMeta {
+            window: meta,
+            metric,
+            previous_start_date: previous.start,
+            previous_end_date: previous.end,
+        }
     }
 }

@@ -10,11 +10,12 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::fields::{METRIC, VIDEO_IDS};
-use crate::http::input::{ApiEnum, BatchSource, FromQuery, QueryParams, WindowParams, Windowed};
+use crate::http::input::{ApiEnum, BatchSource, FromQuery, QueryParams, WindowParams};
 use crate::http::output::WindowMeta;
-use crate::http::{Cached, Query, Records, Result, WindowedRequest, WithMeta};
+use crate::http::{Analytics, Cached, Query, RecordDependency, Result, WindowArgs, WithMeta};
 use crate::model::gains::GainMetric;
-use crate::model::period::{DateRules, Window};
+use crate::model::period::DateRules;
+use crate::store::analytics::VersionedHistory;
 use crate::store::analytics::sparklines::{self, AccountGroup, GroupKind, SparklineMetric, Sparklines};
 use crate::store::analytics::videos::{self, VideoRef};
 
@@ -78,12 +79,6 @@ macro_rules! sparkline_queries {
                 }))
             }
         }
-
-        impl Windowed for $name {
-            fn window(&self, now: DateTime<Utc>) -> Result<Window> {
-                self.0.window.resolve(now)
-            }
-        }
     )+};
 }
 
@@ -111,15 +106,15 @@ struct SparklineMeta<M> {
 /// The values of each day by id.
 type Response<T, M> = WithMeta<BTreeMap<Uuid, Vec<T>>, SparklineMeta<M>>;
 
-fn build_response<A, T, M>(
-    request: &WindowedRequest<A>,
-    SparklineArgs { ids, metric, .. }: &SparklineArgs<M>,
+fn build_response<T, M>(
+    request: &WindowArgs<SparklineArgs<M>>,
     data: BTreeMap<Uuid, Vec<T>>,
     data_as_of: Option<DateTime<Utc>>,
 ) -> Response<T, M>
 where
     M: Copy,
 {
+    let SparklineArgs { ids, metric, .. } = &request.args;
     let known: HashSet<_> = data.keys().collect();
     let not_found = ids.iter().filter(|id| !known.contains(id)).copied().collect();
     let (window, dates) = (request.meta(data_as_of), request.window.iter_days().collect());
@@ -132,9 +127,10 @@ where
 /// observation gain 0; `followers` is null before the first observation.
 #[endpoint(operation_id = "getAccountSparklines")]
 pub(super) async fn get_accounts(
-    request: WindowedRequest<Query<AccountSparklines>>,
+    query: Query<AccountSparklines>,
+    analytics: Analytics,
 ) -> Result<Cached<Response<Option<i64>, SparklineMetric>>> {
-    fetch(&request, GroupKind::Account, &request.args.0.0).await
+    respond(&analytics, GroupKind::Account, query.0.0).await
 }
 
 /// Get daily metrics of creators
@@ -143,25 +139,25 @@ pub(super) async fn get_accounts(
 /// without accounts gains 0 and has null `followers`.
 #[endpoint(operation_id = "getCreatorSparklines")]
 pub(super) async fn get_creators(
-    request: WindowedRequest<Query<CreatorSparklines>>,
+    query: Query<CreatorSparklines>,
+    analytics: Analytics,
 ) -> Result<Cached<Response<Option<i64>, SparklineMetric>>> {
-    fetch(&request, GroupKind::Creator, &request.args.0.0).await
+    respond(&analytics, GroupKind::Creator, query.0.0).await
 }
 
-async fn fetch<A: Serialize>(
-    request: &WindowedRequest<A>,
+async fn respond(
+    analytics: &Analytics,
     kind: GroupKind,
-    args: &SparklineArgs<SparklineMetric>,
+    args: SparklineArgs<SparklineMetric>,
 ) -> Result<Cached<Response<Option<i64>, SparklineMetric>>> {
-    let WindowedRequest { history, organization, window, .. } = request;
-    let SparklineArgs { ids, metric, .. } = args;
-    let compute = async |groups: Vec<AccountGroup>| {
-        let Sparklines { by_id, as_of } =
-            sparklines::fetch(history, *organization, &groups, *metric, *window).await?;
-        Ok(build_response(request, args, by_id, as_of))
+    let request = analytics.window(args, |args| args.window)?;
+    let WindowArgs { args: SparklineArgs { ids, metric, .. }, window, .. } = &request;
+    let compute = async |groups: Vec<AccountGroup>, history: VersionedHistory| {
+        let Sparklines { by_id, as_of } = sparklines::fetch(&history, &groups, *metric, *window).await?;
+        Ok(build_response(&request, by_id, as_of))
     };
-    let query = sparklines::find(*organization, kind, ids, *metric, *window);
-    request.cached(Records::Videos, query, compute).await
+    let query = sparklines::find(analytics.organization, kind, ids, *metric, *window);
+    analytics.respond(&request, RecordDependency::Videos, query, compute).await
 }
 
 /// Get daily metrics of videos
@@ -170,15 +166,17 @@ async fn fetch<A: Serialize>(
 /// observation gain 0.
 #[endpoint(operation_id = "getContentSparklines")]
 pub(super) async fn get_content(
-    request: WindowedRequest<Query<ContentSparklines>>,
+    query: Query<ContentSparklines>,
+    analytics: Analytics,
 ) -> Result<Cached<Response<i64, GainMetric>>> {
-    let WindowedRequest { history, organization, window, .. } = &request;
-    let args = &request.args.0.0;
-    let compute = async |found: Vec<VideoRef>| {
-        let gains = sparklines::fetch_videos(history, *organization, &found, args.metric, *window).await?;
+    let request = analytics.window(query.0.0, |args| args.window)?;
+    let WindowArgs { args: SparklineArgs { ids, metric, .. }, window, .. } = &request;
+    let compute = async |found: Vec<VideoRef>, history: VersionedHistory| {
+        let gains = sparklines::fetch_videos(&history, &found, *metric, *window).await?;
         let no_gains = || vec![0; window.days() as usize];
         let data = found.iter().map(|video| (video.id, gains.get(video).cloned().unwrap_or_else(no_gains)));
-        Ok(build_response(&request, args, data.collect(), gains.as_of))
+        Ok(build_response(&request, data.collect(), gains.as_of))
     };
-    request.cached(Records::Videos, videos::find(*organization, &args.ids), compute).await
+    let query = videos::find(analytics.organization, ids);
+    analytics.respond(&request, RecordDependency::Videos, query, compute).await
 }

@@ -1,19 +1,19 @@
 //! Time series of an organization, and of a creator.
 
-use chrono::{DateTime, Days, NaiveDate, Utc};
+use chrono::{Days, NaiveDate};
 use salvo::Writer;
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::fields::{AccountsQuery, CreatorPath};
-use crate::http::input::{ApiEnum, FromQuery, QueryParams, WindowParams, Windowed};
+use crate::http::input::{ApiEnum, FromQuery, QueryParams, WindowParams};
 use crate::http::output::WindowMeta;
-use crate::http::{Args, Cached, Path, Query, Records, Result, WindowedRequest, WithMeta};
+use crate::http::{Analytics, Args, Cached, Path, Query, RecordDependency, Result, WindowArgs, WithMeta};
 use crate::model::gains::{Gains, Metrics};
 use crate::model::period::{Granularity, Window};
 use crate::store::analytics::timeseries::{self, Bucket, Figures, SeriesRecords, TimeSeries};
-use crate::store::analytics::{AccountFilter, SubjectScope, find_subjects, subjects};
+use crate::store::analytics::{AccountFilter, SubjectScope, VersionedHistory, find_subjects, subjects};
 
 /// How the rows are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -63,12 +63,6 @@ impl FromQuery for SeriesQuery {
                 )
                 .variant("granularity"),
         }
-    }
-}
-
-impl Windowed for SeriesQuery {
-    fn window(&self, now: DateTime<Utc>) -> Result<Window> {
-        self.accounts.window(now)
     }
 }
 
@@ -139,18 +133,19 @@ struct SeriesRow {
     responses((status_code = 404, description = "The account or creator does not exist."))
 )]
 pub(super) async fn get(
-    request: WindowedRequest<Query<SeriesQuery>>,
+    query: Query<SeriesQuery>,
+    analytics: Analytics,
 ) -> Result<Cached<WithMeta<Vec<SeriesRow>, WindowMeta>>> {
-    let WindowedRequest { history, organization, window, .. } = &request;
-    let Query(query) = &request.args;
+    let request = analytics.window(query.0, |query| query.accounts.window)?;
+    let WindowArgs { args: query, window, .. } = &request;
     let first = query.compare.map_or(*window, |Compare::Previous| window.previous());
     let days = Window { start: first.start, ..*window };
-    let compute = async |records: SeriesRecords| {
-        let series = timeseries::fetch(history, *organization, &records, days).await?;
+    let compute = async |records: SeriesRecords, history: VersionedHistory| {
+        let series = timeseries::fetch(&history, &records, days).await?;
         Ok(WithMeta { data: query.build_rows(&series, *window), meta: request.meta(series.as_of) })
     };
-    let records = timeseries::records(*organization, &query.accounts.filter, days);
-    request.cached(Records::Videos, records, compute).await
+    let records = timeseries::records(analytics.organization, &query.accounts.filter, days);
+    analytics.respond(&request, RecordDependency::Videos, records, compute).await
 }
 
 impl SeriesQuery {
@@ -195,21 +190,22 @@ struct CreatorDay {
 /// Gains of all accounts that are linked now, on each day of the window. Their history before they were linked is included.
 #[endpoint(operation_id = "getCreatorTimeseries")]
 pub(super) async fn get_creator(
-    request: WindowedRequest<Args<(Path<CreatorPath>, Query<WindowParams>)>>,
+    args: Args<(Path<CreatorPath>, Query<WindowParams>)>,
+    analytics: Analytics,
 ) -> Result<Cached<WithMeta<Vec<CreatorDay>, WindowMeta>>> {
-    let WindowedRequest { history, organization, window, .. } = &request;
-    let Args((Path(CreatorPath { creator_id }), _)) = request.args;
-    let compute = async |subjects: Vec<i64>| {
-        let days = subjects::fetch_daily_engagement(history, *organization, &subjects, *window).await?;
-        let scope = SubjectScope::for_subjects(*organization, subjects);
+    let request = analytics.window(args, |Args((_, Query(window)))| *window)?;
+    let WindowArgs { args: Args((Path(CreatorPath { creator_id }), _)), window, .. } = &request;
+    let compute = async |subjects: Vec<i64>, history: VersionedHistory| {
+        let days = subjects::fetch_daily_engagement(&history, &subjects, *window).await?;
+        let scope = SubjectScope::Subjects(subjects);
         let latest = days.values().filter_map(|day| day.as_of).max();
-        let data_as_of = subjects::resolve_as_of(history, &scope, *window, latest).await?;
+        let data_as_of = subjects::latest_observation_or(&history, &scope, *window, latest).await?;
         let day = |date| {
             let gains = days.get(&date).map_or_else(Gains::default, |day| day.gains);
             CreatorDay { date, views: gains.views, engagement: gains.engagement }
         };
         Ok(WithMeta { data: window.iter_days().map(day).collect(), meta: request.meta(data_as_of) })
     };
-    let query = find_subjects(*organization, &AccountFilter::creator(creator_id));
-    request.cached(Records::Accounts, query, compute).await
+    let query = find_subjects(analytics.organization, &AccountFilter::creator(*creator_id));
+    analytics.respond(&request, RecordDependency::Accounts, query, compute).await
 }

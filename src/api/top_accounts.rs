@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use chrono::{DateTime, Utc};
 use salvo::Writer;
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
@@ -10,17 +9,17 @@ use serde::Serialize;
 
 use super::fields::PLATFORM_FILTER;
 use super::rankings::{ComparedFigures, Metric, RankingMeta, ShownFigures};
-use crate::http::input::{FromQuery, QueryParams, RankingParams, WindowParams, Windowed};
-use crate::http::{CachedPage, Query, Ranking, Records, Result, WindowedRequest};
+use crate::http::input::{FromQuery, QueryParams, RankingParams, WindowParams};
+use crate::http::{Analytics, CachedPage, Query, Ranking, RecordDependency, Result, WindowArgs};
 use crate::model::account::AccountType;
 use crate::model::limits::{DEFAULT_MIN_GAINED_VIEWS, MAX_CATEGORY_CHARS};
 use crate::model::period::Window;
 use crate::store::Error;
-use crate::store::analytics::SubjectScope;
 use crate::store::analytics::accounts::{
     self, AccountFilter, AccountIdentity, AccountSubject, RankingFilter,
 };
 use crate::store::analytics::subjects::{self, ComparedTotals};
+use crate::store::analytics::{SubjectScope, VersionedHistory};
 
 /// Which accounts are ranked, and by what.
 #[derive(Serialize)]
@@ -67,12 +66,6 @@ impl FromQuery for TopQuery {
     }
 }
 
-impl Windowed for TopQuery {
-    fn window(&self, now: DateTime<Utc>) -> Result<Window> {
-        self.window.resolve(now)
-    }
-}
-
 /// An account in the ranking.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct TopAccount {
@@ -90,36 +83,37 @@ pub(super) struct TopAccount {
 /// gains above 0 are ranked, and by `engagement_rate` only accounts with enough views, whatever the rate.
 #[endpoint(operation_id = "listTopAccounts")]
 pub(super) async fn list(
-    request: WindowedRequest<Query<TopQuery>>,
+    query: Query<TopQuery>,
+    analytics: Analytics,
 ) -> Result<CachedPage<Ranking<TopAccount, RankingMeta>>> {
-    let WindowedRequest { history, readable, organization, window, args, .. } = &request;
-    let (organization, window) = (*organization, *window);
-    let Query(TopQuery { rule, page, .. }) = args;
+    let request = analytics.window(query.0, |query| query.window)?;
+    let WindowArgs { args: TopQuery { rule, page, .. }, window, .. } = &request;
     let RankingRule { filter, metric, .. } = rule;
-    let compute = async |accounts: Vec<AccountSubject>| {
+    let compute = async |accounts: Vec<AccountSubject>, history: VersionedHistory| {
         let mut entries: Vec<_> = accounts.into_iter().map(Entry::new).collect();
         let entries = async {
             if *metric == Metric::NewPosts {
-                add_posts(&request, &mut entries).await?;
+                add_posts(&analytics, *window, &mut entries).await?;
             }
             Ok(entries)
         };
-        let totals = subjects::fetch_compared(history, organization, filter.accounts.platform, window);
+        let totals = subjects::fetch_compared(&history, filter.accounts.platform, *window);
         let (totals, mut entries) = tokio::try_join!(totals, entries)?;
         let subjects: Vec<_> = entries.iter().map(|entry| entry.account.internal_id).collect();
         let latest = subjects.iter().filter_map(|subject| Some(totals.get(subject)?.as_of)).max();
-        let scope = SubjectScope::for_subjects(organization, subjects);
-        let data_as_of = subjects::resolve_as_of(history, &scope, window, latest).await?;
+        let scope = SubjectScope::Subjects(subjects);
+        let data_as_of = subjects::latest_observation_or(&history, &scope, *window, latest).await?;
         entries.iter_mut().for_each(|entry| entry.add_totals(&totals));
         entries.retain(|entry| rule.includes(&entry.figures));
         let value = |entry: &Entry| entry.figures.value(*metric).unwrap_or_default();
         let shown = page.select(entries, |entry| (value(entry), entry.account.id))?;
-        let data = show(&request, &shown.entries, *metric).await?;
-        Ok(shown.into_response(data, RankingMeta::new(&request, request.meta(data_as_of), *metric)))
+        let data = show(&analytics, *window, &shown.entries, *metric).await?;
+        Ok(shown.into_response(data, RankingMeta::new(*window, request.meta(data_as_of), *metric)))
     };
-    let records = if filter.status.is_some() { Records::Tracking } else { Records::Profiles };
-    let query = accounts::list_for_ranking(organization, readable, filter);
-    request.cached_page(records, query, compute).await
+    let records =
+        if filter.status.is_some() { RecordDependency::Tracking } else { RecordDependency::Profiles };
+    let query = accounts::list_for_ranking(analytics.organization, &analytics.readable, filter);
+    analytics.respond_page(&request, records, query, compute).await
 }
 
 impl RankingRule {
@@ -150,9 +144,9 @@ impl Entry {
     }
 }
 
-async fn add_posts<A>(request: &WindowedRequest<A>, entries: &mut [Entry]) -> Result<(), Error> {
+async fn add_posts(analytics: &Analytics, window: Window, entries: &mut [Entry]) -> Result<(), Error> {
     let subjects: Vec<_> = entries.iter().map(|entry| entry.account.internal_id).collect();
-    let posts = accounts::count_posts(&request.pg, request.organization, &subjects, request.window).await?;
+    let posts = accounts::count_posts(&analytics.pg, analytics.organization, &subjects, window).await?;
     for Entry { account, figures } in entries {
         posts.get(&account.internal_id).into_iter().for_each(|counts| figures.add_posts(*counts));
     }
@@ -161,13 +155,14 @@ async fn add_posts<A>(request: &WindowedRequest<A>, entries: &mut [Entry]) -> Re
 
 /// Adds the accounts' records, and their posts unless they are ranked by them. Accounts that were deleted meanwhile are
 /// left out.
-async fn show<A>(
-    request: &WindowedRequest<A>,
+async fn show(
+    analytics: &Analytics,
+    window: Window,
     entries: &[Entry],
     metric: Metric,
 ) -> Result<Vec<TopAccount>, Error> {
     let ids: Vec<_> = entries.iter().map(|entry| entry.account.id).collect();
-    let mut found = accounts::fetch_shown(&request.pg, request.organization, &ids, request.window).await?;
+    let mut found = accounts::fetch_shown(&analytics.pg, analytics.organization, &ids, window).await?;
     let show = |entry: &Entry| {
         let (account, posts) = found.remove(&entry.account.id)?;
         let mut figures = entry.figures;

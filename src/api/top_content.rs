@@ -1,6 +1,5 @@
 //! The ranking of videos of either kind.
 
-use chrono::{DateTime, Utc};
 use salvo::Writer;
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
@@ -8,16 +7,16 @@ use serde::Serialize;
 
 use super::content::read_filter;
 use super::fields::METRIC;
-use crate::http::input::{ApiEnum, FromQuery, QueryParams, RankingParams, WindowParams, Windowed};
+use crate::http::input::{ApiEnum, FromQuery, QueryParams, RankingParams, WindowParams};
 use crate::http::output::WindowMeta;
-use crate::http::{CachedPage, Query, Ranking, Records, Result, WindowedRequest};
+use crate::http::{Analytics, CachedPage, Query, Ranking, RecordDependency, Result, WindowArgs};
 use crate::model::content::ContentIdentity;
 use crate::model::date_or_time::DateOrTime;
 use crate::model::gains::{GainMetric, Metrics};
 use crate::model::period::Window;
-use crate::store::analytics::SubjectScope;
 use crate::store::analytics::top_content::{self, ContentRanking};
 use crate::store::analytics::videos::{self, VideoRef};
+use crate::store::analytics::{SubjectScope, VersionedHistory};
 use crate::store::records::content::{ContentFilter, RankedContent};
 
 /// Which videos are ranked, by the day of their creation.
@@ -65,12 +64,6 @@ impl FromQuery for TopContentQuery {
     }
 }
 
-impl Windowed for TopContentQuery {
-    fn window(&self, now: DateTime<Utc>) -> Result<Window> {
-        self.window.resolve(now)
-    }
-}
-
 impl RankingArgs {
     /// The filter with the days that `posted` allows.
     fn filter(&self, window: Window) -> ContentFilter {
@@ -112,14 +105,14 @@ pub(super) struct TopContentMeta {
     responses((status_code = 404, description = "The account or creator does not exist."))
 )]
 pub(super) async fn list(
-    request: WindowedRequest<Query<TopContentQuery>>,
+    query: Query<TopContentQuery>,
+    analytics: Analytics,
 ) -> Result<CachedPage<Ranking<TopContent, TopContentMeta>>> {
-    let WindowedRequest { pg, history, organization, window, .. } = &request;
-    let Query(TopContentQuery { args, page, .. }) = &request.args;
+    let request = analytics.window(query.0, |query| query.window)?;
+    let WindowArgs { args: TopContentQuery { args, page, .. }, window, .. } = &request;
     let filter = args.filter(*window);
-    let compute = async |scope: SubjectScope| {
+    let compute = async |scope: SubjectScope, history: VersionedHistory| {
         let ranking = ContentRanking {
-            organization: *organization,
             filter: &filter,
             metric: args.metric,
             window: *window,
@@ -127,11 +120,11 @@ pub(super) async fn list(
             after: page.after(),
             limit: page.entry_count(),
         };
-        let ranked = top_content::rank(pg, history, &scope, &ranking).await?;
+        let ranked = top_content::rank(&analytics.pg, &history, &scope, &ranking).await?;
         let meta = TopContentMeta { window: request.meta(ranked.as_of), metric: args.metric };
         let page = page.page(ranked.videos, |video| (video.gain, video.identity.id))?;
         let videos: Vec<_> = page.entries.iter().map(VideoRef::from).collect();
-        let gains = videos::fetch_totals(history, *organization, &videos, *window).await?;
+        let gains = videos::fetch_totals(&history, &videos, *window).await?;
         let entry = |video: &RankedContent| {
             let gains = gains.get(&video.into()).copied().unwrap_or_default();
             TopContent { identity: video.identity.clone(), metrics: gains.into() }
@@ -140,6 +133,10 @@ pub(super) async fn list(
         Ok(page.into_response(data, meta))
     };
     // Whether a video is unavailable has no version.
-    let records = if args.filter.is_unavailable.is_some() { Records::Tracking } else { Records::Profiles };
-    request.cached_page(records, top_content::find_scope(*organization, &filter), compute).await
+    let records = match args.filter.is_unavailable {
+        Some(_) => RecordDependency::Tracking,
+        None => RecordDependency::Profiles,
+    };
+    let query = top_content::find_scope(analytics.organization, &filter);
+    analytics.respond_page(&request, records, query, compute).await
 }

@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use chrono::{DateTime, Utc};
 use salvo::Writer;
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
@@ -12,15 +11,15 @@ use uuid::Uuid;
 
 use super::fields::AnalyticsQuery;
 use super::rankings::{ComparedFigures, Metric, RankingMeta, ShownFigures};
-use crate::http::input::{FromQuery, QueryParams, Windowed};
-use crate::http::{Cached, Query, Records, Result, WindowedRequest, WithMeta};
+use crate::http::input::{FromQuery, QueryParams};
+use crate::http::{Analytics, Cached, Query, RecordDependency, Result, WindowArgs, WithMeta};
 use crate::model::creator::CreatorType;
 use crate::model::limits::{DEFAULT_SHORT_LIST_SIZE, SHORT_LIST_SIZE};
 use crate::model::period::Window;
 use crate::store::Error;
 use crate::store::analytics::creators::{self, CreatorSubjects};
 use crate::store::analytics::subjects::{self, ComparedTotals};
-use crate::store::analytics::{SubjectScope, accounts};
+use crate::store::analytics::{SubjectScope, VersionedHistory, accounts};
 
 #[derive(Serialize)]
 pub(super) struct TopQuery {
@@ -40,12 +39,6 @@ impl FromQuery for TopQuery {
                 DEFAULT_SHORT_LIST_SIZE,
             ) as usize,
         }
-    }
-}
-
-impl Windowed for TopQuery {
-    fn window(&self, now: DateTime<Utc>) -> Result<Window> {
-        self.analytics.window(now)
     }
 }
 
@@ -77,36 +70,37 @@ pub(super) struct TopCreator {
 /// included; those without a rate come last.
 #[endpoint(operation_id = "listTopCreators")]
 pub(super) async fn list(
-    request: WindowedRequest<Query<TopQuery>>,
+    query: Query<TopQuery>,
+    analytics: Analytics,
 ) -> Result<Cached<WithMeta<Vec<TopCreator>, RankingMeta>>> {
-    let WindowedRequest { history, organization, window, .. } = &request;
-    let (organization, window) = (*organization, *window);
-    let Query(TopQuery { analytics: AnalyticsQuery { platform, .. }, metric, limit }) = request.args;
-    let compute = async |creators: Vec<CreatorSubjects>| {
+    let request = analytics.window(query.0, |query| query.analytics.window)?;
+    let WindowArgs { args, window, .. } = &request;
+    let TopQuery { analytics: AnalyticsQuery { platform, .. }, metric, limit } = *args;
+    let compute = async |creators: Vec<CreatorSubjects>, history: VersionedHistory| {
         let mut entries: Vec<_> = creators.into_iter().map(Entry::new).collect();
         let entries = async {
             if metric == Metric::NewPosts {
-                add_posts(&request, &mut entries).await?;
+                add_posts(&analytics, *window, &mut entries).await?;
             }
             Ok(entries)
         };
-        let totals = subjects::fetch_compared(history, organization, platform, window);
+        let totals = subjects::fetch_compared(&history, platform, *window);
         let (totals, mut entries) = tokio::try_join!(totals, entries)?;
         entries.iter_mut().for_each(|entry| entry.add_totals(&totals));
         let subjects: Vec<_> = entries.iter().flat_map(|entry| entry.creator.subjects.clone()).collect();
         let latest = subjects.iter().filter_map(|subject| Some(totals.get(subject)?.as_of)).max();
-        let scope = SubjectScope::for_subjects(organization, subjects);
-        let data_as_of = subjects::resolve_as_of(history, &scope, window, latest).await?;
+        let scope = SubjectScope::Subjects(subjects);
+        let data_as_of = subjects::latest_observation_or(&history, &scope, *window, latest).await?;
         entries.sort_unstable_by(|one, other| one.order(metric).cmp(&other.order(metric)));
         entries.truncate(limit);
         if metric != Metric::NewPosts {
-            add_posts(&request, &mut entries).await?;
+            add_posts(&analytics, *window, &mut entries).await?;
         }
         let data = entries.into_iter().map(|entry| entry.show(metric)).collect();
-        Ok(WithMeta { data, meta: RankingMeta::new(&request, request.meta(data_as_of), metric) })
+        Ok(WithMeta { data, meta: RankingMeta::new(*window, request.meta(data_as_of), metric) })
     };
-    let query = creators::list_with_subjects(organization, platform);
-    request.cached(Records::Profiles, query, compute).await
+    let query = creators::list_with_subjects(analytics.organization, platform);
+    analytics.respond(&request, RecordDependency::Profiles, query, compute).await
 }
 
 /// A creator with the figures of its accounts.
@@ -147,9 +141,9 @@ impl Entry {
 }
 
 /// Adds the posts of the accounts of creators.
-async fn add_posts<A>(request: &WindowedRequest<A>, entries: &mut [Entry]) -> Result<(), Error> {
+async fn add_posts(analytics: &Analytics, window: Window, entries: &mut [Entry]) -> Result<(), Error> {
     let subjects: Vec<_> = entries.iter().flat_map(|entry| entry.creator.subjects.iter().copied()).collect();
-    let posts = accounts::count_posts(&request.pg, request.organization, &subjects, request.window).await?;
+    let posts = accounts::count_posts(&analytics.pg, analytics.organization, &subjects, window).await?;
     for Entry { creator, figures } in entries {
         let counts = creator.subjects.iter().filter_map(|subject| posts.get(subject));
         counts.for_each(|counts| figures.add_posts(*counts));

@@ -13,10 +13,11 @@ use crate::app::App;
 use crate::http::input::WindowParams;
 use crate::http::output::WindowMeta;
 use crate::http::route::get_or_head;
-use crate::http::{Cached, Caller, Data, Query, Records, Result, WindowedRequest, WithMeta};
+use crate::http::{Analytics, Cached, Caller, Data, Query, RecordDependency, Result, WithMeta};
 use crate::model::platform::Platform;
 use crate::model::readable::{KnownSource, ReadablePlatforms};
 use crate::model::tracking::{FailureReason, StatusCounts, TrackingStatus};
+use crate::store::analytics::VersionedHistory;
 use crate::store::analytics::coverage::{self, CoverageDay, CoverageRecords};
 use crate::store::tracking::ended_attempts::{self, AttemptCounts};
 use crate::store::tracking::queues::{self, OrganizationQueue};
@@ -152,12 +153,14 @@ async fn get(app: App, caller: Caller) -> Result<Data<TrackingHealth>> {
 /// it or one of its videos was, or an individually tracked video without account. Paused ones do not count on any day.
 #[endpoint(operation_id = "getTrackingCoverage")]
 async fn get_coverage(
-    request: WindowedRequest<Query<WindowParams>>,
+    query: Query<WindowParams>,
+    analytics: Analytics,
 ) -> Result<Cached<WithMeta<Vec<CoverageDay>, WindowMeta>>> {
-    let WindowedRequest { history, organization, window, .. } = &request;
-    let compute = async |records: CoverageRecords| {
-        let coverage = coverage::fetch(history, *organization, &records, *window).await?;
+    let request = analytics.window(query.0, |window| *window)?;
+    let compute = async |records: CoverageRecords, history: VersionedHistory| {
+        let coverage = coverage::fetch(&history, &records, request.window).await?;
         Ok(WithMeta { data: coverage.days, meta: request.meta(coverage.as_of) })
     };
-    request.cached(Records::Videos, coverage::records(*organization), compute).await
+    let query = coverage::records(analytics.organization);
+    analytics.respond(&request, RecordDependency::Videos, query, compute).await
 }

@@ -1,5 +1,6 @@
 //! What all endpoints share. Names no resource.
 
+pub mod analytics;
 mod caller;
 pub mod connections;
 mod deadline;
@@ -13,18 +14,19 @@ pub mod route;
 
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, Router, Service, async_trait};
 
+pub use analytics::{Analytics, Cached, CachedPage, RecordDependency, WindowArgs};
 pub use caller::Caller;
 pub use deadline::{Deadline, ExternalTimeout};
 use forwarded::base_url;
-pub use input::{Args, Body, IdempotencyKey, ListParams, Path, Query, WindowedRequest};
+pub use input::{Args, Body, IdempotencyKey, ListParams, Path, Query};
 pub use middleware::RequireAccept;
 use middleware::{
     AssignRequestId, Authenticate, CatchPanic, DrainRejectedBody, EtagAndCompress, ParseRequest, RateLimit,
     RecordMetrics, RejectDuringShutdown, RequestTimeout, RequireWriteScope, UnmatchedRoute, cors_handler,
 };
 pub use output::{
-    Accepted, BatchItemResult, BatchResponse, Cached, CachedPage, Collection, Created, CsvFile, CsvRows,
-    CsvSource, Data, FoundOrCreated, NoContent, Problem, Ranking, Records, StaticFile, WithMeta,
+    Accepted, BatchItemResult, BatchResponse, Collection, Created, CsvFile, CsvRows, CsvSource, Data,
+    FoundOrCreated, NoContent, Problem, Ranking, StaticFile, WithMeta,
 };
 
 use crate::app::App;

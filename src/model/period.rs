@@ -181,12 +181,6 @@ impl Window {
         }
     }
 
-    /// Returns the current day.
-    pub fn today(now: DateTime<Utc>) -> Self {
-        let today = now.date_naive();
-        Window { period: Period::Custom, start: today, end: today }
-    }
-
     /// Returns the number of days.
     pub fn days(&self) -> u64 {
         (self.end - self.start).num_days() as u64 + 1

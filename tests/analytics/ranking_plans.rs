@@ -8,7 +8,9 @@ use sqlx::{Arguments, AssertSqlSafe, Execute, PgPool, Postgres, QueryBuilder};
 use tidemark::model::platform::Platform;
 use tidemark::model::readable::ReadablePlatforms;
 use tidemark::model::tracking::TrackingStatus;
-use tidemark::store::analytics::accounts::{self, AccountFilter, COUNT_POSTS, RankingFilter, SHOWN};
+use tidemark::store::analytics::accounts::{
+    self, AccountFilter, COUNT_POSTS, RANKED_ACCOUNTS_SQL, RankingFilter,
+};
 use tidemark::store::analytics::benchmarks::{self, BenchmarkQuery};
 use tidemark::store::analytics::{ages, creators};
 use tidemark::store::records::accounts as records;
@@ -78,7 +80,7 @@ async fn statements_of_rankings_read_index_ranges() {
     for (sql, subjects, ids) in [
         (COUNT_POSTS, Some(subjects(10)), None),
         (COUNT_POSTS, Some(subjects(accounts.len())), None),
-        (SHOWN, None, Some(page)),
+        (RANKED_ACCOUNTS_SQL, None, Some(page)),
     ] {
         let mut arguments = PgArguments::default();
         arguments.add(organization).unwrap();

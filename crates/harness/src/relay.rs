@@ -99,6 +99,7 @@ impl IsolatedStores {
         let today = Utc::now().date_naive();
         let window = Window { period: Period::Custom, start: today - Days::new(30), end: today };
         let history = HistoryReader::new(&self.databases.clickhouse, 2, RollupCache::new(0));
+        let history = history.current(self.pg(), organization).await.unwrap();
         let daily = subjects::fetch_daily(&history, &scope, window).await.unwrap();
         let levels = subjects::fetch_levels(&history, &scope, window).await.unwrap();
         format!("{daily:?}\n{levels:?}")

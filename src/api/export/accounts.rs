@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use salvo::Writer;
 use salvo_oapi::endpoint;
 
-use super::{BATCH_ROWS, ExportFilter, ExportRequest, FIRST_BATCH_ROWS, Figures, Reader};
+use super::{BATCH_ROWS, ExportFilter, ExportQuery, FIRST_BATCH_ROWS, Figures, Reader};
 use crate::api::account_list;
 use crate::app::App;
 use crate::http::input::QueryParams;
-use crate::http::{CsvFile, CsvRows, CsvSource, Result};
+use crate::http::{Analytics, CsvFile, CsvRows, CsvSource, Query, Result};
 use crate::model::account::Account;
 use crate::model::field::ToField;
 use crate::store::analytics;
@@ -27,8 +27,12 @@ impl ExportFilter for AccountFilter {
 /// Accounts with their lifetime counters, the latest added first, beside the gains of the window under the names of
 /// `metrics`. The connection breaks off if the file cannot be completed.
 #[endpoint(operation_id = "exportAccounts")]
-pub(super) async fn get(app: App, request: ExportRequest<AccountFilter>) -> Result<CsvFile<AccountRows>> {
-    let (reader, filter, raw) = Reader::begin(&app, request)?;
+pub(super) async fn get(
+    app: App,
+    query: Query<ExportQuery<AccountFilter>>,
+    analytics: Analytics,
+) -> Result<CsvFile<AccountRows>> {
+    let (reader, filter, raw) = Reader::begin(&app, analytics, query.0)?;
     let source = AccountRows { reader, filter, after: None, limit: FIRST_BATCH_ROWS };
     CsvFile::begin(raw, source).await
 }
@@ -72,7 +76,7 @@ impl CsvSource for AccountRows {
     ];
 
     async fn add_rows(&mut self, rows: &mut CsvRows) -> Result<bool> {
-        self.reader.check_history().await?;
+        let history = self.reader.current_history().await?;
         let Reader { pg, readable, organization, .. } = &self.reader;
         let page = PageRequest {
             sort: AccountSort::AddedAt,
@@ -88,7 +92,7 @@ impl CsvSource for AccountRows {
         let found = analytics::accounts::find(*organization, &ids).fetch(pg).await?;
         let subjects: HashMap<_, _> = found.iter().map(|found| (found.id, found.internal_id)).collect();
         let ids: Vec<_> = subjects.values().copied().collect();
-        let figures = self.reader.fetch_figures(&ids).await?;
+        let figures = self.reader.fetch_figures(&history, &ids).await?;
         for account in items {
             // Without a subject, it was deleted just now.
             if let Some(subject) = subjects.get(&account.id) {

@@ -3,11 +3,11 @@
 use salvo::Writer;
 use salvo_oapi::endpoint;
 
-use super::{ExportFilter, ExportRequest, FIRST_BATCH_ROWS, Reader, metric_fields};
+use super::{ExportFilter, ExportQuery, FIRST_BATCH_ROWS, Reader, metric_fields};
 use crate::api::content;
 use crate::app::App;
 use crate::http::input::{QueryParams, variant_name};
-use crate::http::{CsvFile, CsvRows, CsvSource, Result};
+use crate::http::{Analytics, CsvFile, CsvRows, CsvSource, Query, Result};
 use crate::model::content::{ContentKind, ContentRow};
 use crate::model::field::ToField;
 use crate::model::gains::Gains;
@@ -29,8 +29,12 @@ impl ExportFilter for ContentFilter {
 /// counters beside the gains of the window under the names of `metrics`. The connection breaks off if the file cannot be
 /// completed.
 #[endpoint(operation_id = "exportContent")]
-pub(super) async fn get(app: App, request: ExportRequest<ContentFilter>) -> Result<CsvFile<ContentRows>> {
-    let (reader, filter, raw) = Reader::begin(&app, request)?;
+pub(super) async fn get(
+    app: App,
+    query: Query<ExportQuery<ContentFilter>>,
+    analytics: Analytics,
+) -> Result<CsvFile<ContentRows>> {
+    let (reader, filter, raw) = Reader::begin(&app, analytics, query.0)?;
     let organization = reader.organization;
     let videos = ContentReader::open(&reader.pg, organization, filter).await?;
     let source = ContentRows { reader, videos, limit: FIRST_BATCH_ROWS };
@@ -72,12 +76,12 @@ impl CsvSource for ContentRows {
     ];
 
     async fn add_rows(&mut self, rows: &mut CsvRows) -> Result<bool> {
-        self.reader.check_history().await?;
-        let Reader { pg, history, organization, window, .. } = &self.reader;
+        let history = self.reader.current_history().await?;
+        let Reader { pg, window, .. } = &self.reader;
         let Some(videos) = self.videos.next(pg, self.limit).await? else { return Ok(false) };
         self.limit = next_limit(&videos);
         let ids: Vec<_> = videos.iter().map(|video| (video.subject_id, video.internal_id)).collect();
-        let gains = fetch_video_gains(history, *organization, &ids, *window).await?;
+        let gains = fetch_video_gains(&history, &ids, *window).await?;
         for video in &videos {
             let gains = gains.get(&video.internal_id).copied().unwrap_or_default();
             add_video(rows, video, &gains)?;

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use salvo::Writer;
 use salvo_oapi::endpoint;
 
-use super::{BATCH_ROWS, ExportFilter, ExportRequest, FIRST_BATCH_ROWS, Figures, Reader};
+use super::{BATCH_ROWS, ExportFilter, ExportQuery, FIRST_BATCH_ROWS, Figures, Reader};
 use crate::api::creators;
 use crate::app::App;
 use crate::http::input::QueryParams;
-use crate::http::{CsvFile, CsvRows, CsvSource, Result};
+use crate::http::{Analytics, CsvFile, CsvRows, CsvSource, Query, Result};
 use crate::model::creator::Creator;
 use crate::model::field::ToField;
 use crate::store::analytics;
@@ -27,8 +27,12 @@ impl ExportFilter for CreatorFilter {
 /// Creators by name, with the gains of the window of the accounts that are linked now, under the names of `metrics`. The
 /// connection breaks off if the file cannot be completed.
 #[endpoint(operation_id = "exportCreators")]
-pub(super) async fn get(app: App, request: ExportRequest<CreatorFilter>) -> Result<CsvFile<CreatorRows>> {
-    let (reader, filter, raw) = Reader::begin(&app, request)?;
+pub(super) async fn get(
+    app: App,
+    query: Query<ExportQuery<CreatorFilter>>,
+    analytics: Analytics,
+) -> Result<CsvFile<CreatorRows>> {
+    let (reader, filter, raw) = Reader::begin(&app, analytics, query.0)?;
     let source = CreatorRows { reader, filter, after: None, limit: FIRST_BATCH_ROWS };
     CsvFile::begin(raw, source).await
 }
@@ -60,7 +64,7 @@ impl CsvSource for CreatorRows {
     ];
 
     async fn add_rows(&mut self, rows: &mut CsvRows) -> Result<bool> {
-        self.reader.check_history().await?;
+        let history = self.reader.current_history().await?;
         let Reader { pg, organization, .. } = &self.reader;
         let page = PageRequest {
             sort: CreatorSort::Name,
@@ -74,7 +78,7 @@ impl CsvSource for CreatorRows {
         let ids: Vec<_> = items.iter().map(|creator| creator.id).collect();
         let found = analytics::creators::find(*organization, &ids).fetch(pg).await?;
         let subjects: Vec<_> = found.iter().flat_map(|creator| creator.subjects.iter().copied()).collect();
-        let figures = self.reader.fetch_figures(&subjects).await?;
+        let figures = self.reader.fetch_figures(&history, &subjects).await?;
         let accounts: HashMap<_, _> = found.iter().map(|found| (found.id, &found.subjects)).collect();
         for creator in items {
             // Without an entry, it was deleted just now.

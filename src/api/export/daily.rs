@@ -6,11 +6,11 @@ use salvo::Writer;
 use salvo_oapi::endpoint;
 use uuid::Uuid;
 
-use super::{ExportFilter, ExportRequest, Reader, gain_fields};
+use super::{ExportFilter, ExportQuery, Reader, gain_fields};
 use crate::api::account_list;
 use crate::app::App;
 use crate::http::input::QueryParams;
-use crate::http::{CsvFile, CsvRows, CsvSource, Result};
+use crate::http::{Analytics, CsvFile, CsvRows, CsvSource, Query, Result};
 use crate::model::account::NamedAccount;
 use crate::model::field::ToField;
 use crate::store::analytics::exports::{DayReader, SubjectDay};
@@ -36,13 +36,18 @@ impl ExportFilter for DailyFilter {
 /// What accounts gained on each day of the window with an observation, and their followers at its end, by date and
 /// username. The connection breaks off if the file cannot be completed.
 #[endpoint(operation_id = "exportDailyGains")]
-pub(super) async fn get(app: App, request: ExportRequest<DailyFilter>) -> Result<CsvFile<DailyRows>> {
-    let (reader, filter, raw) = Reader::begin(&app, request)?;
-    let Reader { pg, history, readable, organization, window, .. } = &reader;
-    let organization = *organization;
-    let accounts = accounts::list_named(pg, organization, readable, &filter.accounts, filter.account).await?;
+pub(super) async fn get(
+    app: App,
+    query: Query<ExportQuery<DailyFilter>>,
+    analytics: Analytics,
+) -> Result<CsvFile<DailyRows>> {
+    let (reader, filter, raw) = Reader::begin(&app, analytics, query.0)?;
+    let history = reader.current_history().await?;
+    let Reader { pg, readable, organization, window, .. } = &reader;
+    let accounts =
+        accounts::list_named(pg, *organization, readable, &filter.accounts, filter.account).await?;
     let subjects = accounts.iter().map(|account| account.internal_id).collect();
-    let days = DayReader::open(history, organization, subjects, *window).await?;
+    let days = DayReader::open(&history, subjects, *window).await?;
     let accounts = accounts.into_iter().map(|account| (account.internal_id, account)).collect();
     CsvFile::begin(raw, DailyRows { reader, accounts, days }).await
 }
@@ -71,9 +76,10 @@ impl CsvSource for DailyRows {
     ];
 
     async fn add_rows(&mut self, rows: &mut CsvRows) -> Result<bool> {
-        self.reader.check_history().await?;
-        let Reader { pg, history, .. } = &self.reader;
-        let Some(days) = self.days.next(pg, history, BATCH_ROWS).await? else { return Ok(false) };
+        let history = self.reader.current_history().await?;
+        let Some(days) = self.days.next(&self.reader.pg, &history, BATCH_ROWS).await? else {
+            return Ok(false);
+        };
         let mut days: Vec<_> =
             days.iter().filter_map(|day| Some((day, self.accounts.get(&day.subject_id)?))).collect();
         days.sort_unstable_by_key(|(day, account)| (day.date, &account.username, account.id));

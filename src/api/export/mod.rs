@@ -9,22 +9,22 @@ mod daily;
 
 use std::collections::HashMap;
 
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::NaiveDate;
 use salvo::Router;
 use salvo_oapi::RouterExt;
 use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::app::{App, ExportGuard};
-use crate::http::input::{FromQuery, QueryParams, WindowParams, Windowed};
+use crate::http::input::{FromQuery, QueryParams, WindowParams};
 use crate::http::route::get_or_head;
-use crate::http::{Problem, Query, Result, WindowedRequest};
+use crate::http::{Analytics, Problem, Result};
 use crate::model::field::{FieldValue, ToField};
 use crate::model::gains::{AccountGains, Gains, Metrics};
 use crate::model::period::Window;
 use crate::model::readable::ReadablePlatforms;
 use crate::store::analytics::accounts::count_posts;
-use crate::store::analytics::{HistoryReader, subjects};
+use crate::store::analytics::{HistoryReader, VersionedHistory, subjects};
 use crate::store::records::organizations;
 
 /// Records of the first batch, so that the response begins soon.
@@ -64,14 +64,6 @@ impl<F: ExportFilter> FromQuery for ExportQuery<F> {
     }
 }
 
-impl<F: Send> Windowed for ExportQuery<F> {
-    fn window(&self, now: DateTime<Utc>) -> Result<Window> {
-        self.window.resolve(now)
-    }
-}
-
-type ExportRequest<F> = WindowedRequest<Query<ExportQuery<F>>>;
-
 /// What rows are read from, while the export counts as open.
 struct Reader {
     pg: PgPool,
@@ -85,26 +77,31 @@ struct Reader {
 
 impl Reader {
     /// Splits a request into the reader, the filter and `raw`, unless the organization has too many exports.
-    fn begin<F>(app: &App, request: ExportRequest<F>) -> Result<(Self, F, bool)> {
-        let WindowedRequest { pg, history, readable, organization, window, history_since, args, .. } =
-            request;
-        let Query(ExportQuery { filter, raw, .. }) = args;
+    fn begin<F>(app: &App, analytics: Analytics, query: ExportQuery<F>) -> Result<(Self, F, bool)> {
+        let window = analytics.window(query.window, |window| *window)?.window;
+        let ExportQuery { filter, raw, .. } = query;
+        let Analytics { pg, history, readable, organization, history_since, .. } = analytics;
         let _guard = app.exports.begin(organization).ok_or_else(Problem::too_many_exports)?;
         Ok((Reader { pg, history, readable, organization, window, history_since, _guard }, filter, raw))
     }
 
-    /// Fails if the organization was deleted, or its retention has removed history, since the export began.
-    async fn check_history(&self) -> Result<()> {
-        if organizations::fetch_history_since(&self.pg, self.organization).await? == self.history_since {
-            return Ok(());
+    /// Reads the version of the history. Fails if the organization was deleted, or its retention has removed history, since
+    /// the export began.
+    async fn current_history(&self) -> Result<VersionedHistory> {
+        if organizations::fetch_history_since(&self.pg, self.organization).await? != self.history_since {
+            return Err(Problem::history_removed());
         }
-        Err(Problem::history_removed())
+        Ok(self.history.clone().current(&self.pg, self.organization).await?)
     }
 
     /// The gains and the posts of accounts, by their internal ids.
-    async fn fetch_figures(&self, subjects: &[i64]) -> Result<HashMap<i64, Figures>> {
-        let Reader { pg, history, organization, window, .. } = self;
-        let totals = subjects::fetch_totals(history, *organization, subjects, *window);
+    async fn fetch_figures(
+        &self,
+        history: &VersionedHistory,
+        subjects: &[i64],
+    ) -> Result<HashMap<i64, Figures>> {
+        let Reader { pg, organization, window, .. } = self;
+        let totals = subjects::fetch_totals(history, subjects, *window);
         let posts = count_posts(pg, *organization, subjects, *window);
         let (totals, posts) = tokio::try_join!(totals, posts)?;
         let mut figures: HashMap<i64, Figures> = HashMap::new();

@@ -22,4 +22,4 @@ pub use part::Args;
 pub use path::{FromPath, Path, PathParams};
 pub use query::{FromQuery, Query, QueryParams};
 pub use ranking::RankingParams;
-pub use window::{WindowParams, Windowed, WindowedRequest};
+pub use window::WindowParams;

@@ -115,16 +115,16 @@ macro_rules! impl_extractible {
         }
     };
 }
-pub(super) use impl_extractible;
+pub(in crate::http) use impl_extractible;
 
 /// Required by salvo, which otherwise reads the fields itself.
-pub(super) static METADATA: LazyLock<Metadata> = LazyLock::new(|| Metadata::new("request"));
+pub(in crate::http) static METADATA: LazyLock<Metadata> = LazyLock::new(|| Metadata::new("request"));
 
 impl_extractible!([A: Part, B: Part] Args<(A, B)>);
 impl_extractible!([A: Part, B: Part, C: Part] Args<(A, B, C)>);
 
 impl Caller {
-    pub(super) fn from_depot(depot: &Depot) -> Result<Self, Problem> {
+    pub(in crate::http) fn from_depot(depot: &Depot) -> Result<Self, Problem> {
         depot.get_typed::<Self>().cloned().map_err(|_| Problem::internal("this route has no authentication"))
     }
 }
@@ -138,7 +138,7 @@ impl Deadline {
 impl App {
     /// Returns the state with a history reader for this request: its ClickHouse queries carry the request id and the
     /// endpoint, and read no more history than the organization retains.
-    pub(super) fn from_request(req: &Request, depot: &Depot) -> Result<Self, Problem> {
+    pub(in crate::http) fn from_request(req: &Request, depot: &Depot) -> Result<Self, Problem> {
         let app = depot.get_typed::<App>().map_err(|_| Problem::internal("no application state"))?;
         let comment = format!("{} {} /{}", RequestId::from_depot(depot), req.method(), req.matched_path());
         let since = depot.get_typed::<Caller>().ok().and_then(|caller| caller.history_since);

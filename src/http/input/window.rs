@@ -1,25 +1,14 @@
-//! The window of a request: its parameters, and the request as extracted for handlers of a window.
+//! The parameters of a window.
 
 use chrono::{DateTime, NaiveDate, Utc};
-use salvo::{Depot, Request};
 use serde::{Serialize, Serializer};
-use sqlx::PgPool;
-use uuid::Uuid;
 
-use super::body::{Body, BodyFields};
+use super::body::BodyFields;
 use super::fields::ApiEnum;
-use super::part::{Args, Part, impl_extractible, read_part};
-use super::path::Path;
-use super::query::{FromQuery, Query, QueryParams};
+use super::query::{FromQuery, QueryParams};
 use super::violations::Violations;
-use crate::app::App;
-use crate::http::caller::Caller;
-use crate::http::output::envelope::WindowMeta;
 use crate::http::output::problem::Problem;
 use crate::model::period::{DateRules, InvalidWindow, Period, Window, WindowRequest};
-use crate::model::readable::ReadablePlatforms;
-use crate::response_cache::ResponseCache;
-use crate::store::analytics::HistoryReader;
 
 impl ApiEnum for Period {
     const VARIANTS: &'static [(&'static str, Self)] =
@@ -126,91 +115,3 @@ fn add_window_errors(errors: Vec<InvalidWindow>, violations: &mut Violations) {
         violations.add(field, message);
     }
 }
-
-/// Everything that the handler of a window may use, so that a response depends on nothing else: route, arguments, window
-/// and organization are its cache key, and the databases have a version.
-pub struct WindowedRequest<A> {
-    pub pg: PgPool,
-    pub history: HistoryReader,
-    /// The same for all requests of a process.
-    pub readable: ReadablePlatforms,
-    pub organization: Uuid,
-    pub args: A,
-    pub window: Window,
-    /// The last complete day that is not after the window.
-    pub complete_through: NaiveDate,
-    pub(in crate::http) route: String,
-    pub history_since: Option<NaiveDate>,
-    pub(in crate::http) responses: ResponseCache,
-}
-
-impl<A> WindowedRequest<A> {
-    pub fn meta(&self, data_as_of: Option<DateTime<Utc>>) -> WindowMeta {
-        WindowMeta {
-            period: self.window.period,
-            start_date: self.window.start,
-            end_date: self.window.end,
-            days: self.window.days(),
-            complete_through: self.complete_through,
-            data_as_of,
-        }
-    }
-}
-
-/// Arguments that name a window.
-pub trait Windowed {
-    fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem>;
-}
-
-impl Windowed for WindowParams {
-    fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
-        self.resolve(now)
-    }
-}
-
-impl<T: Windowed> Windowed for Query<T> {
-    fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
-        self.0.window(now)
-    }
-}
-
-impl<T: Windowed> Windowed for Body<T> {
-    fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
-        self.0.window(now)
-    }
-}
-
-impl<P, T: Windowed> Windowed for Args<(Path<P>, T)> {
-    fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
-        self.0.1.window(now)
-    }
-}
-
-impl<A: Part + Windowed> WindowedRequest<A> {
-    async fn from_request(req: &mut Request, depot: &mut Depot) -> Result<Self, Problem> {
-        let App { pg, history, readable, clock, responses, .. } = App::from_request(req, depot)?;
-        let Caller { organization, history_since, .. } = Caller::from_depot(depot)?;
-        let args: A = read_part(req, depot)?;
-        let now = clock.now().await;
-        let window = args.window(now)?;
-        let (route, complete_through) = (req.matched_path().to_owned(), window.complete_through(now));
-        Ok(WindowedRequest {
-            pg,
-            history,
-            readable,
-            organization,
-            args,
-            window,
-            complete_through,
-            route,
-            history_since,
-            responses,
-        })
-    }
-}
-
-impl_extractible!(
-    [A: Part + Windowed] WindowedRequest<A>,
-    |req, depot| Self::from_request(req, depot).await,
-    |operation| A::describe(operation)
-);

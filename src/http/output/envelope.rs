@@ -79,7 +79,7 @@ pub async fn write_json(
     }
 }
 
-pub(super) fn write_body(status: StatusCode, body: impl Into<Bytes>, res: &mut Response) {
+pub(in crate::http) fn write_body(status: StatusCode, body: impl Into<Bytes>, res: &mut Response) {
     res.status_code(status);
     res.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     res.body(ResBody::Once(body.into()));

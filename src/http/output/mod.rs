@@ -1,7 +1,6 @@
-//! Responses: envelopes, pages, cached responses and problems.
+//! Responses: envelopes, pages and problems.
 
 pub mod batch;
-pub mod cached;
 mod csv_file;
 pub mod cursor;
 pub mod envelope;
@@ -11,7 +10,6 @@ pub mod problem_kind;
 mod static_file;
 
 pub use batch::{BatchItemResult, BatchResponse};
-pub use cached::{Cached, CachedPage, Records};
 pub use csv_file::{CsvFile, CsvRows, CsvSource};
 pub use envelope::{Accepted, Created, Data, FoundOrCreated, NoContent, Replayable, WindowMeta, WithMeta};
 pub use page::{Collection, Ranking};

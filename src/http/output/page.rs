@@ -79,7 +79,11 @@ impl<T: Serialize + Send + Sync> Writer for Collection<T> {
 }
 
 /// Returns the `Link` header: the request without its cursor, and with the next one.
-pub(super) fn link_header(req: &Request, depot: &Depot, next_cursor: Option<&str>) -> Option<HeaderValue> {
+pub(in crate::http) fn link_header(
+    req: &Request,
+    depot: &Depot,
+    next_cursor: Option<&str>,
+) -> Option<HeaderValue> {
     let (base, path) = (base_url(req, depot), req.uri().path());
     let pairs = form_urlencoded::parse(req.uri().query().unwrap_or_default().as_bytes());
     let url = |cursor: Option<&str>| {

@@ -166,7 +166,7 @@ macro_rules! count_posts_sql {
     };
 }
 
-pub const SHOWN: &str = concat!(
+pub const RANKED_ACCOUNTS_SQL: &str = concat!(
     "
     select a.id, a.platform, a.username, a.name, a.follower_count, a.creator_id, c.name as creator_name,
         ",
@@ -194,7 +194,7 @@ pub async fn fetch_shown(
     window: Window,
 ) -> Result<HashMap<Uuid, (AccountIdentity, PostCounts)>, Error> {
     let ([previous, _], [start, end]) = (window.previous().times(), window.times());
-    let found: Vec<ShownAccount> = sqlx::query_as(SHOWN)
+    let found: Vec<ShownAccount> = sqlx::query_as(RANKED_ACCOUNTS_SQL)
         .bind(organization)
         .bind(ids)
         .bind(previous)

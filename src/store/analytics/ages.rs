@@ -5,7 +5,7 @@ use clickhouse::query::Query;
 use sqlx::QueryBuilder;
 use uuid::Uuid;
 
-use super::reader::HistoryReader;
+use super::reader::VersionedHistory;
 use super::snapshots::{Snapshot, deduplicate};
 use crate::model::ages::{LevelOnDay, MAX_FIRST_OBSERVATION_DAYS};
 use crate::model::period::clamp_day;
@@ -38,15 +38,14 @@ pub fn get(organization: Uuid, id: Uuid) -> RecordsQuery<Post> {
 
 /// Reads the views of posts at ages, in the order of both; those of days after `complete_through` are unknown.
 pub async fn fetch_views(
-    history: &HistoryReader,
-    organization: Uuid,
+    history: &VersionedHistory,
     posts: &[Post],
     ages: &[u16],
     complete_through: NaiveDate,
 ) -> Result<Vec<Vec<Option<LevelOnDay>>>, Error> {
     let sql = include_str!("video_counter.sql");
     let bind = |query: Query| query.param("counter", "view_count");
-    let snapshots = PostSnapshots::fetch(history, organization, posts, sql, bind).await?;
+    let snapshots = PostSnapshots::fetch(history, posts, sql, bind).await?;
     let views_of = |post: &Post| {
         let curve = snapshots.curve(post);
         let views_at = |age: &u16| curve?.level(0, history, *age, complete_through);
@@ -61,8 +60,7 @@ pub(super) struct PostSnapshots(Vec<Snapshot>);
 impl PostSnapshots {
     /// Runs a statement that returns snapshots of `videos` from `since` to `end`.
     pub async fn fetch(
-        history: &HistoryReader,
-        organization: Uuid,
+        history: &VersionedHistory,
         posts: &[Post],
         sql: &'static str,
         bind: impl FnOnce(Query) -> Query,
@@ -75,7 +73,7 @@ impl PostSnapshots {
             let [since, end] = [NaiveDate::MIN, NaiveDate::MAX].map(clamp_day);
             bind(query.param("videos", keys).param("since", since).param("end", end))
         };
-        Ok(PostSnapshots(deduplicate(history.fetch_all(organization, sql, bind).await?)))
+        Ok(PostSnapshots(deduplicate(history.fetch_all(sql, bind).await?)))
     }
 
     /// The curve of a post; none if it was not observed soon after it was posted.
@@ -101,7 +99,7 @@ impl Curve<'_> {
     pub fn level(
         &self,
         counter: usize,
-        history: &HistoryReader,
+        history: &VersionedHistory,
         age: u16,
         complete_through: NaiveDate,
     ) -> Option<LevelOnDay> {

@@ -7,7 +7,7 @@ use sqlx::{PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::ages::{Curve, Post, PostSnapshots};
-use super::reader::HistoryReader;
+use super::reader::VersionedHistory;
 use crate::model::ages::{Distribution, MAX_COMPARED_POSTS, MAX_FIRST_OBSERVATION_DAYS, MIN_COMPARED_POSTS};
 use crate::store::Error;
 use crate::store::postgres::keyset::push_equal;
@@ -49,7 +49,7 @@ pub struct Benchmark {
 /// Reads benchmarks, in the order of the ages.
 pub async fn fetch(
     pg: &PgPool,
-    history: &HistoryReader,
+    history: &VersionedHistory,
     query: &BenchmarkQuery<'_>,
 ) -> Result<Vec<Benchmark>, Error> {
     let mut samples: Vec<_> = query.ages.iter().map(|age| Sample::new(*age)).collect();
@@ -64,7 +64,7 @@ pub async fn fetch(
         let rows: Vec<PostRow> = select.build_query_as().persistent(false).fetch_all(pg).await?;
         let posts: Vec<_> = rows.iter().map(|row| row.post).collect();
         let sql = include_str!("video_totals.sql");
-        let snapshots = PostSnapshots::fetch(history, query.organization, &posts, sql, |query| query).await?;
+        let snapshots = PostSnapshots::fetch(history, &posts, sql, |query| query).await?;
         for curve in posts.iter().filter_map(|post| snapshots.curve(post)) {
             incomplete.iter_mut().for_each(|sample| sample.add(curve, history, query.complete_through));
         }
@@ -137,7 +137,7 @@ impl Sample {
 
     /// Adds an earlier post if its views are known. One of whose likes, comments and shares some are known, but not at this
     /// age, has no engagement.
-    fn add(&mut self, curve: Curve<'_>, history: &HistoryReader, complete_through: NaiveDate) {
+    fn add(&mut self, curve: Curve<'_>, history: &VersionedHistory, complete_through: NaiveDate) {
         let level =
             |counter| curve.level(counter, history, self.age, complete_through).map(|level| level.value);
         let Some(views) = level(VIEWS).filter(|_| !self.is_complete()) else { return };

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::reader::HistoryReader;
+use super::reader::VersionedHistory;
 use super::scope::{ScopedSql, SubjectScope, organization_sql};
 use crate::model::ages::LastPosts;
 use crate::model::content::ContentIdentity;
@@ -28,7 +28,6 @@ const SQL: ScopedSql = ScopedSql {
 
 /// What counts as a breakout.
 pub struct BreakoutQuery {
-    pub organization: Uuid,
     /// One of the ages whose views are stored.
     pub age: u16,
     pub min_multiple: f64,
@@ -59,7 +58,7 @@ pub struct Breakouts {
 /// Finds breakouts in a scope, by multiple and then by id.
 pub async fn find(
     pg: &PgPool,
-    history: &HistoryReader,
+    history: &VersionedHistory,
     scope: &SubjectScope,
     query: &BreakoutQuery,
 ) -> Result<Breakouts, Error> {
@@ -69,7 +68,7 @@ pub async fn find(
     let mut videos = Vec::new();
     for candidates in ranked.chunks(query.limit) {
         let ids: Vec<_> = candidates.iter().map(|found| found.id).collect();
-        let found = content::fetch_identities(pg, query.organization, &ids).await?;
+        let found = content::fetch_identities(pg, history.organization(), &ids).await?;
         let mut found: HashMap<_, _> = found.into_iter().map(|video| (video.id, video)).collect();
         // Postgres lacks videos that were deleted or merged a moment ago.
         videos
@@ -96,7 +95,7 @@ struct AgedPost {
 
 /// Reads the posts of a scope that have reached the age within retention.
 async fn fetch_posts(
-    history: &HistoryReader,
+    history: &VersionedHistory,
     scope: &SubjectScope,
     query: &BreakoutQuery,
 ) -> Result<Vec<AgedPost>, Error> {
@@ -104,12 +103,12 @@ async fn fetch_posts(
     let first = clamp_day(history.clip_day(NaiveDate::MIN));
     let posted = Window { period: Period::Custom, start: first - age, end: query.complete_through - age };
     let mut posts = Vec::new();
-    for part in scope.parts(&SQL) {
+    for part in scope.chunks(&SQL) {
         let bind = |statement: Query| {
             let statement = part.bind(statement, posted);
             statement.param("views", format!("views_{}", query.age)).param("age", query.age)
         };
-        posts.extend(history.fetch_all::<AgedPost>(scope.organization(), part.sql, bind).await?);
+        posts.extend(history.fetch_all::<AgedPost>(part.sql, bind).await?);
     }
     Ok(posts)
 }

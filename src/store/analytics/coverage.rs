@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, QueryBuilder};
 use uuid::Uuid;
 
-use super::reader::HistoryReader;
+use super::reader::VersionedHistory;
 use super::scope::{OrganizationScope, OrganizationSql, ScopedSql, SubjectScope, push_removed_subjects};
 use super::subjects;
 use crate::model::period::Window;
@@ -77,8 +77,7 @@ struct ObservedRow {
 
 /// Counts the subjects of each day that are not paused now.
 pub async fn fetch(
-    history: &HistoryReader,
-    organization: Uuid,
+    history: &VersionedHistory,
     CoverageRecords { scope, days }: &CoverageRecords,
     window: Window,
 ) -> Result<Coverage, Error> {
@@ -86,14 +85,13 @@ pub async fn fetch(
     for day in days {
         *added.entry(window.start.max(*day)).or_default() += 1;
     }
-    let rows: Vec<ObservedRow> =
-        history.fetch_parts(organization, scope.parts(&OBSERVED_SQL), window).await?;
+    let rows: Vec<ObservedRow> = history.fetch_chunks(scope.chunks(&OBSERVED_SQL), window).await?;
     let mut observed: BTreeMap<NaiveDate, i64> = BTreeMap::new();
     for row in &rows {
         *observed.entry(row.date).or_default() += row.observed.cast_signed();
     }
     let latest = rows.iter().map(|row| row.as_of).max();
-    let as_of = subjects::resolve_as_of(history, scope, window, latest).await?;
+    let as_of = subjects::latest_observation_or(history, scope, window, latest).await?;
     let mut expected = 0;
     let days = window.iter_days().map(|date| {
         expected += added.get(&date).copied().unwrap_or_default();
@@ -123,12 +121,12 @@ pub fn records(organization: Uuid) -> RecordsQuery<CoverageRecords> {
              from videos where is_tracked and account_id is null and organization_id = ",
     );
     query.push_bind(organization).push(") subjects");
-    RecordsQuery::row(query).map(move |row: SubjectsRow| row.into_records(organization))
+    RecordsQuery::row(query).map(|row: SubjectsRow| row.into_records())
 }
 
 impl SubjectsRow {
     /// The scope has the active subjects by their ids, or as all but the paused ones, whichever are fewer.
-    fn into_records(self, organization: Uuid) -> CoverageRecords {
+    fn into_records(self) -> CoverageRecords {
         let SubjectsRow { subjects, days, are_active, mut removed } = self;
         let days = days.into_iter().zip(&are_active).filter(|(_, is_active)| **is_active);
         let days: Vec<_> = days.map(|(day, _)| day).collect();
@@ -137,10 +135,10 @@ impl SubjectsRow {
             subjects.map(|(subject, _)| *subject)
         };
         let scope = if days.len() * 2 <= subjects.len() {
-            SubjectScope::for_subjects(organization, of(true).collect())
+            SubjectScope::Subjects(of(true).collect())
         } else {
             removed.extend(of(false));
-            SubjectScope::Organization(OrganizationScope::without(organization, None, removed))
+            SubjectScope::Organization(OrganizationScope::without(None, removed))
         };
         CoverageRecords { scope, days }
     }

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, NaiveDate, Utc};
 use clickhouse::Row;
 use serde::Deserialize;
-use uuid::Uuid;
 
-use super::reader::HistoryReader;
-use super::scope::subject_parts;
+use super::reader::VersionedHistory;
+use super::scope::subject_chunks;
 use super::snapshots::{VideoSnapshots, deduplicate};
 use super::subjects::sum_known;
 use super::videos::VideoRef;
@@ -59,15 +58,14 @@ impl DailyHistory {
 
 /// Reads the days of one video.
 pub async fn fetch_video(
-    history: &HistoryReader,
-    organization: Uuid,
+    history: &VersionedHistory,
     video: VideoRef,
     window: Window,
 ) -> Result<DailyHistory, Error> {
     let Some(retained) = history.clip(window) else {
         return Ok(DailyHistory { days: window.iter_days().map(HistoryDay::empty).collect(), as_of: None });
     };
-    let rows = history.fetch_all(organization, include_str!("video_daily.sql"), |query| {
+    let rows = history.fetch_all(include_str!("video_daily.sql"), |query| {
         let query = query.param("subject", video.subject_id).param("video", video.internal_id);
         query.param("end", clamp_day(window.end))
     });
@@ -118,13 +116,12 @@ struct SubjectDayRow {
 
 /// Reads the days of some subjects together.
 pub async fn fetch_subjects(
-    history: &HistoryReader,
-    organization: Uuid,
+    history: &VersionedHistory,
     subjects: &[i64],
     window: Window,
 ) -> Result<DailyHistory, Error> {
-    let parts = subject_parts(include_str!("subject_daily.sql"), subjects);
-    let rows: Vec<SubjectDayRow> = history.fetch_parts(organization, parts, window).await?;
+    let parts = subject_chunks(include_str!("subject_daily.sql"), subjects);
+    let rows: Vec<SubjectDayRow> = history.fetch_chunks(parts, window).await?;
     let as_of = rows.iter().map(|row| row.as_of).filter(|at| *at > DateTime::UNIX_EPOCH).max();
     Ok(DailyHistory { days: sum_days(rows, window), as_of: history.clip_observation(as_of) })
 }

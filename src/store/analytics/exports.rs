@@ -7,10 +7,9 @@ use clickhouse::Row;
 use clickhouse::query::Query;
 use serde::Deserialize;
 use sqlx::PgPool;
-use uuid::Uuid;
 
-use super::reader::HistoryReader;
-use super::scope::{fetch_removed_subjects, subject_parts};
+use super::reader::VersionedHistory;
+use super::scope::{fetch_removed_subjects, subject_chunks};
 use super::subjects::gains;
 use crate::model::gains::Gains;
 use crate::model::period::{Window, clamp_day};
@@ -32,8 +31,7 @@ struct VideoRow {
 /// Reads the gains of up to [`MAX_VIDEOS`] videos, given as subjects and internal ids, by their internal ids. Videos without
 /// a gain are absent.
 pub async fn fetch_video_gains(
-    history: &HistoryReader,
-    organization: Uuid,
+    history: &VersionedHistory,
     videos: &[(i64, i64)],
     window: Window,
 ) -> Result<HashMap<i64, Gains>, Error> {
@@ -48,8 +46,7 @@ pub async fn fetch_video_gains(
         let query = query.param("start", clamp_day(window.start)).param("end", clamp_day(window.end));
         query.param("first", first).param("last", last).param("videos", ids)
     };
-    let rows: Vec<VideoRow> =
-        history.fetch_all(organization, include_str!("exports/videos.sql"), bind).await?;
+    let rows: Vec<VideoRow> = history.fetch_all(include_str!("exports/videos.sql"), bind).await?;
     let gains = |row: VideoRow| Gains::new(row.views, row.plays, row.likes, row.comments, row.shares);
     Ok(rows.into_iter().map(|row| (row.video_id.cast_signed(), gains(row))).collect())
 }
@@ -86,7 +83,6 @@ struct LevelRow {
 /// The position in the days of some subjects.
 #[derive(Debug)]
 pub struct DayReader {
-    organization: Uuid,
     /// Internal ids of accounts.
     subjects: Vec<i64>,
     /// The days that are not read yet, within retention.
@@ -96,21 +92,16 @@ pub struct DayReader {
 }
 
 impl DayReader {
-    pub async fn open(
-        history: &HistoryReader,
-        organization: Uuid,
-        subjects: Vec<i64>,
-        window: Window,
-    ) -> Result<Self, Error> {
+    pub async fn open(history: &VersionedHistory, subjects: Vec<i64>, window: Window) -> Result<Self, Error> {
         let days = history.clip(window).filter(|_| !subjects.is_empty());
         let mut followers = HashMap::new();
         if let Some(days) = days {
-            let parts = subject_parts(include_str!("exports/levels_before.sql"), &subjects);
-            let levels: Vec<LevelRow> = history.fetch_parts(organization, parts, days).await?;
+            let parts = subject_chunks(include_str!("exports/levels_before.sql"), &subjects);
+            let levels: Vec<LevelRow> = history.fetch_chunks(parts, days).await?;
             let known = |row: LevelRow| Some((row.subject_id.cast_signed(), row.followers?));
             followers = levels.into_iter().filter_map(known).collect();
         }
-        Ok(DayReader { organization, subjects, days, followers })
+        Ok(DayReader { subjects, days, followers })
     }
 
     /// Reads the next days, with about `limit` rows or a single day: in the order of the days, maybe none. None after the
@@ -118,17 +109,18 @@ impl DayReader {
     pub async fn next(
         &mut self,
         pg: &PgPool,
-        history: &HistoryReader,
+        history: &VersionedHistory,
         limit: usize,
     ) -> Result<Option<Vec<SubjectDay>>, Error> {
         let Some(window) = self.days else { return Ok(None) };
         let days = (limit / self.subjects.len()).max(1) as u64;
         let end = window.end.min(window.start + Days::new(days - 1));
         // Before the history: what is removed afterwards is still in it.
-        let removed: HashSet<_> = fetch_removed_subjects(pg, self.organization).await?.into_iter().collect();
-        let parts = subject_parts(include_str!("exports/days.sql"), &self.subjects);
+        let removed: HashSet<_> =
+            fetch_removed_subjects(pg, history.organization()).await?.into_iter().collect();
+        let parts = subject_chunks(include_str!("exports/days.sql"), &self.subjects);
         let batch = Window { end, ..window };
-        let mut rows: Vec<DayRow> = history.fetch_parts(self.organization, parts, batch).await?;
+        let mut rows: Vec<DayRow> = history.fetch_chunks(parts, batch).await?;
         rows.sort_unstable_by_key(|row| row.date);
         let days = rows.into_iter().map(|row| self.add_day(row));
         let days: Vec<_> = days.filter(|day| !removed.contains(&day.subject_id)).collect();

@@ -25,5 +25,5 @@ pub mod top_content;
 pub mod videos;
 
 pub use accounts::AccountFilter;
-pub use reader::HistoryReader;
+pub use reader::{HistoryReader, VersionedHistory};
 pub use scope::{SubjectScope, find_subjects};

@@ -79,7 +79,7 @@ pub fn records(organization: Uuid, filter: &AccountFilter, window: Window) -> Re
     let filter = filter.clone();
     RecordsQuery::row(query).and_then(move |row: OverviewRow| {
         let OverviewRow { scope, totals, new_posts, previous_posts } = row;
-        let scope = scope.into_scope(organization, &filter)?;
+        let scope = scope.into_scope(&filter)?;
         Ok(OverviewRecords { scope, totals, new_posts, previous_posts })
     })
 }

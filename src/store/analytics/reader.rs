@@ -1,20 +1,20 @@
 //! Reads history from ClickHouse for requests: bounded, one organization at a time, and within its retention.
 
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, NaiveDate, Utc};
 use clickhouse::query::Query;
 use clickhouse::{Client, RowOwned, RowRead};
+use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::fair_limiter::FairLimiter;
 use super::rollup_cache::{ReadVersion, RollupCache, RollupRows};
-use super::scope::Part;
+use super::scope::StatementChunk;
 use crate::model::period::{Window, clamp_day};
 use crate::store::Error;
 use crate::store::clickhouse::client::{self, Timeout};
-use crate::store::outbox::data_version::HistoryVersion;
+use crate::store::outbox::data_version;
 
 /// A request has five seconds in all.
 const TIMEOUT: Timeout = Timeout { execution: Duration::from_secs(4), response: Duration::from_secs(4) };
@@ -38,8 +38,14 @@ pub struct HistoryReader {
     rollups: RollupCache,
     /// The first day within retention; None = no limit.
     since: Option<NaiveDate>,
-    /// The version that a request has read; without one, it reads nothing from memory.
-    version: OnceLock<ReadVersion>,
+}
+
+/// The history of an organization, at least as new as the version that a request has read.
+#[derive(Clone)]
+pub struct VersionedHistory {
+    reader: HistoryReader,
+    organization: Uuid,
+    version: ReadVersion,
 }
 
 impl HistoryReader {
@@ -48,13 +54,12 @@ impl HistoryReader {
         let client =
             SETTINGS.iter().fold(client.clone(), |client, (name, value)| client.with_setting(*name, *value));
         let limiter = FairLimiter::new(max_concurrency);
-        HistoryReader { client, limiter, rollups, since: None, version: OnceLock::new() }
+        HistoryReader { client, limiter, rollups, since: None }
     }
 
     /// Sets the comment of its queries in ClickHouse's query log.
     pub fn with_log_comment(&self, comment: impl Into<String>) -> Self {
-        let client = self.client.clone().with_setting("log_comment", comment);
-        HistoryReader { client, version: OnceLock::new(), ..self.clone() }
+        HistoryReader { client: self.client.clone().with_setting("log_comment", comment), ..self.clone() }
     }
 
     /// Sets the first day within the organization's retention.
@@ -62,33 +67,21 @@ impl HistoryReader {
         HistoryReader { since, ..self }
     }
 
-    /// Sets the version of the organization's history, and when its reading began: everything in memory is at least as new.
-    pub fn set_version(&self, version: HistoryVersion, read_at: Instant) {
-        let _ = self.version.set((version, read_at));
+    /// The history of an organization as it is now.
+    pub async fn current(self, pg: &PgPool, organization: Uuid) -> Result<VersionedHistory, Error> {
+        let read_at = Instant::now();
+        let versions = data_version::fetch_history_versions(pg, &[organization]).await?;
+        let (_, version) = versions.first().ok_or(Error::NotFound("organization"))?;
+        Ok(self.at(organization, ReadVersion { version: *version, read_at }))
+    }
+
+    /// The history of an organization, at least at a version.
+    pub fn at(self, organization: Uuid, version: ReadVersion) -> VersionedHistory {
+        VersionedHistory { reader: self, organization, version }
     }
 
     pub const fn rollups(&self) -> &RollupCache {
         &self.rollups
-    }
-
-    /// A day, or the first day within retention if that is later.
-    pub(super) fn clip_day(&self, day: NaiveDate) -> NaiveDate {
-        self.since.map_or(day, |since| since.max(day))
-    }
-
-    /// The days of a window within retention.
-    pub(super) fn clip(&self, window: Window) -> Option<Window> {
-        let start = self.clip_day(window.start);
-        (start <= window.end).then_some(Window { start, ..window })
-    }
-
-    pub(super) fn retains(&self, day: NaiveDate) -> bool {
-        self.clip_day(day) == day
-    }
-
-    /// The time of an observation, unless it is older than retention.
-    pub(super) fn clip_observation(&self, latest: Option<DateTime<Utc>>) -> Option<DateTime<Utc>> {
-        latest.filter(|at| self.retains(at.date_naive()))
     }
 
     /// The numbers of running and of waiting queries.
@@ -104,22 +97,6 @@ impl HistoryReader {
     pub async fn ping(&self) -> Result<(), Error> {
         client::read(&self.client, "SELECT 1").fetch_one::<u8>().await?;
         Ok(())
-    }
-
-    /// Computes from the organization's rollup in memory, if it is there, and the first and last day of the window that are
-    /// retained: the default if there is none.
-    pub(super) async fn read_rollup<T: Default>(
-        &self,
-        organization: Uuid,
-        window: Window,
-        compute: impl FnOnce(&RollupRows, NaiveDate, NaiveDate) -> T,
-    ) -> Option<T> {
-        let version = self.version.get()?;
-        let compute = |rows: &RollupRows| match self.clip(window) {
-            Some(Window { start, end, .. }) => compute(rows, clamp_day(start), clamp_day(end)),
-            None => T::default(),
-        };
-        self.rollups.read(self, organization, *version, compute).await
     }
 
     /// Runs a query of an organization, its `org`, and calls `each` with its rows, one by one.
@@ -145,30 +122,77 @@ impl HistoryReader {
         let bind = |query: Query| bind(query.param("org", organization));
         client::fetch_all(&self.client, sql, TIMEOUT, bind).await
     }
+}
 
-    /// Runs the parts of a query over a window, one after the other. Returns nothing for a window before retention.
-    pub(super) async fn fetch_parts<T: RowOwned + RowRead>(
+impl VersionedHistory {
+    pub const fn organization(&self) -> Uuid {
+        self.organization
+    }
+
+    /// A day, or the first day within retention if that is later.
+    pub(super) fn clip_day(&self, day: NaiveDate) -> NaiveDate {
+        self.reader.since.map_or(day, |since| since.max(day))
+    }
+
+    /// The days of a window within retention.
+    pub(super) fn clip(&self, window: Window) -> Option<Window> {
+        let start = self.clip_day(window.start);
+        (start <= window.end).then_some(Window { start, ..window })
+    }
+
+    pub(super) fn retains(&self, day: NaiveDate) -> bool {
+        self.clip_day(day) == day
+    }
+
+    /// The time of an observation, unless it is older than retention.
+    pub(super) fn clip_observation(&self, latest: Option<DateTime<Utc>>) -> Option<DateTime<Utc>> {
+        latest.filter(|at| self.retains(at.date_naive()))
+    }
+
+    /// Computes from the rollup in memory, if it is there, and the first and last day of the window that are retained: the
+    /// default if there is none.
+    pub(super) async fn read_rollup<T: Default>(
         &self,
-        organization: Uuid,
-        parts: Vec<Part<'_>>,
+        window: Window,
+        compute: impl FnOnce(&RollupRows, NaiveDate, NaiveDate) -> T,
+    ) -> Option<T> {
+        let compute = |rows: &RollupRows| match self.clip(window) {
+            Some(Window { start, end, .. }) => compute(rows, clamp_day(start), clamp_day(end)),
+            None => T::default(),
+        };
+        self.reader.rollups.read(&self.reader, self.organization, self.version, compute).await
+    }
+
+    /// Runs a query of the organization, its `org`.
+    pub(super) async fn fetch_all<T: RowOwned + RowRead>(
+        &self,
+        sql: &'static str,
+        bind: impl FnOnce(Query) -> Query,
+    ) -> Result<Vec<T>, Error> {
+        self.reader.fetch_all(self.organization, sql, bind).await
+    }
+
+    /// Runs the chunks of a query over a window, one after the other. Returns nothing for a window before retention.
+    pub(super) async fn fetch_chunks<T: RowOwned + RowRead>(
+        &self,
+        chunks: Vec<StatementChunk<'_>>,
         window: Window,
     ) -> Result<Vec<T>, Error> {
         let mut rows = Vec::new();
-        for part in parts {
-            rows.extend(self.fetch_part(organization, &part, window, |query| query).await?);
+        for chunk in chunks {
+            rows.extend(self.fetch_chunk(&chunk, window, |query| query).await?);
         }
         Ok(rows)
     }
 
-    /// Runs one part of a query with parameters of its own.
-    pub(super) async fn fetch_part<T: RowOwned + RowRead>(
+    /// Runs one chunk of a query with parameters of its own.
+    pub(super) async fn fetch_chunk<T: RowOwned + RowRead>(
         &self,
-        organization: Uuid,
-        part: &Part<'_>,
+        chunk: &StatementChunk<'_>,
         window: Window,
         bind: impl FnOnce(Query) -> Query,
     ) -> Result<Vec<T>, Error> {
         let Some(window) = self.clip(window) else { return Ok(Vec::new()) };
-        self.fetch_all(organization, part.sql, |query| bind(part.bind(query, window))).await
+        self.fetch_all(chunk.sql, |query| bind(chunk.bind(query, window))).await
     }
 }

@@ -1,7 +1,7 @@
 //! Which subjects a query over the rollup covers, and the statement for them.
 //!
 //! A query has one `.sql` file per kind of scope, because ClickHouse takes half a millisecond to evaluate a condition that
-//! is always true. A parameter of its HTTP interface holds 128 KiB, so long lists are split into parts without common
+//! is always true. A parameter of its HTTP interface holds 128 KiB, so long lists are split into chunks without common
 //! subjects. The parameters: `org`, `start` and `end` (both inclusive), and of the scope
 //!
 //! - `subjects`: accounts (internal ids) and individually tracked videos (subject ids)
@@ -54,7 +54,6 @@ pub(super) use organization_sql;
 /// All subjects of an organization, on one platform or all.
 #[derive(Debug, Clone)]
 pub struct OrganizationScope {
-    pub(super) organization: Uuid,
     platform: Option<Platform>,
     /// Ascending.
     removed: Vec<i64>,
@@ -64,11 +63,11 @@ pub struct OrganizationScope {
 #[derive(Debug, Clone)]
 pub enum SubjectScope {
     Organization(OrganizationScope),
-    Subjects { organization: Uuid, ids: Vec<i64> },
+    Subjects(Vec<i64>),
 }
 
 /// One statement of a query.
-pub(super) struct Part<'a> {
+pub(super) struct StatementChunk<'a> {
     pub sql: &'static str,
     filter: Filter<'a>,
     platform: Option<Platform>,
@@ -139,33 +138,32 @@ impl ScopeRow {
         }
     }
 
-    pub fn into_scope(self, organization: Uuid, filter: &AccountFilter) -> Result<SubjectScope, Error> {
+    pub fn into_scope(self, filter: &AccountFilter) -> Result<SubjectScope, Error> {
         self.require_parents()?;
         if filter.is_limited_to_accounts() {
-            return Ok(SubjectScope::for_subjects(organization, self.subjects));
+            return Ok(SubjectScope::Subjects(self.subjects));
         }
-        let scope = OrganizationScope::without(organization, filter.platform, self.removed);
-        Ok(SubjectScope::Organization(scope))
+        Ok(SubjectScope::Organization(OrganizationScope::without(filter.platform, self.removed)))
     }
 }
 
 impl OrganizationScope {
     /// All subjects, on one platform or all, except some.
-    pub(super) fn without(organization: Uuid, platform: Option<Platform>, mut removed: Vec<i64>) -> Self {
+    pub(super) fn without(platform: Option<Platform>, mut removed: Vec<i64>) -> Self {
         removed.sort_unstable();
         removed.dedup();
-        OrganizationScope { organization, platform, removed }
+        OrganizationScope { platform, removed }
     }
 
-    pub(super) fn parts(&self, sql: &OrganizationSql) -> Vec<Part<'_>> {
-        let OrganizationScope { platform, removed, .. } = self;
+    pub(super) fn chunks(&self, sql: &OrganizationSql) -> Vec<StatementChunk<'_>> {
+        let OrganizationScope { platform, removed } = self;
         let (all, without_removed) = match platform {
             None => (sql.all, sql.all_without_removed),
             Some(_) => (sql.platform, sql.platform_without_removed),
         };
-        let part = |sql, filter| Part { sql, filter, platform: *platform };
+        let chunk = |sql, filter| StatementChunk { sql, filter, platform: *platform };
         if removed.is_empty() {
-            return vec![part(all, Filter::All)];
+            return vec![chunk(all, Filter::All)];
         }
         let starts = (0..removed.len()).step_by(MAX_IDS_PER_PARAMETER);
         starts
@@ -176,7 +174,7 @@ impl OrganizationScope {
                     first: if start == 0 { 0 } else { removed[start] },
                     last: removed.get(end).map_or(i64::MAX, |next| next - 1),
                 };
-                part(without_removed, filter)
+                chunk(without_removed, filter)
             })
             .collect()
     }
@@ -189,48 +187,37 @@ impl SubjectScope {
         let mut query = QueryBuilder::new("select ");
         push_scope(&mut query, organization, filter);
         let filter = filter.clone();
-        RecordsQuery::row(query).and_then(move |row: ScopeRow| row.into_scope(organization, &filter))
-    }
-
-    pub fn for_subjects(organization: Uuid, ids: Vec<i64>) -> Self {
-        SubjectScope::Subjects { organization, ids }
-    }
-
-    pub(super) fn organization(&self) -> Uuid {
-        match self {
-            SubjectScope::Organization(scope) => scope.organization,
-            SubjectScope::Subjects { organization, .. } => *organization,
-        }
+        RecordsQuery::row(query).and_then(move |row: ScopeRow| row.into_scope(&filter))
     }
 
     /// Selects its subjects as one group.
     pub(super) fn select(&self, rows: &RollupRows) -> Selection {
         match self {
-            SubjectScope::Organization(OrganizationScope { platform, removed, .. }) => {
+            SubjectScope::Organization(OrganizationScope { platform, removed }) => {
                 rows.select(*platform, 1, |_, id| removed.binary_search(&id).is_err().then_some(0))
             }
-            SubjectScope::Subjects { ids, .. } => {
+            SubjectScope::Subjects(ids) => {
                 let ids: HashSet<_> = ids.iter().copied().collect();
                 rows.select(None, 1, |_, id| ids.contains(&id).then_some(0))
             }
         }
     }
 
-    pub(super) fn parts(&self, sql: &ScopedSql) -> Vec<Part<'_>> {
+    pub(super) fn chunks(&self, sql: &ScopedSql) -> Vec<StatementChunk<'_>> {
         match self {
-            SubjectScope::Organization(scope) => scope.parts(&sql.organization),
-            SubjectScope::Subjects { ids, .. } => subject_parts(sql.subjects, ids),
+            SubjectScope::Organization(scope) => scope.chunks(&sql.organization),
+            SubjectScope::Subjects(ids) => subject_chunks(sql.subjects, ids),
         }
     }
 }
 
-/// The parts of a statement over some subjects; none without any.
-pub(super) fn subject_parts<'a>(sql: &'static str, ids: &'a [i64]) -> Vec<Part<'a>> {
-    let part = |ids| Part { sql, filter: Filter::Subjects(ids), platform: None };
-    ids.chunks(MAX_IDS_PER_PARAMETER).map(part).collect()
+/// The chunks of a statement over some subjects; none without any.
+pub(super) fn subject_chunks<'a>(sql: &'static str, ids: &'a [i64]) -> Vec<StatementChunk<'a>> {
+    let chunk = |ids| StatementChunk { sql, filter: Filter::Subjects(ids), platform: None };
+    ids.chunks(MAX_IDS_PER_PARAMETER).map(chunk).collect()
 }
 
-impl Part<'_> {
+impl StatementChunk<'_> {
     /// The number of subjects that it names.
     pub const fn subject_count(&self) -> usize {
         match self.filter {
@@ -273,27 +260,27 @@ mod tests {
 
     #[test]
     fn long_lists_are_split_without_common_subjects() {
-        let parts = |removed: &[i64]| -> Vec<(usize, i64, i64)> {
+        let chunks = |removed: &[i64]| -> Vec<(usize, i64, i64)> {
             let removed = removed.to_vec();
-            let scope = OrganizationScope { organization: Uuid::nil(), platform: None, removed };
-            let range = |part: &Part<'_>| match part.filter {
+            let scope = OrganizationScope { platform: None, removed };
+            let range = |chunk: &StatementChunk<'_>| match chunk.filter {
                 Filter::Without { removed, first, last } => (removed.len(), first, last),
-                _ => panic!("{:?}", part.filter),
+                _ => panic!("{:?}", chunk.filter),
             };
-            scope.parts(&SQL).iter().map(range).collect()
+            scope.chunks(&SQL).iter().map(range).collect()
         };
-        assert_eq!(parts(&ids(6_000)), [(6_000, 0, i64::MAX)]);
+        assert_eq!(chunks(&ids(6_000)), [(6_000, 0, i64::MAX)]);
         assert_eq!(
-            parts(&ids(12_001)),
+            chunks(&ids(12_001)),
             [(6_000, 0, 60_009), (6_000, 60_010, 120_009), (1, 120_010, i64::MAX)]
         );
         let lengths = |count| -> Vec<usize> {
             let ids = ids(count);
-            let length = |part: &Part<'_>| match part.filter {
+            let length = |chunk: &StatementChunk<'_>| match chunk.filter {
                 Filter::Subjects(ids) => ids.len(),
-                _ => panic!("{:?}", part.filter),
+                _ => panic!("{:?}", chunk.filter),
             };
-            subject_parts("s", &ids).iter().map(length).collect()
+            subject_chunks("s", &ids).iter().map(length).collect()
         };
         assert_eq!(lengths(0), [0; 0]);
         assert_eq!(lengths(6_001), [6_000, 1]);
@@ -304,7 +291,7 @@ mod tests {
     fn scope_selects_the_statement() {
         let statement = |platform, removed: &[i64]| {
             let removed = removed.to_vec();
-            OrganizationScope { organization: Uuid::nil(), platform, removed }.parts(&SQL)[0].sql
+            OrganizationScope { platform, removed }.chunks(&SQL)[0].sql
         };
         assert_eq!(statement(None, &[]), "a");
         assert_eq!(statement(Some(Platform::Tiktok), &[]), "p");

@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, QueryBuilder};
 use uuid::Uuid;
 
-use super::reader::HistoryReader;
+use super::reader::VersionedHistory;
 use super::rollup_cache::{RollupRows, Sums};
-use super::scope::{SubjectScope, subject_parts};
+use super::scope::{SubjectScope, subject_chunks};
 use super::snapshots::VideoSnapshots;
-use super::subjects::resolve_as_of;
+use super::subjects::latest_observation_or;
 use super::videos::{SnapshotQuery, VideoGains, VideoRef, fetch_gains};
 use crate::model::gains::GainMetric;
 use crate::model::period::{Window, clamp_day};
@@ -105,15 +105,14 @@ pub struct Sparklines {
 
 /// Reads a metric of accounts.
 pub async fn fetch(
-    history: &HistoryReader,
-    organization: Uuid,
+    history: &VersionedHistory,
     groups: &[AccountGroup],
     metric: SparklineMetric,
     window: Window,
 ) -> Result<Sparklines, Error> {
     let gain = match metric {
-        SparklineMetric::NewPosts => return fetch_new_posts(history, organization, groups, window).await,
-        SparklineMetric::Followers => return fetch_followers(history, organization, groups, window).await,
+        SparklineMetric::NewPosts => return fetch_new_posts(history, groups, window).await,
+        SparklineMetric::Followers => return fetch_followers(history, groups, window).await,
         SparklineMetric::Engagement => None,
         SparklineMetric::Views => Some("view_gain"),
         SparklineMetric::Likes => Some("like_gain"),
@@ -130,20 +129,20 @@ pub async fn fetch(
             _ => gains.views,
         })
     };
-    let cached = read_days(history, organization, groups, window, false, gain_of);
+    let cached = read_days(history, groups, window, false, gain_of);
     let days = match (cached.await, gain) {
         (Some(days), _) => days,
         (None, Some(gain)) => {
             let sql = include_str!("sparklines/gains.sql");
-            fetch_days(history, organization, groups, sql, window, |query| query.param("gain", gain)).await?
+            fetch_days(history, groups, sql, window, |query| query.param("gain", gain)).await?
         }
         (None, None) => {
             let sql = include_str!("sparklines/engagement.sql");
-            fetch_days(history, organization, groups, sql, window, |query| query).await?
+            fetch_days(history, groups, sql, window, |query| query).await?
         }
     };
-    let scope = SubjectScope::for_subjects(organization, subjects(groups).collect());
-    let as_of = resolve_as_of(history, &scope, window, days.as_of).await?;
+    let scope = SubjectScope::Subjects(subjects(groups).collect());
+    let as_of = latest_observation_or(history, &scope, window, days.as_of).await?;
     Ok(Sparklines { by_id: days.into_values(groups, window), as_of })
 }
 
@@ -175,8 +174,7 @@ struct SeriesDays {
 
 /// Runs a statement over the accounts; a series is the index of a group.
 async fn fetch_days(
-    history: &HistoryReader,
-    organization: Uuid,
+    history: &VersionedHistory,
     groups: &[AccountGroup],
     sql: &'static str,
     window: Window,
@@ -186,11 +184,11 @@ async fn fetch_days(
     let series: Vec<_> = series(groups).map(|number| number as u64).collect();
     let mut days = SeriesDays::default();
     let mut remaining = &series[..];
-    for part in subject_parts(sql, &subjects) {
+    for part in subject_chunks(sql, &subjects) {
         let (series, rest) = remaining.split_at(part.subject_count());
         remaining = rest;
         let bind = |query| bind(query).param("series", series);
-        let rows: Vec<DayRow> = history.fetch_part(organization, &part, window, bind).await?;
+        let rows: Vec<DayRow> = history.fetch_chunk(&part, window, bind).await?;
         for DayRow { number, day, value, as_of } in rows {
             days.as_of = days.as_of.max(Some(as_of));
             if let Some(value) = value {
@@ -203,8 +201,7 @@ async fn fetch_days(
 
 /// Adds up days from memory, as `value` of each series and day. With earlier days, which become the day before the window.
 async fn read_days(
-    history: &HistoryReader,
-    organization: Uuid,
+    history: &VersionedHistory,
     groups: &[AccountGroup],
     window: Window,
     with_earlier: bool,
@@ -225,7 +222,7 @@ async fn read_days(
         }
         days
     };
-    history.read_rollup(organization, window, read).await
+    history.read_rollup(window, read).await
 }
 
 impl SeriesDays {
@@ -254,15 +251,14 @@ impl SeriesDays {
 
 /// Reads the followers at the end of each day.
 async fn fetch_followers(
-    history: &HistoryReader,
-    organization: Uuid,
+    history: &VersionedHistory,
     groups: &[AccountGroup],
     window: Window,
 ) -> Result<Sparklines, Error> {
     let sql = include_str!("sparklines/followers.sql");
-    let days = match read_days(history, organization, groups, window, true, Sums::follower_step).await {
+    let days = match read_days(history, groups, window, true, Sums::follower_step).await {
         Some(days) => days,
-        None => fetch_days(history, organization, groups, sql, window, |query| query).await?,
+        None => fetch_days(history, groups, sql, window, |query| query).await?,
     };
     let levels = |number| {
         let levels = days.levels(number, window);
@@ -274,13 +270,12 @@ async fn fetch_followers(
 
 /// Adds up the discovered videos by the day of their creation.
 async fn fetch_new_posts(
-    history: &HistoryReader,
-    organization: Uuid,
+    history: &VersionedHistory,
     groups: &[AccountGroup],
     window: Window,
 ) -> Result<Sparklines, Error> {
-    let scope = SubjectScope::for_subjects(organization, subjects(groups).collect());
-    let as_of = resolve_as_of(history, &scope, window, None).await?;
+    let scope = SubjectScope::Subjects(subjects(groups).collect());
+    let as_of = latest_observation_or(history, &scope, window, None).await?;
     let mut days = SeriesDays { as_of, ..SeriesDays::default() };
     for (number, group) in groups.iter().enumerate() {
         for (day, posts) in group.days.iter().zip(&group.posts) {
@@ -292,8 +287,7 @@ async fn fetch_new_posts(
 
 /// Reads a metric of videos: its gains on each day of the window.
 pub async fn fetch_videos(
-    history: &HistoryReader,
-    organization: Uuid,
+    history: &VersionedHistory,
     videos: &[VideoRef],
     metric: GainMetric,
     window: Window,
@@ -315,7 +309,7 @@ pub async fn fetch_videos(
                 days[(date - window.start).num_days() as usize] += gain;
             }
         }
-        (days, (0..counters).all(|counter| video.gain_since(start, counter).is_final))
+        (days, (0..counters).all(|counter| video.gain_since(start, counter).has_baseline))
     };
-    fetch_gains(history, organization, videos, query, compute).await
+    fetch_gains(history, videos, query, compute).await
 }

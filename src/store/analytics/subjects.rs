@@ -6,11 +6,10 @@ use chrono::{DateTime, Days, NaiveDate, Utc};
 use clickhouse::Row;
 use clickhouse::query::Query;
 use serde::Deserialize;
-use uuid::Uuid;
 
-use super::reader::HistoryReader;
+use super::reader::VersionedHistory;
 use super::rollup_cache::RollupRows;
-use super::scope::{ScopedSql, SubjectScope, organization_sql, subject_parts};
+use super::scope::{ScopedSql, SubjectScope, organization_sql, subject_chunks};
 use crate::model::gains::{AccountGains, Gains};
 use crate::model::period::{Window, clamp_day};
 use crate::model::platform::Platform;
@@ -70,12 +69,11 @@ pub struct FollowerLevels {
 
 /// Gains of some subjects; those without an observation in the window are absent.
 pub async fn fetch_totals(
-    history: &HistoryReader,
-    organization: Uuid,
+    history: &VersionedHistory,
     subjects: &[i64],
     window: Window,
 ) -> Result<Vec<SubjectTotals>, Error> {
-    let cached = history.read_rollup(organization, window, |rows, start, end| {
+    let cached = history.read_rollup(window, |rows, start, end| {
         let positions: HashMap<i64, usize> = subjects.iter().copied().zip(0..).collect();
         let selection = rows.select(None, subjects.len(), |_, id| positions.get(&id).copied());
         let totals = subjects.iter().zip(rows.totals(&selection, start, end));
@@ -87,8 +85,8 @@ pub async fn fetch_totals(
     if let Some(totals) = cached.await {
         return Ok(totals);
     }
-    let parts = subject_parts(include_str!("subject_totals.sql"), subjects);
-    let rows: Vec<SubjectTotalsRow> = history.fetch_parts(organization, parts, window).await?;
+    let parts = subject_chunks(include_str!("subject_totals.sql"), subjects);
+    let rows: Vec<SubjectTotalsRow> = history.fetch_chunks(parts, window).await?;
     let totals = rows.into_iter().map(|row| SubjectTotals {
         subject_id: row.subject_id.cast_signed(),
         gains: AccountGains {
@@ -103,14 +101,13 @@ pub async fn fetch_totals(
 /// Gains of all subjects in a window and in the previous one, by subject. Those without an observation in either are absent;
 /// deleted ones may be present.
 pub async fn fetch_compared(
-    history: &HistoryReader,
-    organization: Uuid,
+    history: &VersionedHistory,
     platform: Option<Platform>,
     window: Window,
 ) -> Result<HashMap<i64, ComparedTotals>, Error> {
     let both = Window { start: window.previous().start, ..window };
     let Some(retained) = history.clip(both) else { return Ok(HashMap::new()) };
-    let cached = history.read_rollup(organization, both, |rows, previous_start, end| {
+    let cached = history.read_rollup(both, |rows, previous_start, end| {
         compare_in_memory(rows, platform, previous_start, clamp_day(window.start), end)
     });
     if let Some(compared) = cached.await {
@@ -131,7 +128,7 @@ pub async fn fetch_compared(
         }
     };
     let mut compared: HashMap<i64, ComparedTotals> = HashMap::new();
-    for row in history.fetch_all::<HalfTotalsRow>(organization, sql, bind).await? {
+    for row in history.fetch_all::<HalfTotalsRow>(sql, bind).await? {
         let totals = compared.entry(row.subject_id.cast_signed()).or_default();
         let half = if row.is_current == 1 { &mut totals.current } else { &mut totals.previous };
         *half = AccountGains {
@@ -180,19 +177,19 @@ struct HalfTotalsRow {
 
 /// Gains per day; days without an observation are absent.
 pub async fn fetch_daily(
-    history: &HistoryReader,
+    history: &VersionedHistory,
     scope: &SubjectScope,
     window: Window,
 ) -> Result<BTreeMap<NaiveDate, DayGains>, Error> {
     if let Some(days) = read_daily(history, scope, window).await {
         return Ok(days);
     }
-    Ok(sum_by_day(history.fetch_parts(scope.organization(), scope.parts(&DAILY_SQL), window).await?))
+    Ok(sum_by_day(history.fetch_chunks(scope.chunks(&DAILY_SQL), window).await?))
 }
 
 /// Gains per day from memory.
 async fn read_daily(
-    history: &HistoryReader,
+    history: &VersionedHistory,
     scope: &SubjectScope,
     window: Window,
 ) -> Option<BTreeMap<NaiveDate, DayGains>> {
@@ -201,22 +198,21 @@ async fn read_daily(
         let days = rows.series(&selection, start, end);
         days.map(|(date, _, sums)| (date, DayGains { gains: sums.gains(), as_of: sums.as_of() })).collect()
     };
-    history.read_rollup(scope.organization(), window, read).await
+    history.read_rollup(window, read).await
 }
 
 /// Gains per day, maybe without plays; days without an observation are absent.
 pub async fn fetch_daily_engagement(
-    history: &HistoryReader,
-    organization: Uuid,
+    history: &VersionedHistory,
     subjects: &[i64],
     window: Window,
 ) -> Result<BTreeMap<NaiveDate, DayGains>, Error> {
-    let scope = SubjectScope::for_subjects(organization, subjects.to_vec());
+    let scope = SubjectScope::Subjects(subjects.to_vec());
     if let Some(days) = read_daily(history, &scope, window).await {
         return Ok(days);
     }
-    let parts = subject_parts(include_str!("daily/subjects_engagement.sql"), subjects);
-    Ok(sum_by_day(history.fetch_parts(organization, parts, window).await?))
+    let parts = subject_chunks(include_str!("daily/subjects_engagement.sql"), subjects);
+    Ok(sum_by_day(history.fetch_chunks(parts, window).await?))
 }
 
 #[derive(Row, Deserialize)]
@@ -250,13 +246,13 @@ pub(super) fn gains(counters: [Option<i64>; 5]) -> Gains {
 
 /// Follower levels of all subjects together.
 pub async fn fetch_levels(
-    history: &HistoryReader,
+    history: &VersionedHistory,
     scope: &SubjectScope,
     window: Window,
 ) -> Result<FollowerLevels, Error> {
     let parts = match read_levels(history, scope, window).await {
         Some(levels) => vec![levels],
-        None => history.fetch_parts(scope.organization(), scope.parts(&LEVELS_SQL), window).await?,
+        None => history.fetch_chunks(scope.chunks(&LEVELS_SQL), window).await?,
     };
     let mut levels = parts.into_iter().fold(FollowerLevels::default(), |sum, part| FollowerLevels {
         followers: sum_known(sum.followers, part.followers),
@@ -272,7 +268,7 @@ pub async fn fetch_levels(
 
 /// Follower levels from memory, of all days up to the end of a window.
 async fn read_levels(
-    history: &HistoryReader,
+    history: &VersionedHistory,
     scope: &SubjectScope,
     window: Window,
 ) -> Option<FollowerLevels> {
@@ -286,12 +282,12 @@ async fn read_levels(
             as_of: before.as_of().max(within.as_of()),
         }
     };
-    history.read_rollup(scope.organization(), window, read).await
+    history.read_rollup(window, read).await
 }
 
 /// The latest observation by the end of a window: `latest`, that of the window itself, or an earlier one.
-pub async fn resolve_as_of(
-    history: &HistoryReader,
+pub async fn latest_observation_or(
+    history: &VersionedHistory,
     scope: &SubjectScope,
     window: Window,
     latest: Option<DateTime<Utc>>,
@@ -304,14 +300,14 @@ pub async fn resolve_as_of(
 
 /// The latest observation by the end of a window. Reads the last week only if there is one in it.
 pub async fn fetch_as_of(
-    history: &HistoryReader,
+    history: &VersionedHistory,
     scope: &SubjectScope,
     window: Window,
 ) -> Result<Option<DateTime<Utc>>, Error> {
     let last_week = Window { start: window.end - Days::new(6), ..window };
     let latest =
         fetch_daily(history, scope, last_week).await?.into_values().filter_map(|day| day.as_of).max();
-    resolve_as_of(history, scope, window, latest).await
+    latest_observation_or(history, scope, window, latest).await
 }
 
 /// A sum that is unknown only if both values are.

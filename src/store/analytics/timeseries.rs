@@ -10,10 +10,10 @@ use uuid::Uuid;
 
 use super::accounts::AccountFilter;
 use super::new_posts;
-use super::reader::HistoryReader;
+use super::reader::VersionedHistory;
 use super::rollup_cache::{RollupRows, Selection, Sums};
 use super::scope::{ScopeRow, ScopedSql, SubjectScope, organization_sql, push_scope};
-use super::subjects::{gains, resolve_as_of, sum_known};
+use super::subjects::{gains, latest_observation_or, sum_known};
 use crate::model::gains::Gains;
 use crate::model::period::Window;
 use crate::model::platform::Platform;
@@ -141,25 +141,24 @@ pub fn records(organization: Uuid, filter: &AccountFilter, window: Window) -> Re
     query.push(") days) posted");
     let filter = filter.clone();
     RecordsQuery::row(query).and_then(move |SeriesRow { scope, posts }| {
-        Ok(SeriesRecords { scope: scope.into_scope(organization, &filter)?, posts })
+        Ok(SeriesRecords { scope: scope.into_scope(&filter)?, posts })
     })
 }
 
 /// Reads the days of a window.
 pub async fn fetch(
-    history: &HistoryReader,
-    organization: Uuid,
+    history: &VersionedHistory,
     SeriesRecords { scope, posts }: &SeriesRecords,
     window: Window,
 ) -> Result<TimeSeries, Error> {
     let read =
         |rows: &RollupRows, start, end| read_steps(rows, &scope.select(rows).by_platform(), start, end);
-    let rows: Vec<DayRow> = match history.read_rollup(organization, window, read).await {
+    let rows: Vec<DayRow> = match history.read_rollup(window, read).await {
         Some(rows) => rows,
-        None => history.fetch_parts(organization, scope.parts(&SQL), window).await?,
+        None => history.fetch_chunks(scope.chunks(&SQL), window).await?,
     };
     let latest = rows.iter().filter(|row| row.observed > 0).map(|row| row.as_of).max();
-    let as_of = resolve_as_of(history, scope, window, latest).await?;
+    let as_of = latest_observation_or(history, scope, window, latest).await?;
     let mut days = accumulate(rows, window);
     for (date, platforms) in &mut days {
         if !history.retains(*date) {

@@ -18,7 +18,7 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::accounts::AccountFilter;
-use super::reader::HistoryReader;
+use super::reader::VersionedHistory;
 use super::scope::{ScopedSql, SubjectScope, organization_sql};
 use super::subjects;
 use crate::model::gains::GainMetric;
@@ -49,7 +49,6 @@ const SPARE_UNGAINED: usize = 1_000;
 
 /// What to rank.
 pub struct ContentRanking<'a> {
-    pub organization: Uuid,
     pub filter: &'a ContentFilter,
     pub metric: GainMetric,
     pub window: Window,
@@ -81,7 +80,7 @@ pub fn find_scope(organization: Uuid, filter: &ContentFilter) -> RecordsQuery<Su
 /// Ranks videos of a scope.
 pub async fn rank(
     pg: &PgPool,
-    history: &HistoryReader,
+    history: &VersionedHistory,
     scope: &SubjectScope,
     ranking: &ContentRanking<'_>,
 ) -> Result<RankedPage, Error> {
@@ -99,14 +98,15 @@ struct GainRow {
 
 struct Ranker<'a> {
     pg: &'a PgPool,
-    history: &'a HistoryReader,
+    history: &'a VersionedHistory,
     ranking: &'a ContentRanking<'a>,
     scope: &'a SubjectScope,
 }
 
 impl Ranker<'_> {
     async fn rank(&self) -> Result<Vec<RankedContent>, Error> {
-        let ContentRanking { organization, filter, after, include_all, limit, .. } = *self.ranking;
+        let ContentRanking { filter, after, include_all, limit, .. } = *self.ranking;
+        let organization = self.history.organization();
         if filter.is_selective() {
             let listed = content::list_matching(self.pg, organization, filter, MAX_LISTED as i64 + 1).await?;
             if listed.len() <= MAX_LISTED {
@@ -119,7 +119,7 @@ impl Ranker<'_> {
             self.add_gained(&mut videos, 1..=start).await?;
         }
         if include_all && start >= 0 && videos.len() < limit {
-            self.add_ungained(&mut videos).await?;
+            self.append_zero_gain(&mut videos).await?;
         }
         if include_all && videos.len() < limit {
             self.add_gained(&mut videos, i64::MIN..=start.min(-1)).await?;
@@ -167,8 +167,9 @@ impl Ranker<'_> {
     }
 
     /// Adds videos with a gain of 0, in the order of their ids, until the page is full.
-    async fn add_ungained(&self, videos: &mut Vec<RankedContent>) -> Result<(), Error> {
-        let ContentRanking { organization, filter, limit, .. } = *self.ranking;
+    async fn append_zero_gain(&self, videos: &mut Vec<RankedContent>) -> Result<(), Error> {
+        let ContentRanking { filter, limit, .. } = *self.ranking;
+        let organization = self.history.organization();
         let gained = self.fetch_gains(i64::MIN..=i64::MAX, usize::MAX >> 1).await?;
         let gained: HashSet<_> = gained.iter().map(|row| row.internal_id).collect();
         let mut after = self.ranking.after.filter(|(gain, _)| *gain == 0).map(|(_, id)| id);
@@ -195,19 +196,20 @@ impl Ranker<'_> {
         if candidates.is_empty() {
             return Ok(Vec::new());
         }
-        let ContentRanking { organization, filter, after, .. } = *self.ranking;
+        let ContentRanking { filter, after, .. } = *self.ranking;
+        let organization = self.history.organization();
         content::select_candidates(self.pg, organization, filter, &candidates, after, limit as i64).await
     }
 
     /// Reads up to `count` of the largest gains within bounds, descending, and those that equal the last one.
     async fn fetch_gains(&self, bounds: RangeInclusive<i64>, count: usize) -> Result<Vec<Candidate>, Error> {
-        let ContentRanking { organization, window, .. } = *self.ranking;
-        let parts = self.scope.parts(&SQL);
+        let window = self.ranking.window;
+        let parts = self.scope.chunks(&SQL);
         let is_split = parts.len() > 1;
         let mut gains = Vec::new();
         for part in parts {
             let bind = |query| self.bind(query, bounds.clone(), count);
-            let rows: Vec<GainRow> = self.history.fetch_part(organization, &part, window, bind).await?;
+            let rows: Vec<GainRow> = self.history.fetch_chunk(&part, window, bind).await?;
             gains.extend(rows.into_iter().map(Candidate::from));
         }
         if is_split {
@@ -221,7 +223,7 @@ impl Ranker<'_> {
 
     /// Reads the gains of up to [`MAX_LISTED`] videos by their internal ids; those of 0 are absent.
     async fn fetch_gains_of(&self, listed: &[VideoKey]) -> Result<HashMap<i64, i64>, Error> {
-        let ContentRanking { organization, window, .. } = *self.ranking;
+        let window = self.ranking.window;
         let subjects = listed.iter().map(|video| video.subject_id);
         let (Some(first), Some(last), Some(window)) =
             (subjects.clone().min(), subjects.max(), self.history.clip(window))
@@ -234,7 +236,7 @@ impl Ranker<'_> {
             let query = query.param("first", first).param("last", last).param("videos", videos);
             self.bind(query, i64::MIN..=i64::MAX, MAX_CANDIDATES)
         };
-        let rows: Vec<GainRow> = self.history.fetch_all(organization, VIDEOS_SQL, bind).await?;
+        let rows: Vec<GainRow> = self.history.fetch_all(VIDEOS_SQL, bind).await?;
         let gains = rows.into_iter().map(Candidate::from);
         Ok(gains.map(|row| (row.internal_id, row.gain)).collect())
     }

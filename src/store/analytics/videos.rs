@@ -7,7 +7,7 @@ use clickhouse::query::Query;
 use sqlx::{Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use super::reader::HistoryReader;
+use super::reader::VersionedHistory;
 use super::snapshots::{Snapshot, VideoSnapshots, deduplicate};
 use crate::model::gains::Gains;
 use crate::model::period::{Window, clamp_day};
@@ -95,8 +95,7 @@ const MAX_SNAPSHOTS: usize = 20_000;
 
 /// Reads the gains of videos over a window.
 pub async fn fetch_totals(
-    history: &HistoryReader,
-    organization: Uuid,
+    history: &VersionedHistory,
     videos: &[VideoRef],
     window: Window,
 ) -> Result<VideoGains<Gains>, Error> {
@@ -112,15 +111,17 @@ pub async fn fetch_totals(
     let compute = |video: VideoSnapshots<'_>| {
         let counters: [_; 5] = std::array::from_fn(|counter| video.gain_since(start, counter));
         let [views, plays, likes, comments, shares] = counters.map(|counter| counter.gain);
-        (Gains::new(views, plays, likes, comments, shares), counters.iter().all(|counter| counter.is_final))
+        (
+            Gains::new(views, plays, likes, comments, shares),
+            counters.iter().all(|counter| counter.has_baseline),
+        )
     };
-    fetch_gains(history, organization, videos, query, compute).await
+    fetch_gains(history, videos, query, compute).await
 }
 
 /// Reads the gains in views over windows with these lengths in days, all ending on `end`; in the order of `windows`.
 pub async fn fetch_view_deltas(
-    history: &HistoryReader,
-    organization: Uuid,
+    history: &VersionedHistory,
     videos: &[VideoRef],
     end: NaiveDate,
     windows: &[u16],
@@ -131,9 +132,9 @@ pub async fn fetch_view_deltas(
     let query = SnapshotQuery::for_counter("view_count", starts.clone(), end);
     let compute = |video: VideoSnapshots<'_>| {
         let gains: Vec<_> = starts.iter().map(|start| video.gain_since(*start, 0)).collect();
-        (gains.iter().map(|gain| gain.gain).collect(), gains.iter().all(|gain| gain.is_final))
+        (gains.iter().map(|gain| gain.gain).collect(), gains.iter().all(|gain| gain.has_baseline))
     };
-    fetch_gains(history, organization, videos, query, compute).await
+    fetch_gains(history, videos, query, compute).await
 }
 
 /// The statements for windows that begin on `starts` and end on `end`.
@@ -173,8 +174,7 @@ impl SnapshotQuery {
     /// Reads the days since `since`. The rows of each video are adjacent and ascending.
     async fn fetch(
         &self,
-        history: &HistoryReader,
-        organization: Uuid,
+        history: &VersionedHistory,
         videos: &[VideoRef],
         since: NaiveDate,
     ) -> Result<Vec<Snapshot>, Error> {
@@ -185,10 +185,10 @@ impl SnapshotQuery {
         };
         let days = usize::try_from((self.end - since).num_days() + 1).unwrap_or_default();
         if videos.len() * days <= MAX_SNAPSHOTS {
-            return Ok(deduplicate(history.fetch_all(organization, self.snapshots, bind).await?));
+            return Ok(deduplicate(history.fetch_all(self.snapshots, bind).await?));
         }
         let bind = |query| bind(query).param("starts", &self.starts);
-        history.fetch_all(organization, self.summaries, bind).await
+        history.fetch_all(self.summaries, bind).await
     }
 }
 
@@ -198,8 +198,7 @@ impl SnapshotQuery {
 /// whole history of the videos whose gains these do not decide. A video without a snapshot since then gained nothing; if no
 /// video has one, the latest observation is an earlier one.
 pub(super) async fn fetch_gains<T: Default>(
-    history: &HistoryReader,
-    organization: Uuid,
+    history: &VersionedHistory,
     videos: &[VideoRef],
     query: SnapshotQuery,
     compute: impl Fn(VideoSnapshots<'_>) -> (T, bool),
@@ -211,7 +210,7 @@ pub(super) async fn fetch_gains<T: Default>(
         if pending.is_empty() {
             break;
         }
-        let rows = query.fetch(history, organization, &pending, since).await?;
+        let rows = query.fetch(history, &pending, since).await?;
         let by_video: HashMap<_, _> = rows
             .chunk_by(|one, next| one.video_id == next.video_id)
             .map(|snapshots| (snapshots[0].video_id.cast_signed(), snapshots))
@@ -223,8 +222,8 @@ pub(super) async fn fetch_gains<T: Default>(
                 return rows.is_empty() && !is_complete;
             };
             let video_snapshots = VideoSnapshots { snapshots, from_zero: video.from_zero };
-            let (gained, is_final) = compute(video_snapshots);
-            if !is_final && !is_complete {
+            let (gained, has_baseline) = compute(video_snapshots);
+            if !has_baseline && !is_complete {
                 return true;
             }
             gains.by_internal_id.insert(video.internal_id, gained);

@@ -48,8 +48,8 @@ pub struct HistoryVersion {
 
 impl DataVersion {
     /// Whether what is read after this version was is at least as new as another version.
-    pub fn covers(&self, other: &DataVersion) -> bool {
-        self.history.covers(&other.history)
+    pub fn is_at_least(&self, other: &DataVersion) -> bool {
+        self.history.is_at_least(&other.history)
             && self.accounts >= other.accounts
             && self.videos >= other.videos
             && self.history_since == other.history_since
@@ -57,7 +57,7 @@ impl DataVersion {
 }
 
 impl HistoryVersion {
-    fn covers(&self, other: &HistoryVersion) -> bool {
+    fn is_at_least(&self, other: &HistoryVersion) -> bool {
         (self.started, self.relation) == (other.started, other.relation)
             && self.generation >= other.generation
             && self.delivery >= other.delivery

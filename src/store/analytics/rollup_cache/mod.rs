@@ -46,8 +46,13 @@ const MAX_CHANGED_ROWS: &str = "10000";
 /// How long an organization stays in memory, and up to date, after its last request.
 const MAX_IDLE: Duration = Duration::from_secs(600);
 
-/// The version of an organization's history, and when it was read.
-pub type ReadVersion = (HistoryVersion, Instant);
+/// A version of an organization's history.
+#[derive(Debug, Clone, Copy)]
+pub struct ReadVersion {
+    pub version: HistoryVersion,
+    /// When its reading began: everything that was in memory by then is at least as new.
+    pub read_at: Instant,
+}
 
 /// The rollups of this process. Cheap to clone.
 #[derive(Clone)]
@@ -134,7 +139,7 @@ impl RollupCache {
         &self,
         history: &HistoryReader,
         organization: Uuid,
-        version: ReadVersion,
+        read: ReadVersion,
         compute: impl FnOnce(&RollupRows) -> T,
     ) -> Option<T> {
         if self.max_bytes == 0 || self.is_paused.load(Ordering::Relaxed) {
@@ -142,14 +147,14 @@ impl RollupCache {
         }
         let entry = self.entries.get_with(organization, async { Arc::default() }).await;
         let mut result = None;
-        if self.update(&entry, history, organization, version).await
+        if self.update(&entry, history, organization, read).await
             && let Some((loaded, rows)) = &*entry.read()
-            && loaded.is_comparable(&version.0)
+            && loaded.is_comparable(&read.version)
         {
             result = Some(compute(rows));
         }
         if result.is_none() {
-            self.start_load(entry, history, organization, version.0);
+            self.start_load(entry, history, organization, read.version);
         }
         let (position, outcome) = if result.is_some() { (0, "memory") } else { (1, "clickhouse") };
         self.reads[position].fetch_add(1, Ordering::Relaxed);
@@ -165,7 +170,7 @@ impl RollupCache {
         entry: &Arc<Entry>,
         history: &HistoryReader,
         organization: Uuid,
-        (version, read_at): ReadVersion,
+        ReadVersion { version, read_at }: ReadVersion,
     ) -> bool {
         let is_outdated = |delivery: &i64| *delivery < version.delivery;
         let Some(_) = entry.delivery(&version).filter(is_outdated) else {
@@ -270,7 +275,7 @@ impl RollupCache {
         let (read_at, organizations) = (Instant::now(), entries.keys().map(|id| **id).collect::<Vec<_>>());
         let versions = data_version::fetch_history_versions(pg, &organizations).await?;
         let update = |(id, version): &(Uuid, HistoryVersion)| {
-            let (id, version) = (*id, (*version, read_at));
+            let (id, version) = (*id, ReadVersion { version: *version, read_at });
             entries.get(&id).map(|entry| self.update(entry, history, id, version))
         };
         future::join_all(versions.iter().filter_map(update)).await;

@@ -1,0 +1,172 @@
+//! Shared application state: the connected databases, the clock, and for requests the API's settings.
+
+mod batch_queue;
+mod clock;
+mod open_exports;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+use ipnet::IpNet;
+use sqlx::PgPool;
+use url::Url;
+
+pub use batch_queue::BatchQueue;
+pub use clock::Clock;
+pub use open_exports::{ExportGuard, OpenExports};
+
+use crate::config::StoreArgs;
+use crate::media::MediaReader;
+use crate::model::readable::{KnownSource, ReadablePlatforms};
+use crate::response_cache::ResponseCache;
+use crate::shutdown::InFlightRequests;
+use crate::store::analytics::HistoryReader;
+use crate::store::analytics::rollup_cache::RollupCache;
+use crate::store::clickhouse::client;
+use crate::store::migrate::SchemaCheck;
+use crate::store::postgres::pool::{self, DatabaseUrlError};
+use crate::store::search::SearchIndex;
+use crate::tls;
+
+/// The state that API handlers share. Cheap to clone.
+#[derive(Clone)]
+pub struct App {
+    pub pg: PgPool,
+    /// Whether Postgres has the migrations of this version.
+    pub schema: SchemaCheck,
+    pub history: HistoryReader,
+    pub clock: Clock,
+    pub search: SearchIndex,
+    pub responses: ResponseCache,
+    pub exports: OpenExports,
+    pub batches: BatchQueue,
+    /// Copies of pictures, if there is a folder for them.
+    pub media: Option<MediaReader>,
+    pub readable: ReadablePlatforms,
+    /// The sources that the program has; none in most tests.
+    pub sources: Arc<[KnownSource]>,
+    pub settings: Arc<Settings>,
+    /// Counts requests in flight; rejects new ones during shutdown.
+    pub in_flight: InFlightRequests,
+}
+
+/// Settings of the API process.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Base URL of the service, without a path; by default the host of each request.
+    pub public_url: Option<String>,
+    /// Allowed CORS origins; `*` for all.
+    pub cors_origins: Vec<String>,
+    /// Unknown keys that one client address may send per clock minute.
+    pub auth_failure_limit: u32,
+    /// Proxies whose `Forwarded` headers are trusted.
+    pub trusted_proxies: Vec<IpNet>,
+    pub rate_limit_store: RateLimitStore,
+    /// Resolves short links instead of the platform, for tests and the demo.
+    pub short_link_url: Option<Url>,
+    /// Capacity of the response cache; 0 disables it.
+    pub response_cache_bytes: u64,
+    /// Capacity of the rollups in memory; 0 disables them.
+    pub rollup_cache_bytes: u64,
+    /// Concurrent analytics queries of this process.
+    pub analytics_concurrency: usize,
+    /// How old the last successful scrape has to be for a refresh.
+    pub refresh_floor: TimeDelta,
+    /// Folder of copies of pictures.
+    pub media_dir: Option<PathBuf>,
+}
+
+/// Where requests per key are counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum RateLimitStore {
+    /// In the memory of each API process
+    #[default]
+    Memory,
+    /// In Postgres, shared by all API processes
+    Postgres,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            public_url: None,
+            cors_origins: Vec::new(),
+            auth_failure_limit: 60,
+            trusted_proxies: Vec::new(),
+            rate_limit_store: RateLimitStore::default(),
+            short_link_url: None,
+            response_cache_bytes: 64 << 20,
+            rollup_cache_bytes: 128 << 20,
+            analytics_concurrency: 16,
+            refresh_floor: TimeDelta::hours(1),
+            media_dir: None,
+        }
+    }
+}
+
+impl App {
+    pub fn new(
+        databases: Databases,
+        search: SearchIndex,
+        readable: ReadablePlatforms,
+        settings: Settings,
+    ) -> Self {
+        let Databases { pg, clickhouse, clock } = databases;
+        let rollups = RollupCache::new(settings.rollup_cache_bytes);
+        let history = HistoryReader::new(&clickhouse, settings.analytics_concurrency, rollups);
+        let responses = ResponseCache::new(settings.response_cache_bytes);
+        App {
+            pg,
+            schema: SchemaCheck::default(),
+            history,
+            clock,
+            search,
+            responses,
+            exports: OpenExports::default(),
+            batches: BatchQueue::default(),
+            media: settings.media_dir.clone().map(MediaReader::new),
+            readable,
+            sources: Arc::default(),
+            settings: Arc::new(settings),
+            in_flight: InFlightRequests::default(),
+        }
+    }
+}
+
+/// Connections to Postgres and ClickHouse, and the clock. Cheap to clone.
+#[derive(Clone)]
+pub struct Databases {
+    pub pg: PgPool,
+    pub clickhouse: clickhouse::Client,
+    pub clock: Clock,
+}
+
+impl Databases {
+    /// Creates the connection pools without connecting, so a database that is down is no error here.
+    pub fn connect(args: &StoreArgs) -> Result<Self, ConnectError> {
+        Databases::with_pool(pool::connect(&args.postgres)?, args)
+    }
+
+    /// Like [`Databases::connect`], with a pool whose connections are bounded by the request timeout.
+    pub fn connect_for_requests(args: &StoreArgs) -> Result<Self, ConnectError> {
+        Databases::with_pool(pool::connect_for_requests(&args.postgres)?, args)
+    }
+
+    fn with_pool(pg: PgPool, args: &StoreArgs) -> Result<Self, ConnectError> {
+        let clickhouse = client::connect(&args.clickhouse);
+        let clock = args.clock_url.clone().map_or(Ok(Clock::system()), Clock::remote)?;
+        Ok(Databases { pg, clickhouse, clock })
+    }
+}
+
+/// An invalid connection setting.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error(transparent)]
+    Database(#[from] DatabaseUrlError),
+    #[error(transparent)]
+    Tls(#[from] tls::Error),
+    #[error("cannot create an HTTP client: {0}")]
+    Http(#[from] reqwest::Error),
+}

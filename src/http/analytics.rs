@@ -1,0 +1,224 @@
+//! What handlers of analytics work with: the window of a request, and the version of the data that its response is computed
+//! from, or was computed from when it was cached.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Instant;
+
+use chrono::{DateTime, Days, NaiveDate, Utc};
+use salvo::http::StatusCode;
+use salvo::http::header::LINK;
+use salvo::{Depot, Request, Response, Writer, async_trait};
+use salvo_oapi::{Components, EndpointOutRegister, Operation};
+use serde::Serialize;
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use super::caller::Caller;
+use super::input::part::impl_extractible;
+use super::input::window::WindowParams;
+use super::output::envelope::{WindowMeta, write_body};
+use super::output::page::{Ranking, link_header};
+use super::output::problem::Problem;
+use crate::app::App;
+use crate::model::period::{Period, Window};
+use crate::model::picture::copies_url;
+use crate::model::readable::ReadablePlatforms;
+use crate::response_cache::{CacheKey, CachedResponse, ResponseCache};
+use crate::store::analytics::rollup_cache::ReadVersion;
+use crate::store::analytics::{HistoryReader, VersionedHistory};
+use crate::store::outbox::data_version::{self, CacheDependencies, VersionedRecords};
+use crate::store::postgres::RecordsQuery;
+
+/// The arguments of a request and the window they name. With its route, organization and the version of the data, they
+/// determine its response.
+#[derive(Debug, Serialize)]
+pub struct WindowArgs<A> {
+    pub args: A,
+    pub window: Window,
+    /// The last complete day that is not after the window.
+    pub complete_through: NaiveDate,
+}
+
+impl<A> WindowArgs<A> {
+    pub fn meta(&self, data_as_of: Option<DateTime<Utc>>) -> WindowMeta {
+        WindowMeta {
+            period: self.window.period,
+            start_date: self.window.start,
+            end_date: self.window.end,
+            days: self.window.days(),
+            complete_through: self.complete_through,
+            data_as_of,
+        }
+    }
+}
+
+/// The records that a response depends on besides history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RecordDependency {
+    /// Accounts, creators and their links.
+    Accounts,
+    /// Also videos.
+    Videos,
+    /// Also what scrapes found in profiles until now, such as followers.
+    Profiles,
+    /// Also tracking, which has no version: the response is not cached.
+    Tracking,
+}
+
+/// Everything that handlers of analytics may use besides their arguments, so that a response depends on nothing else.
+pub struct Analytics {
+    pub pg: PgPool,
+    /// The same for all requests of a process.
+    pub readable: ReadablePlatforms,
+    pub organization: Uuid,
+    pub history_since: Option<NaiveDate>,
+    pub history: HistoryReader,
+    now: DateTime<Utc>,
+    route: String,
+    /// Responses to other requests than GET and HEAD are not cached.
+    is_safe: bool,
+    responses: ResponseCache,
+}
+
+impl Analytics {
+    async fn from_request(req: &Request, depot: &Depot) -> Result<Self, Problem> {
+        let App { pg, history, readable, clock, responses, .. } = App::from_request(req, depot)?;
+        let Caller { organization, history_since, .. } = Caller::from_depot(depot)?;
+        Ok(Analytics {
+            pg,
+            readable,
+            organization,
+            history_since,
+            history,
+            now: clock.now().await,
+            route: req.matched_path().to_owned(),
+            is_safe: req.method().is_safe(),
+            responses,
+        })
+    }
+
+    /// Resolves the window that the arguments name.
+    pub fn window<A>(
+        &self,
+        args: A,
+        params: impl FnOnce(&A) -> WindowParams,
+    ) -> Result<WindowArgs<A>, Problem> {
+        let window = params(&args).resolve(self.now)?;
+        Ok(WindowArgs { args, window, complete_through: window.complete_through(self.now) })
+    }
+
+    /// Arguments without a window: theirs are the last `days` days.
+    pub fn last_days<A>(&self, args: A, days: u16) -> WindowArgs<A> {
+        let end = self.now.date_naive();
+        let start = end + Days::new(1) - Days::new(days.into());
+        let window = Window { period: Period::Custom, start, end };
+        WindowArgs { args, window, complete_through: window.complete_through(self.now) }
+    }
+
+    /// Returns the cached response to this request, or reads records, computes the response from them and caches it.
+    pub async fn respond<A: Serialize, R: 'static, T: Serialize>(
+        &self,
+        request: &WindowArgs<A>,
+        records: RecordDependency,
+        query: RecordsQuery<R>,
+        compute: impl AsyncFnOnce(R, VersionedHistory) -> Result<T, Problem>,
+    ) -> Result<Cached<T>, Problem> {
+        let serialize_response = async |(found, history)| -> Result<_, Problem> {
+            Ok(CachedResponse::new(serde_json::to_vec(&compute(found, history).await?)?))
+        };
+        let response = self.get_or_compute(request, records, query, serialize_response).await?;
+        Ok(Cached { response, body: PhantomData })
+    }
+
+    /// Returns the cached page, or computes and caches it.
+    pub async fn respond_page<A: Serialize, R: 'static, T: Serialize, M: Serialize>(
+        &self,
+        request: &WindowArgs<A>,
+        records: RecordDependency,
+        query: RecordsQuery<R>,
+        compute: impl AsyncFnOnce(R, VersionedHistory) -> Result<Ranking<T, M>, Problem>,
+    ) -> Result<CachedPage<Ranking<T, M>>, Problem> {
+        let serialize_response = async |(found, history)| -> Result<_, Problem> {
+            let page = compute(found, history).await?;
+            let response = CachedResponse::new(serde_json::to_vec(&page)?);
+            Ok(response.with_next_cursor(page.pagination.next_cursor))
+        };
+        let response = self.get_or_compute(request, records, query, serialize_response).await?;
+        Ok(CachedPage(Cached { response, body: PhantomData }))
+    }
+
+    async fn get_or_compute<A: Serialize, R: 'static>(
+        &self,
+        request: &WindowArgs<A>,
+        records: RecordDependency,
+        query: RecordsQuery<R>,
+        compute: impl AsyncFnOnce((R, VersionedHistory)) -> Result<CachedResponse, Problem>,
+    ) -> Result<Arc<CachedResponse>, Problem> {
+        let key = (&self.route, request, copies_url());
+        let key = (self.is_safe && records != RecordDependency::Tracking)
+            .then(|| CacheKey::new(self.organization, &key))
+            .transpose()?;
+        let until = if records < RecordDependency::Profiles { request.window.end } else { NaiveDate::MAX };
+        let dependencies = CacheDependencies { until, videos: records != RecordDependency::Accounts };
+        // One statement reads the version and, unless that is the cached response's, the records.
+        let fetch = async |cached| -> Result<_, Problem> {
+            let Analytics { pg, organization, history_since, .. } = self;
+            let read_at = Instant::now();
+            let fetched =
+                data_version::fetch(pg, *organization, dependencies, *history_since, cached, query).await?;
+            Ok(match fetched {
+                VersionedRecords::Unchanged => VersionedRecords::Unchanged,
+                VersionedRecords::Changed(version, found) => {
+                    let read = ReadVersion { version: version.history, read_at };
+                    VersionedRecords::Changed(version, (found, self.history.clone().at(*organization, read)))
+                }
+            })
+        };
+        self.responses.get_or_compute(key, fetch, compute).await
+    }
+}
+
+/// A serialized `T`, from the cache or just computed.
+#[derive(Debug)]
+pub struct Cached<T> {
+    response: Arc<CachedResponse>,
+    body: PhantomData<T>,
+}
+
+/// A page of a ranking, from the cache or just computed.
+#[derive(Debug)]
+pub struct CachedPage<T>(Cached<T>);
+
+#[async_trait]
+impl<T: Send> Writer for Cached<T> {
+    async fn write(self, _req: &mut Request, depot: &mut Depot, res: &mut Response) {
+        write_body(StatusCode::OK, self.response.body().clone(), res);
+        // For its entity tag and its compressed forms.
+        depot.insert_typed(self.response);
+    }
+}
+
+#[async_trait]
+impl<T: Send> Writer for CachedPage<T> {
+    async fn write(self, req: &mut Request, depot: &mut Depot, res: &mut Response) {
+        if let Some(links) = link_header(req, depot, self.0.response.next_cursor()) {
+            res.headers_mut().insert(LINK, links);
+        }
+        self.0.write(req, depot, res).await;
+    }
+}
+
+impl<T: EndpointOutRegister> EndpointOutRegister for CachedPage<T> {
+    fn register(components: &mut Components, operation: &mut Operation) {
+        T::register(components, operation);
+    }
+}
+
+impl<T: EndpointOutRegister> EndpointOutRegister for Cached<T> {
+    fn register(components: &mut Components, operation: &mut Operation) {
+        T::register(components, operation);
+    }
+}
+
+impl_extractible!([] Analytics, |req, depot| Self::from_request(req, depot).await, |_operation| {});
