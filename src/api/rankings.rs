@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::http::input::{ApiEnum, QueryParams};
 use crate::http::output::WindowMeta;
 use crate::model::change::{Change, engagement_rate_ppm};
+use crate::model::file_row::file_row;
 use crate::model::gains::{AccountGains, Metrics};
 use crate::model::period::Window;
 use crate::store::analytics::accounts::PostCounts;
@@ -52,8 +53,8 @@ impl Metric {
 /// Gains and posts of one or more accounts in a window.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Figures {
-    gains: AccountGains,
-    new_posts: i64,
+    pub(super) gains: AccountGains,
+    pub(super) new_posts: i64,
 }
 
 impl Figures {
@@ -138,6 +139,8 @@ pub(super) struct RankingMetrics {
     #[schemars(example = 12)]
     new_posts: i64,
 }
+
+file_row!(RankingMetrics { metrics, followers, new_posts });
 
 impl From<Figures> for RankingMetrics {
     fn from(Figures { gains: AccountGains { gains, followers }, new_posts }: Figures) -> Self {

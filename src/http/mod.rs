@@ -25,8 +25,8 @@ use middleware::{
     RecordMetrics, RejectDuringShutdown, RequestTimeout, RequireWriteScope, UnmatchedRoute, cors_handler,
 };
 pub use output::{
-    Accepted, BatchItemResult, BatchResponse, Collection, Created, CsvFile, CsvRows, CsvSource, Data,
-    FoundOrCreated, NoContent, Problem, Ranking, StaticFile, WithMeta,
+    Accepted, BatchItemResult, BatchResponse, Collection, Created, CsvFile, CsvSource, Data, FoundOrCreated,
+    NoContent, Problem, Ranking, StaticFile, WithMeta,
 };
 
 use crate::app::App;

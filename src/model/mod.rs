@@ -9,6 +9,7 @@ pub mod counters;
 pub mod creator;
 pub mod date_or_time;
 pub mod field;
+pub mod file_row;
 pub mod gains;
 pub mod identifier;
 pub mod integer;

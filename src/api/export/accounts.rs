@@ -2,18 +2,22 @@
 
 use std::collections::HashMap;
 
+use chrono::{DateTime, Utc};
 use salvo::Writer;
 use salvo_oapi::endpoint;
+use uuid::Uuid;
 
-use super::{BATCH_ROWS, ExportFilter, ExportQuery, FIRST_BATCH_ROWS, Figures, Reader};
+use super::{ExportFilter, ExportQuery, Reader, first_page, next_page};
 use crate::api::account_list;
+use crate::api::rankings::{Figures, RankingMetrics};
 use crate::app::App;
 use crate::http::input::QueryParams;
-use crate::http::{Analytics, CsvFile, CsvRows, CsvSource, Query, Result};
+use crate::http::{Analytics, CsvFile, CsvSource, Query, Result};
 use crate::model::account::Account;
-use crate::model::field::ToField;
+use crate::model::file_row::file_row;
+use crate::model::platform::Platform;
 use crate::store::analytics;
-use crate::store::postgres::keyset::{KeysetPosition, ListPage, PageRequest, SortDirection};
+use crate::store::postgres::keyset::{ListPage, PageRequest, SortDirection};
 use crate::store::records::accounts::{self, AccountFilter, AccountSort};
 
 impl ExportFilter for AccountFilter {
@@ -25,7 +29,7 @@ impl ExportFilter for AccountFilter {
 /// Export accounts
 ///
 /// Accounts with their lifetime counters, the latest added first, beside the gains of the window under the names of
-/// `metrics`. The connection breaks off if the file cannot be completed.
+/// `metrics`. The connection is closed early if the file cannot be completed.
 #[endpoint(operation_id = "exportAccounts")]
 pub(super) async fn get(
     app: App,
@@ -33,99 +37,85 @@ pub(super) async fn get(
     analytics: Analytics,
 ) -> Result<CsvFile<AccountRows>> {
     let (reader, filter, raw) = Reader::begin(&app, analytics, query.0)?;
-    let source = AccountRows { reader, filter, after: None, limit: FIRST_BATCH_ROWS };
-    CsvFile::begin(raw, source).await
+    let page = Some(first_page(AccountSort::AddedAt, SortDirection::Desc));
+    CsvFile::begin(raw, AccountRows { reader, filter, page }).await
 }
 
 pub(super) struct AccountRows {
     reader: Reader,
     filter: AccountFilter,
-    after: Option<KeysetPosition>,
-    limit: i64,
+    page: Option<PageRequest<AccountSort>>,
+}
+
+file_row! {
+    pub(super) struct AccountRow {
+        id: Uuid,
+        platform: Platform,
+        username: String,
+        name: Option<String>,
+        creator_name: Option<String>,
+        category: Option<String>,
+        is_active: bool,
+        status: &'static str,
+        follower_count: i64,
+        total_post_count: i64,
+        view_count: i64,
+        like_count: i64,
+        comment_count: i64,
+        share_count: i64,
+        play_count: i64,
+        added_at: DateTime<Utc>,
+        last_scrape_time: Option<DateTime<Utc>>,
+        metrics: RankingMetrics,
+    }
 }
 
 impl CsvSource for AccountRows {
     const FILE_NAME: &'static str = "accounts.csv";
-    const COLUMNS: &'static [&'static str] = &[
-        "id",
-        "platform",
-        "username",
-        "name",
-        "creator_name",
-        "category",
-        "is_active",
-        "status",
-        "follower_count",
-        "total_post_count",
-        "view_count",
-        "like_count",
-        "comment_count",
-        "share_count",
-        "play_count",
-        "added_at",
-        "last_scrape_time",
-        "views",
-        "plays",
-        "likes",
-        "comments",
-        "shares",
-        "engagement",
-        "engagement_rate",
-        "followers",
-        "new_posts",
-    ];
+    type Row = AccountRow;
 
-    async fn add_rows(&mut self, rows: &mut CsvRows) -> Result<bool> {
+    async fn next_rows(&mut self) -> Result<Option<Vec<AccountRow>>> {
+        let Some(page) = self.page.take() else { return Ok(None) };
         let history = self.reader.current_history().await?;
         let Reader { pg, readable, organization, .. } = &self.reader;
-        let page = PageRequest {
-            sort: AccountSort::AddedAt,
-            direction: SortDirection::Desc,
-            after: self.after.take(),
-            offset: 0,
-            limit: std::mem::replace(&mut self.limit, BATCH_ROWS),
-            include_total: false,
-        };
         let ListPage { items, next, .. } =
             accounts::list(pg, *organization, readable, &self.filter, &page).await?;
+        self.page = next_page(page, next);
         let ids: Vec<_> = items.iter().map(|account| account.id).collect();
         let found = analytics::accounts::find(*organization, &ids).fetch(pg).await?;
         let subjects: HashMap<_, _> = found.iter().map(|found| (found.id, found.internal_id)).collect();
-        let ids: Vec<_> = subjects.values().copied().collect();
-        let figures = self.reader.fetch_figures(&history, &ids).await?;
-        for account in items {
+        let figures = self.reader.fetch_figures(&history, subjects.values().copied().collect()).await?;
+        let rows = items.into_iter().filter_map(|account| {
             // Without a subject, it was deleted just now.
-            if let Some(subject) = subjects.get(&account.id) {
-                add_account(rows, &account, &figures.get(subject).copied().unwrap_or_default())?;
-            }
-        }
-        self.after = next;
-        Ok(self.after.is_some())
+            let subject = subjects.get(&account.id)?;
+            Some(AccountRow::new(account, figures.get(subject).copied().unwrap_or_default()))
+        });
+        Ok(Some(rows.collect()))
     }
 }
 
-fn add_account(rows: &mut CsvRows, account: &Account, figures: &Figures) -> Result<()> {
-    let counters = &account.counters;
-    let status = account.tracking.status.as_str();
-    let mut fields = vec![
-        account.id.to_field(),
-        account.platform.to_field(),
-        account.username.to_field(),
-        account.name.to_field(),
-        account.creator_name.to_field(),
-        account.category.to_field(),
-        account.is_active.to_field(),
-        status.to_field(),
-        account.follower_count.to_field(),
-        account.total_post_count.to_field(),
-        counters.view_count.to_field(),
-        counters.like_count.to_field(),
-        counters.comment_count.to_field(),
-        counters.share_count.to_field(),
-        counters.play_count.to_field(),
-        account.added_at.to_field(),
-        account.last_scrape_time.to_field(),
-    ];
-    fields.extend(figures.fields());
-    rows.add(&fields)
+impl AccountRow {
+    fn new(account: Account, figures: Figures) -> Self {
+        let counters = account.counters;
+        AccountRow {
+            id: account.id,
+            platform: account.platform,
+            username: account.username,
+            name: account.name,
+            creator_name: account.creator_name,
+            category: account.category,
+            is_active: account.is_active,
+            status: account.tracking.status.as_str(),
+            follower_count: account.follower_count,
+            total_post_count: account.total_post_count,
+            view_count: counters.view_count,
+            like_count: counters.like_count,
+            comment_count: counters.comment_count,
+            share_count: counters.share_count,
+            play_count: counters.play_count,
+            added_at: account.added_at,
+            last_scrape_time: account.last_scrape_time,
+            metrics: figures.into(),
+        }
+    }
 }

@@ -1,16 +1,19 @@
 //! `content.csv`
 
+use chrono::{DateTime, Utc};
 use salvo::Writer;
 use salvo_oapi::endpoint;
+use uuid::Uuid;
 
-use super::{ExportFilter, ExportQuery, FIRST_BATCH_ROWS, Reader, metric_fields};
+use super::{ExportFilter, ExportQuery, FIRST_BATCH_ROWS, Reader};
 use crate::api::content;
 use crate::app::App;
 use crate::http::input::{QueryParams, variant_name};
-use crate::http::{Analytics, CsvFile, CsvRows, CsvSource, Query, Result};
+use crate::http::{Analytics, CsvFile, CsvSource, Query, Result};
 use crate::model::content::{ContentKind, ContentRow};
-use crate::model::field::ToField;
-use crate::model::gains::Gains;
+use crate::model::file_row::file_row;
+use crate::model::gains::{Gains, Metrics};
+use crate::model::platform::Platform;
 use crate::store::analytics::exports::{MAX_VIDEOS, fetch_video_gains};
 use crate::store::records::content::{ContentFilter, ContentReader};
 
@@ -26,8 +29,8 @@ impl ExportFilter for ContentFilter {
 /// Export content
 ///
 /// Videos discovered on accounts and videos tracked individually, each once and in no particular order: their lifetime
-/// counters beside the gains of the window under the names of `metrics`. The connection breaks off if the file cannot be
-/// completed.
+/// counters beside the gains of the window under the names of `metrics`. The connection is closed early if the file cannot
+/// be completed.
 #[endpoint(operation_id = "exportContent")]
 pub(super) async fn get(
     app: App,
@@ -47,46 +50,44 @@ pub(super) struct ContentRows {
     limit: i64,
 }
 
+file_row! {
+    pub(super) struct VideoRow {
+        id: Uuid,
+        platform: Platform,
+        external_id: Option<String>,
+        url: Option<String>,
+        description: Option<String>,
+        media_type: Option<String>,
+        create_time: Option<DateTime<Utc>>,
+        account_username: Option<String>,
+        creator_name: Option<String>,
+        kinds: String,
+        view_count: i64,
+        like_count: i64,
+        comment_count: i64,
+        share_count: i64,
+        saved_count: Option<i64>,
+        play_count: i64,
+        metrics: Metrics,
+    }
+}
+
 impl CsvSource for ContentRows {
     const FILE_NAME: &'static str = "content.csv";
-    const COLUMNS: &'static [&'static str] = &[
-        "id",
-        "platform",
-        "external_id",
-        "url",
-        "description",
-        "media_type",
-        "create_time",
-        "account_username",
-        "creator_name",
-        "kinds",
-        "view_count",
-        "like_count",
-        "comment_count",
-        "share_count",
-        "saved_count",
-        "play_count",
-        "views",
-        "plays",
-        "likes",
-        "comments",
-        "shares",
-        "engagement",
-        "engagement_rate",
-    ];
+    type Row = VideoRow;
 
-    async fn add_rows(&mut self, rows: &mut CsvRows) -> Result<bool> {
+    async fn next_rows(&mut self) -> Result<Option<Vec<VideoRow>>> {
         let history = self.reader.current_history().await?;
         let Reader { pg, window, .. } = &self.reader;
-        let Some(videos) = self.videos.next(pg, self.limit).await? else { return Ok(false) };
+        let Some(videos) = self.videos.next(pg, self.limit).await? else { return Ok(None) };
         self.limit = next_limit(&videos);
         let ids: Vec<_> = videos.iter().map(|video| (video.subject_id, video.internal_id)).collect();
         let gains = fetch_video_gains(&history, &ids, *window).await?;
-        for video in &videos {
+        let rows = videos.into_iter().map(|video| {
             let gains = gains.get(&video.internal_id).copied().unwrap_or_default();
-            add_video(rows, video, &gains)?;
-        }
-        Ok(true)
+            VideoRow::new(video, gains)
+        });
+        Ok(Some(rows.collect()))
     }
 }
 
@@ -100,39 +101,36 @@ fn next_limit(videos: &[ContentRow]) -> i64 {
     }
 }
 
-fn add_video(rows: &mut CsvRows, video: &ContentRow, gains: &Gains) -> Result<()> {
-    let kinds = ContentKind::list(video.account_id.is_some(), video.is_tracked);
-    let kinds = kinds.into_iter().map(variant_name).collect::<Vec<_>>().join("+");
-    let counters = &video.counters;
-    let mut fields = vec![
-        video.id.to_field(),
-        video.platform.to_field(),
-        video.external_id.to_field(),
-        video.url.to_field(),
-        video.description.to_field(),
-        video.media_type.to_field(),
-        video.create_time.to_field(),
-        video.account_username.to_field(),
-        video.creator_name.to_field(),
-        kinds.to_field(),
-        counters.view_count.to_field(),
-        counters.like_count.to_field(),
-        counters.comment_count.to_field(),
-        counters.share_count.to_field(),
-        counters.saved_count.to_field(),
-        counters.play_count.to_field(),
-    ];
-    fields.extend(metric_fields(gains));
-    rows.add(&fields)
+impl VideoRow {
+    fn new(video: ContentRow, gains: Gains) -> Self {
+        let kinds = ContentKind::list(video.account_id.is_some(), video.is_tracked);
+        let counters = video.counters;
+        VideoRow {
+            id: video.id,
+            platform: video.platform,
+            external_id: video.external_id,
+            url: video.url,
+            description: video.description,
+            media_type: video.media_type,
+            create_time: video.create_time,
+            account_username: video.account_username,
+            creator_name: video.creator_name,
+            kinds: kinds.into_iter().map(variant_name).collect::<Vec<_>>().join("+"),
+            view_count: counters.view_count,
+            like_count: counters.like_count,
+            comment_count: counters.comment_count,
+            share_count: counters.share_count,
+            saved_count: counters.saved_count,
+            play_count: counters.play_count,
+            metrics: gains.into(),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use uuid::Uuid;
-
     use super::*;
     use crate::model::counters::LatestCounters;
-    use crate::model::platform::Platform;
 
     fn video(caption_bytes: usize) -> ContentRow {
         ContentRow {

@@ -4,16 +4,17 @@ use std::collections::HashMap;
 
 use salvo::Writer;
 use salvo_oapi::endpoint;
+use uuid::Uuid;
 
-use super::{BATCH_ROWS, ExportFilter, ExportQuery, FIRST_BATCH_ROWS, Figures, Reader};
+use super::{ExportFilter, ExportQuery, Reader, first_page, next_page};
 use crate::api::creators;
+use crate::api::rankings::{Figures, RankingMetrics};
 use crate::app::App;
 use crate::http::input::QueryParams;
-use crate::http::{Analytics, CsvFile, CsvRows, CsvSource, Query, Result};
-use crate::model::creator::Creator;
-use crate::model::field::ToField;
+use crate::http::{Analytics, CsvFile, CsvSource, Query, Result};
+use crate::model::file_row::file_row;
 use crate::store::analytics;
-use crate::store::postgres::keyset::{KeysetPosition, ListPage, PageRequest, SortDirection};
+use crate::store::postgres::keyset::{ListPage, PageRequest, SortDirection};
 use crate::store::records::creators::{self as records, CreatorFilter, CreatorSort};
 
 impl ExportFilter for CreatorFilter {
@@ -25,7 +26,7 @@ impl ExportFilter for CreatorFilter {
 /// Export creators
 ///
 /// Creators by name, with the gains of the window of the accounts that are linked now, under the names of `metrics`. The
-/// connection breaks off if the file cannot be completed.
+/// connection is closed early if the file cannot be completed.
 #[endpoint(operation_id = "exportCreators")]
 pub(super) async fn get(
     app: App,
@@ -33,76 +34,56 @@ pub(super) async fn get(
     analytics: Analytics,
 ) -> Result<CsvFile<CreatorRows>> {
     let (reader, filter, raw) = Reader::begin(&app, analytics, query.0)?;
-    let source = CreatorRows { reader, filter, after: None, limit: FIRST_BATCH_ROWS };
-    CsvFile::begin(raw, source).await
+    let page = Some(first_page(CreatorSort::Name, SortDirection::Asc));
+    CsvFile::begin(raw, CreatorRows { reader, filter, page }).await
 }
 
 pub(super) struct CreatorRows {
     reader: Reader,
     filter: CreatorFilter,
-    after: Option<KeysetPosition>,
-    limit: i64,
+    page: Option<PageRequest<CreatorSort>>,
+}
+
+file_row! {
+    pub(super) struct CreatorRow {
+        id: Uuid,
+        name: String,
+        is_active: bool,
+        account_count: i64,
+        follower_count: i64,
+        metrics: RankingMetrics,
+    }
 }
 
 impl CsvSource for CreatorRows {
     const FILE_NAME: &'static str = "creators.csv";
-    const COLUMNS: &'static [&'static str] = &[
-        "id",
-        "name",
-        "is_active",
-        "account_count",
-        "follower_count",
-        "views",
-        "plays",
-        "likes",
-        "comments",
-        "shares",
-        "engagement",
-        "engagement_rate",
-        "followers",
-        "new_posts",
-    ];
+    type Row = CreatorRow;
 
-    async fn add_rows(&mut self, rows: &mut CsvRows) -> Result<bool> {
+    async fn next_rows(&mut self) -> Result<Option<Vec<CreatorRow>>> {
+        let Some(page) = self.page.take() else { return Ok(None) };
         let history = self.reader.current_history().await?;
         let Reader { pg, organization, .. } = &self.reader;
-        let page = PageRequest {
-            sort: CreatorSort::Name,
-            direction: SortDirection::Asc,
-            after: self.after.take(),
-            offset: 0,
-            limit: std::mem::replace(&mut self.limit, BATCH_ROWS),
-            include_total: false,
-        };
         let ListPage { items, next, .. } = records::list(pg, *organization, &self.filter, &page).await?;
+        self.page = next_page(page, next);
         let ids: Vec<_> = items.iter().map(|creator| creator.id).collect();
         let found = analytics::creators::find(*organization, &ids).fetch(pg).await?;
-        let subjects: Vec<_> = found.iter().flat_map(|creator| creator.subjects.iter().copied()).collect();
-        let figures = self.reader.fetch_figures(&history, &subjects).await?;
+        let subjects = found.iter().flat_map(|creator| &creator.subjects).copied().collect();
+        let figures = self.reader.fetch_figures(&history, subjects).await?;
         let accounts: HashMap<_, _> = found.iter().map(|found| (found.id, &found.subjects)).collect();
-        for creator in items {
+        let rows = items.into_iter().filter_map(|creator| {
             // Without an entry, it was deleted just now.
-            if let Some(subjects) = accounts.get(&creator.id) {
-                let mut sum = Figures::default();
-                let figures = subjects.iter().filter_map(|subject| figures.get(subject));
-                figures.for_each(|figures| sum += *figures);
-                add_creator(rows, &creator, &sum)?;
-            }
-        }
-        self.after = next;
-        Ok(self.after.is_some())
+            let subjects = accounts.get(&creator.id)?;
+            let mut sum = Figures::default();
+            subjects.iter().filter_map(|subject| figures.get(subject)).for_each(|figures| sum += *figures);
+            Some(CreatorRow {
+                id: creator.id,
+                name: creator.name,
+                is_active: creator.is_active,
+                account_count: creator.accounts_summary.total,
+                follower_count: creator.accounts_summary.total_followers,
+                metrics: sum.into(),
+            })
+        });
+        Ok(Some(rows.collect()))
     }
-}
-
-fn add_creator(rows: &mut CsvRows, creator: &Creator, figures: &Figures) -> Result<()> {
-    let accounts = &creator.accounts_summary;
-    let mut fields = vec![
-        creator.id.to_field(),
-        creator.name.to_field(),
-        creator.is_active.to_field(),
-        accounts.total.to_field(),
-        accounts.total_followers.to_field(),
-    ];
-    fields.extend(figures.fields());
-    rows.add(&fields)
 }

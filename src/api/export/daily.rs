@@ -2,17 +2,20 @@
 
 use std::collections::HashMap;
 
+use chrono::NaiveDate;
 use salvo::Writer;
 use salvo_oapi::endpoint;
 use uuid::Uuid;
 
-use super::{ExportFilter, ExportQuery, Reader, gain_fields};
+use super::{ExportFilter, ExportQuery, Reader};
 use crate::api::account_list;
 use crate::app::App;
 use crate::http::input::QueryParams;
-use crate::http::{Analytics, CsvFile, CsvRows, CsvSource, Query, Result};
+use crate::http::{Analytics, CsvFile, CsvSource, Query, Result};
 use crate::model::account::NamedAccount;
-use crate::model::field::ToField;
+use crate::model::file_row::file_row;
+use crate::model::gains::Gains;
+use crate::model::platform::Platform;
 use crate::store::analytics::exports::{DayReader, SubjectDay};
 use crate::store::records::accounts::{self, AccountFilter};
 
@@ -34,7 +37,7 @@ impl ExportFilter for DailyFilter {
 /// Export daily gains
 ///
 /// What accounts gained on each day of the window with an observation, and their followers at its end, by date and
-/// username. The connection breaks off if the file cannot be completed.
+/// username. The connection is closed early if the file cannot be completed.
 #[endpoint(operation_id = "exportDailyGains")]
 pub(super) async fn get(
     app: App,
@@ -58,45 +61,37 @@ pub(super) struct DailyRows {
     days: DayReader,
 }
 
-impl CsvSource for DailyRows {
-    const FILE_NAME: &'static str = "daily.csv";
-    const COLUMNS: &'static [&'static str] = &[
-        "date",
-        "account_id",
-        "platform",
-        "username",
-        "creator_name",
-        "views",
-        "plays",
-        "likes",
-        "comments",
-        "shares",
-        "engagement",
-        "follower_count",
-    ];
-
-    async fn add_rows(&mut self, rows: &mut CsvRows) -> Result<bool> {
-        let history = self.reader.current_history().await?;
-        let Some(days) = self.days.next(&self.reader.pg, &history, BATCH_ROWS).await? else {
-            return Ok(false);
-        };
-        let mut days: Vec<_> =
-            days.iter().filter_map(|day| Some((day, self.accounts.get(&day.subject_id)?))).collect();
-        days.sort_unstable_by_key(|(day, account)| (day.date, &account.username, account.id));
-        days.into_iter().try_for_each(|(day, account)| add_day(rows, day, account))?;
-        Ok(true)
+file_row! {
+    pub(super) struct DailyRow {
+        date: NaiveDate,
+        account_id: Uuid,
+        platform: Platform,
+        username: String,
+        creator_name: Option<String>,
+        gains: Gains,
+        follower_count: Option<i64>,
     }
 }
 
-fn add_day(rows: &mut CsvRows, day: &SubjectDay, account: &NamedAccount) -> Result<()> {
-    let mut fields = vec![
-        day.date.to_field(),
-        account.id.to_field(),
-        account.platform.to_field(),
-        account.username.to_field(),
-        account.creator_name.to_field(),
-    ];
-    fields.extend(gain_fields(&day.gains));
-    fields.push(day.followers.to_field());
-    rows.add(&fields)
+impl CsvSource for DailyRows {
+    const FILE_NAME: &'static str = "daily.csv";
+    type Row = DailyRow;
+
+    async fn next_rows(&mut self) -> Result<Option<Vec<DailyRow>>> {
+        let history = self.reader.current_history().await?;
+        let Some(days) = self.days.next(&self.reader.pg, &history, BATCH_ROWS).await? else {
+            return Ok(None);
+        };
+        let rows = days.into_iter().filter_map(|SubjectDay { date, subject_id, gains, followers }| {
+            let NamedAccount { id, platform, username, creator_name, .. } =
+                self.accounts.get(&subject_id)?.clone();
+            let (account_id, follower_count) = (id, followers);
+            Some(DailyRow { date, account_id, platform, username, creator_name, gains, follower_count })
+        });
+        let mut rows: Vec<_> = rows.collect();
+        rows.sort_unstable_by(|a, b| {
+            (a.date, &a.username, a.account_id).cmp(&(b.date, &b.username, b.account_id))
+        });
+        Ok(Some(rows))
+    }
 }

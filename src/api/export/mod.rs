@@ -15,16 +15,16 @@ use salvo_oapi::RouterExt;
 use sqlx::PgPool;
 use uuid::Uuid;
 
+use crate::api::rankings::Figures;
 use crate::app::{App, ExportGuard};
 use crate::http::input::{FromQuery, QueryParams, WindowParams};
 use crate::http::route::get_or_head;
 use crate::http::{Analytics, Problem, Result};
-use crate::model::field::{FieldValue, ToField};
-use crate::model::gains::{AccountGains, Gains, Metrics};
 use crate::model::period::Window;
 use crate::model::readable::ReadablePlatforms;
 use crate::store::analytics::accounts::count_posts;
 use crate::store::analytics::{HistoryReader, VersionedHistory, subjects};
+use crate::store::postgres::keyset::{KeysetPosition, PageRequest, SortDirection};
 use crate::store::records::organizations;
 
 /// Records of the first batch, so that the response begins soon.
@@ -64,7 +64,17 @@ impl<F: ExportFilter> FromQuery for ExportQuery<F> {
     }
 }
 
-/// What rows are read from, while the export counts as open.
+/// Returns the request for the first page of a list.
+const fn first_page<S>(sort: S, direction: SortDirection) -> PageRequest<S> {
+    PageRequest { sort, direction, after: None, offset: 0, limit: FIRST_BATCH_ROWS, include_total: false }
+}
+
+/// Returns the request for the page after a position; `None` after the last page.
+fn next_page<S>(page: PageRequest<S>, after: Option<KeysetPosition>) -> Option<PageRequest<S>> {
+    after.is_some().then_some(PageRequest { after, limit: BATCH_ROWS, ..page })
+}
+
+/// Reads the records and the history of an export, which counts as open until this is dropped.
 struct Reader {
     pg: PgPool,
     history: HistoryReader,
@@ -98,11 +108,11 @@ impl Reader {
     async fn fetch_figures(
         &self,
         history: &VersionedHistory,
-        subjects: &[i64],
+        subjects: Vec<i64>,
     ) -> Result<HashMap<i64, Figures>> {
         let Reader { pg, organization, window, .. } = self;
-        let totals = subjects::fetch_totals(history, subjects, *window);
-        let posts = count_posts(pg, *organization, subjects, *window);
+        let totals = subjects::fetch_totals(history, &subjects, *window);
+        let posts = count_posts(pg, *organization, &subjects, *window);
         let (totals, posts) = tokio::try_join!(totals, posts)?;
         let mut figures: HashMap<i64, Figures> = HashMap::new();
         for totals in totals {
@@ -113,40 +123,4 @@ impl Reader {
         }
         Ok(figures)
     }
-}
-
-/// Gains and posts of accounts in the window.
-#[derive(Debug, Clone, Copy, Default)]
-struct Figures {
-    gains: AccountGains,
-    new_posts: i64,
-}
-
-impl std::ops::AddAssign for Figures {
-    fn add_assign(&mut self, other: Self) {
-        self.gains += other.gains;
-        self.new_posts += other.new_posts;
-    }
-}
-
-impl Figures {
-    /// The columns from `views` to `new_posts`.
-    fn fields(&self) -> [FieldValue<'_>; 9] {
-        let [views, plays, likes, comments, shares, engagement, rate] = metric_fields(&self.gains.gains);
-        let (followers, new_posts) = (self.gains.followers.to_field(), self.new_posts.to_field());
-        [views, plays, likes, comments, shares, engagement, rate, followers, new_posts]
-    }
-}
-
-/// The columns from `views` to `engagement`.
-fn gain_fields(gains: &Gains) -> [FieldValue<'_>; 6] {
-    let Gains { views, plays, likes, comments, shares, engagement } = gains;
-    [views, plays, likes, comments, shares, engagement].map(ToField::to_field)
-}
-
-/// The columns from `views` to `engagement_rate`.
-fn metric_fields(gains: &Gains) -> [FieldValue<'_>; 7] {
-    let [views, plays, likes, comments, shares, engagement] = gain_fields(gains);
-    let rate = Metrics::from(*gains).engagement_rate.map_or(FieldValue::Null, FieldValue::Decimal);
-    [views, plays, likes, comments, shares, engagement, rate]
 }

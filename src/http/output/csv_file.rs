@@ -1,11 +1,11 @@
-//! A CSV file (RFC 4180) that is sent while it is produced. If producing it fails, the connection breaks off, so that a
-//! client never takes a part of a file for the whole.
+//! A CSV file (RFC 4180) that is sent while it is produced. If producing it fails, the connection is closed early, so that
+//! a client never takes a part of a file for the whole.
 //!
 //! Rows are produced as the client reads them. Between batches nothing is held but their text.
 
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
+use bytes::{BufMut, Bytes, BytesMut};
 use csv::{Terminator, WriterBuilder};
 use futures_util::TryStreamExt;
 use futures_util::stream::try_unfold;
@@ -18,75 +18,43 @@ use super::problem::Problem;
 use crate::http::openapi::operation::add_csv;
 use crate::http::request_id::{RequestId, loggable_path};
 use crate::model::field::FieldValue;
+use crate::model::file_row::FileColumns;
 use crate::telemetry::trace;
 
 /// A client that reads slower is disconnected, so that it does not hold a batch in memory for longer.
 const MAX_SEND_TIME: Duration = Duration::from_secs(3600);
-/// How much is handed to the connection at a time.
+/// Text handed to the connection at a time.
 const PIECE_BYTES: usize = 64 << 10;
-/// The end of the rows so far, which is held back until further rows are found. Less than any header.
-const HELD_BACK_BYTES: usize = 64;
-/// After a search of this time, one of the bytes held back is sent: neither the server nor a proxy on the way may take the
-/// connection for idle.
+/// Text that waits for further rows, because CSV has no comment or blank that could be sent to keep a connection alive while
+/// filters match nothing: one of these bytes is sent instead, every [`MAX_SILENCE`]. Every header is longer.
+const KEEPALIVE_RESERVE_BYTES: usize = 64;
+/// Neither the server nor a proxy on the way takes a connection for idle after this time.
 const MAX_SILENCE: Duration = Duration::from_secs(5);
-/// How a text begins that spreadsheets take for a formula.
+/// First characters that make spreadsheets take a text for a formula.
 const FORMULA_STARTS: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 
 /// Produces the rows of a file, batch by batch.
 pub trait CsvSource: Send + 'static {
     const FILE_NAME: &'static str;
-    const COLUMNS: &'static [&'static str];
+    type Row: FileColumns + Send;
 
-    /// Adds the next rows, maybe none. Returns whether there may be more.
-    fn add_rows(&mut self, rows: &mut CsvRows) -> impl Future<Output = Result<bool, Problem>> + Send;
+    /// Returns the next rows, maybe none; `None` after the last.
+    fn next_rows(&mut self) -> impl Future<Output = Result<Option<Vec<Self::Row>>, Problem>> + Send;
 }
 
-/// Rows that are not sent yet.
-pub struct CsvRows {
-    writer: csv::Writer<Vec<u8>>,
-    /// Whether texts that look like formulas stay as they are.
-    raw: bool,
-}
-
-impl CsvRows {
-    fn new(raw: bool) -> Self {
-        CsvRows { writer: append_to(Vec::new()), raw }
-    }
-
-    /// Adds a row with a value for each column.
-    pub fn add(&mut self, values: &[FieldValue<'_>]) -> Result<(), Problem> {
-        for value in values {
-            match value {
-                FieldValue::Text(text) if !self.raw && text.starts_with(FORMULA_STARTS) => {
-                    self.writer.write_field(format!("'{text}"))
-                }
-                value => self.writer.write_field(value.to_text().as_bytes()),
-            }
-            .map_err(Problem::internal)?;
-        }
-        self.writer.write_record(None::<&[u8]>).map_err(Problem::internal)
-    }
-
-    fn add_header(&mut self, columns: &[&str]) -> Result<(), Problem> {
-        self.writer.write_record(columns).map_err(Problem::internal)
-    }
-
-    fn take(&mut self) -> Result<Bytes, Problem> {
-        let written = std::mem::replace(&mut self.writer, append_to(Vec::new())).into_inner();
-        written.map(Bytes::from).map_err(|error| Problem::internal(error.error()))
-    }
-}
-
-fn append_to(text: Vec<u8>) -> csv::Writer<Vec<u8>> {
-    WriterBuilder::new().terminator(Terminator::CRLF).from_writer(text)
+fn column_names<R: FileColumns>() -> Vec<&'static str> {
+    let mut columns = Vec::new();
+    R::add_columns("", &mut columns);
+    columns.into_iter().map(|(name, _)| name).collect()
 }
 
 /// A file whose first rows are produced.
 pub struct CsvFile<S> {
     source: S,
-    rows: CsvRows,
+    /// Whether texts that look like formulas stay as they are.
+    raw: bool,
     has_more: bool,
-    unsent: Bytes,
+    unsent: BytesMut,
     started: Instant,
     max_silence: Duration,
 }
@@ -94,20 +62,19 @@ pub struct CsvFile<S> {
 impl<S: CsvSource> CsvFile<S> {
     /// Produces the first rows, so that what fails at once is a problem.
     pub async fn begin(raw: bool, source: S) -> Result<Self, Problem> {
-        let (mut rows, started, max_silence) = (CsvRows::new(raw), Instant::now(), MAX_SILENCE);
-        rows.add_header(S::COLUMNS)?;
-        let unsent = rows.take()?;
-        let mut file = CsvFile { source, rows, has_more: true, unsent, started, max_silence };
+        let (unsent, started, max_silence) = (BytesMut::new(), Instant::now(), MAX_SILENCE);
+        let mut file = CsvFile { source, raw, has_more: true, unsent, started, max_silence };
+        let header = column_names::<S::Row>().into_iter().map(FieldValue::Text).collect();
+        append_rows(&mut file.unsent, true, [header])?;
         file.add_rows().await?;
         Ok(file)
     }
 
-    /// Adds the next rows to what is not sent.
+    /// Adds the next rows to the unsent text.
     async fn add_rows(&mut self) -> Result<(), Problem> {
-        self.rows.writer = append_to(self.unsent.to_vec());
-        self.has_more = self.source.add_rows(&mut self.rows).await?;
-        self.unsent = self.rows.take()?;
-        Ok(())
+        let rows = self.source.next_rows().await?;
+        self.has_more = rows.is_some();
+        append_rows(&mut self.unsent, self.raw, rows.iter().flatten().map(values))
     }
 
     async fn next_piece(mut self) -> Result<Option<(Bytes, Self)>, Problem> {
@@ -115,16 +82,44 @@ impl<S: CsvSource> CsvFile<S> {
             return Err(Problem::internal("the client has not read the file within an hour"));
         }
         let search = Instant::now();
-        while self.has_more && self.unsent.len() <= HELD_BACK_BYTES {
+        while self.has_more && self.unsent.len() <= KEEPALIVE_RESERVE_BYTES {
             if search.elapsed() >= self.max_silence && !self.unsent.is_empty() {
-                return Ok(Some((self.unsent.split_to(1), self)));
+                return Ok(Some((self.unsent.split_to(1).freeze(), self)));
             }
             self.add_rows().await?;
         }
-        let held_back = if self.has_more { HELD_BACK_BYTES } else { 0 };
-        let piece = self.unsent.split_to((self.unsent.len() - held_back).min(PIECE_BYTES));
+        let reserve = if self.has_more { KEEPALIVE_RESERVE_BYTES } else { 0 };
+        let piece = self.unsent.split_to((self.unsent.len() - reserve).min(PIECE_BYTES)).freeze();
         Ok((!piece.is_empty()).then_some((piece, self)))
     }
+}
+
+fn values<R: FileColumns>(row: &R) -> Vec<FieldValue<'_>> {
+    let mut values = Vec::new();
+    row.add_values(&mut values);
+    values
+}
+
+/// Appends rows to a text. Unless they are raw, `'` is put before texts that look like formulas.
+fn append_rows<'a>(
+    text: &mut BytesMut,
+    raw: bool,
+    rows: impl IntoIterator<Item = Vec<FieldValue<'a>>>,
+) -> Result<(), Problem> {
+    let mut csv = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(text.writer());
+    for row in rows {
+        for value in row {
+            match value {
+                FieldValue::Text(text) if !raw && text.starts_with(FORMULA_STARTS) => {
+                    csv.write_field(format!("'{text}"))
+                }
+                value => csv.write_field(value.to_text().as_bytes()),
+            }
+            .map_err(Problem::internal)?;
+        }
+        csv.write_record(None::<&[u8]>).map_err(Problem::internal)?;
+    }
+    csv.flush().map_err(Problem::internal)
 }
 
 #[async_trait]
@@ -150,18 +145,19 @@ impl<S: CsvSource> Writer for CsvFile<S> {
 
 impl<S: CsvSource> EndpointOutRegister for CsvFile<S> {
     fn register(_components: &mut Components, operation: &mut Operation) {
-        add_csv(operation, S::COLUMNS);
+        add_csv(operation, &column_names::<S::Row>());
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::file_row::file_row;
 
     fn text(raw: bool, values: &[FieldValue<'_>]) -> String {
-        let mut rows = CsvRows::new(raw);
-        rows.add(values).unwrap();
-        String::from_utf8(rows.take().unwrap().to_vec()).unwrap()
+        let mut text = BytesMut::new();
+        append_rows(&mut text, raw, [values.to_vec()]).unwrap();
+        String::from_utf8(text.to_vec()).unwrap()
     }
 
     #[test]
@@ -182,19 +178,26 @@ mod tests {
         assert_eq!(text(false, &[FieldValue::Integer(-5), FieldValue::Decimal(-0.25)]), "-5,-0.25\r\n");
     }
 
+    file_row! {
+        struct NumberRow {
+            longer_than_the_reserve_as_every_header_is_because_it_has_many_columns: i64,
+        }
+    }
+
+    const HEADER: &str = "longer_than_the_reserve_as_every_header_is_because_it_has_many_columns\r\n";
+
     /// Batches of rows with a number each.
     struct Numbers(std::vec::IntoIter<std::ops::Range<i64>>);
 
     impl CsvSource for Numbers {
         const FILE_NAME: &'static str = "numbers.csv";
-        const COLUMNS: &'static [&'static str] =
-            &["a column whose name is longer than the bytes that are held back as all headers are"];
+        type Row = NumberRow;
 
-        async fn add_rows(&mut self, rows: &mut CsvRows) -> Result<bool, Problem> {
-            for number in self.0.next().unwrap_or_default() {
-                rows.add(&[FieldValue::Integer(number)])?;
-            }
-            Ok(self.0.len() > 0)
+        async fn next_rows(&mut self) -> Result<Option<Vec<NumberRow>>, Problem> {
+            let row = |number| NumberRow {
+                longer_than_the_reserve_as_every_header_is_because_it_has_many_columns: number,
+            };
+            Ok(self.0.next().map(|numbers| numbers.map(row).collect()))
         }
     }
 
@@ -219,23 +222,21 @@ mod tests {
     #[tokio::test]
     async fn file_is_the_same_however_it_is_cut() {
         let batches = [0..0, 0..3, 0..0, 3..50_000, 0..0, 0..0, 50_000..50_001];
-        let header = format!("{}\r\n", Numbers::COLUMNS[0]);
-        let expected = (0..50_001).fold(header, |text, number| format!("{text}{number}\r\n"));
+        let expected = (0..50_001).fold(HEADER.to_owned(), |text, number| format!("{text}{number}\r\n"));
         assert!(pieces(&batches, false).await.iter().all(|piece| piece.len() <= PIECE_BYTES));
         for is_slow in [false, true] {
             assert_eq!(pieces(&batches, is_slow).await.concat(), expected);
         }
-        assert_eq!(pieces(&[], true).await, [format!("{}\r\n", Numbers::COLUMNS[0])]);
+        assert_eq!(pieces(&[], true).await, [HEADER]);
     }
 
     #[tokio::test]
     async fn long_search_sends_single_bytes() {
         let none = vec![0..0; 200];
-        let header = format!("{}\r\n", Numbers::COLUMNS[0]);
         let sent = pieces(&none, true).await;
-        assert_eq!(sent.concat(), header);
-        assert_eq!(sent[0].len(), header.len() - HELD_BACK_BYTES);
-        assert!(sent.len() == 1 + HELD_BACK_BYTES && sent[1..].iter().all(|piece| piece.len() == 1));
+        assert_eq!(sent.concat(), HEADER);
+        assert_eq!(sent[0].len(), HEADER.len() - KEEPALIVE_RESERVE_BYTES);
+        assert!(sent.len() == 1 + KEEPALIVE_RESERVE_BYTES && sent[1..].iter().all(|piece| piece.len() == 1));
         assert_eq!(pieces(&none, false).await.len(), 2);
     }
 }

@@ -10,7 +10,7 @@ pub mod problem_kind;
 mod static_file;
 
 pub use batch::{BatchItemResult, BatchResponse};
-pub use csv_file::{CsvFile, CsvRows, CsvSource};
+pub use csv_file::{CsvFile, CsvSource};
 pub use envelope::{Accepted, Created, Data, FoundOrCreated, NoContent, Replayable, WindowMeta, WithMeta};
 pub use page::{Collection, Ranking};
 pub use problem::Problem;

@@ -724,7 +724,7 @@ export type paths = {
         /**
          * Export accounts
          * @description Accounts with their lifetime counters, the latest added first, beside the gains of the window under the names of
-         *     `metrics`. The connection breaks off if the file cannot be completed.
+         *     `metrics`. The connection is closed early if the file cannot be completed.
          */
         get: operations["exportAccounts"];
         put?: never;
@@ -745,8 +745,8 @@ export type paths = {
         /**
          * Export content
          * @description Videos discovered on accounts and videos tracked individually, each once and in no particular order: their lifetime
-         *     counters beside the gains of the window under the names of `metrics`. The connection breaks off if the file cannot be
-         *     completed.
+         *     counters beside the gains of the window under the names of `metrics`. The connection is closed early if the file cannot
+         *     be completed.
          */
         get: operations["exportContent"];
         put?: never;
@@ -767,7 +767,7 @@ export type paths = {
         /**
          * Export creators
          * @description Creators by name, with the gains of the window of the accounts that are linked now, under the names of `metrics`. The
-         *     connection breaks off if the file cannot be completed.
+         *     connection is closed early if the file cannot be completed.
          */
         get: operations["exportCreators"];
         put?: never;
@@ -788,7 +788,7 @@ export type paths = {
         /**
          * Export daily gains
          * @description What accounts gained on each day of the window with an observation, and their followers at its end, by date and
-         *     username. The connection breaks off if the file cannot be completed.
+         *     username. The connection is closed early if the file cannot be completed.
          */
         get: operations["exportDailyGains"];
         put?: never;
