@@ -3,14 +3,15 @@
 //! The [`DataVersion`] is read before the computation, so a cached response is never older than its version. Memory is bounded;
 //! the least used entries are evicted first.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use moka::future::Cache;
 use moka::ops::compute::{CompResult, Op};
+use parking_lot::Mutex;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -92,11 +93,11 @@ impl CachedResponse {
         let find = |encodings: &[(&str, Bytes)]| {
             encodings.iter().find(|(name, _)| *name == coding).map(|(_, bytes)| bytes.clone())
         };
-        if let Some(bytes) = find(&self.encodings.lock().unwrap_or_else(PoisonError::into_inner)) {
+        if let Some(bytes) = find(&self.encodings.lock()) {
             return Ok(bytes);
         }
         let bytes = Bytes::from(encode(&self.body)?);
-        let mut encodings = self.encodings.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut encodings = self.encodings.lock();
         let used: usize = encodings.iter().map(|(_, bytes)| bytes.len()).sum();
         if find(&encodings).is_none() && used + bytes.len() <= self.body.len() {
             encodings.push((coding, bytes.clone()));

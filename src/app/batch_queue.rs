@@ -1,9 +1,10 @@
 //! Queues the batches that write, by organization.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 use uuid::Uuid;
 
@@ -19,7 +20,7 @@ impl BatchQueue {
     /// Waits for the organization's batches before this one; None if they take too long.
     pub async fn wait(&self, organization: Uuid) -> Option<OwnedMutexGuard<()>> {
         let permit = {
-            let mut permits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut permits = self.0.lock();
             permits.retain(|_, permit| Arc::strong_count(permit) > 1);
             Arc::clone(permits.entry(organization).or_default())
         };

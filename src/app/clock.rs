@@ -1,10 +1,11 @@
 //! The service clock, used by tracking and analytics: the machine's, or a sandbox's, which tests can move.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
+use parking_lot::Mutex;
 
 use super::ConnectError;
 use crate::store::postgres::clock::ClockReading;
@@ -81,20 +82,16 @@ impl RemoteClock {
                 if self.is_down.swap(false, Ordering::Relaxed) {
                     tracing::info!(url = self.url, "the sandbox clock responds again");
                 }
-                *self.last_offset() = Some(now - Utc::now());
+                *self.last_offset.lock() = Some(now - Utc::now());
                 Some(now)
             }
             Err(error) => {
                 if !self.is_down.swap(true, Ordering::Relaxed) {
                     tracing::warn!(%error, url = self.url, "the sandbox clock does not respond");
                 }
-                self.last_offset().map(|offset| Utc::now() + offset)
+                self.last_offset.lock().map(|offset| Utc::now() + offset)
             }
         }
-    }
-
-    fn last_offset(&self) -> MutexGuard<'_, Option<TimeDelta>> {
-        self.last_offset.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn fetch_time(&self) -> Result<DateTime<Utc>, reqwest::Error> {

@@ -1,8 +1,9 @@
 //! Limits the exports that a process sends to an organization at a time.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 /// How many exports of an organization a process sends at a time: each holds a batch of rows in memory.
@@ -18,7 +19,7 @@ pub struct ExportGuard(OpenExports, Uuid);
 impl OpenExports {
     /// Counts an export, unless the organization has too many.
     pub fn begin(&self, organization: Uuid) -> Option<ExportGuard> {
-        let mut open = self.lock();
+        let mut open = self.0.lock();
         let count = open.entry(organization).or_default();
         if *count == MAX_EXPORTS_PER_ORGANIZATION {
             return None;
@@ -29,17 +30,13 @@ impl OpenExports {
 
     /// The number of exports of all organizations.
     pub fn count(&self) -> usize {
-        self.lock().values().sum()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, usize>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().values().sum()
     }
 }
 
 impl Drop for ExportGuard {
     fn drop(&mut self) {
-        let mut open = self.0.lock();
+        let mut open = self.0.0.lock();
         if let Some(count) = open.get_mut(&self.1) {
             *count -= 1;
         }

@@ -2,11 +2,12 @@
 //! connections before the limit is reached, so that a client that holds many connections open does not lock out others.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use parking_lot::Mutex;
 use salvo::conn::tcp::TcpAcceptor;
 use salvo::fuse::{ArcConnObserver, ConnObserver, FuseAction, FuseConfig, FuseInfo, FusePolicy};
 use salvo::{ConnCtrl, Server, async_trait};
@@ -150,10 +151,6 @@ enum FreeConnections {
 }
 
 impl ConnectionTracker {
-    fn lock(&self) -> MutexGuard<'_, OpenConnections> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn uptime_micros(&self) -> u64 {
         self.started.elapsed().as_micros() as u64
     }
@@ -171,7 +168,7 @@ impl AdmissionPolicy {
         let max = self.limits.max_connections;
         let spare = (max / SPARE_DIVISOR).clamp(1, MAX_SPARE_CONNECTIONS);
         let now = Instant::now();
-        let mut open = self.tracker.lock();
+        let mut open = self.tracker.open.lock();
         if open.connections.len() + spare < max {
             return FreeConnections::Enough;
         }
@@ -247,7 +244,7 @@ impl FusePolicy for AdmissionPolicy {
         let activity = Arc::new(Activity { last_micros, ..Activity::default() });
         let connection =
             Connection { ctrl: ctrl.clone(), activity: Arc::clone(&activity), closing_since: None };
-        let mut open = self.tracker.lock();
+        let mut open = self.tracker.open.lock();
         open.last_id += 1;
         let id = open.last_id;
         open.connections.insert(id, connection);
@@ -275,7 +272,7 @@ impl ConnObserver for Observer {
 
 impl Drop for Observer {
     fn drop(&mut self) {
-        self.tracker.lock().connections.remove(&self.id);
+        self.tracker.open.lock().connections.remove(&self.id);
         self.tracker.closed.notify_one();
     }
 }
@@ -312,7 +309,7 @@ mod tests {
         let clients = idle_seconds.iter().map(|idle| {
             let ctrl = ConnCtrl::new();
             let observer = admission.observe(&info(), &ctrl).unwrap();
-            let open = admission.tracker.lock();
+            let open = admission.tracker.open.lock();
             let activity = &open.connections[&open.last_id].activity;
             activity.last_micros.store((UPTIME_SECONDS - idle) * 1_000_000, Ordering::Relaxed);
             (observer, ctrl)
@@ -356,7 +353,7 @@ mod tests {
         for (observer, _) in &clients[..29] {
             observer.on_write(1);
         }
-        for connection in admission.tracker.lock().connections.values() {
+        for connection in admission.tracker.open.lock().connections.values() {
             let last = if connection.activity.has_response.load(Ordering::Relaxed) { 0 } else { 9 };
             connection.activity.last_micros.store(last, Ordering::Relaxed);
         }
@@ -385,7 +382,7 @@ mod tests {
         assert_eq!(admission.make_room(), FreeConnections::None);
         assert_eq!(closing(&clients).len(), 1);
         let earlier = Instant::now().checked_sub(LIMITS.short_timeout());
-        let mut open = admission.tracker.lock();
+        let mut open = admission.tracker.open.lock();
         for connection in
             open.connections.values_mut().filter(|connection| connection.closing_since.is_some())
         {

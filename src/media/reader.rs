@@ -3,8 +3,10 @@
 use std::collections::HashSet;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::folder::MediaFolder;
 use crate::model::picture::PictureName;
@@ -46,7 +48,7 @@ impl MediaReader {
         let read = tokio::task::spawn_blocking(move || reader.0.folder.read(&name));
         let copy = read.await.map_err(io::Error::other)??;
         if copy.is_some() {
-            let mut served = self.0.served.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut served = self.0.served.lock();
             if served.len() < MAX_SERVED {
                 served.insert(name);
             }
@@ -56,7 +58,7 @@ impl MediaReader {
 
     /// Takes the names of copies that were served since the last call.
     pub fn take_served(&self) -> Vec<PictureName> {
-        let mut served = self.0.served.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut served = self.0.served.lock();
         std::mem::take(&mut *served).into_iter().collect()
     }
 }

@@ -4,9 +4,9 @@
 //! every store: no NUL characters, bounded length.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
 
 use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::model::counters::Counters;
@@ -25,7 +25,7 @@ pub(super) fn counter(field: &'static str, value: Option<&Value>) -> Option<i64>
     let counter = count(value).filter(|number| *number <= Counters::MAX_VALUE);
     if counter.is_none()
         && let Some(value) = value.filter(|value| is_numeric(value))
-        && LOGGED_FIELDS.lock().unwrap_or_else(PoisonError::into_inner).insert(field)
+        && LOGGED_FIELDS.lock().insert(field)
     {
         tracing::warn!(field, %value, "a platform sent an impossible counter; stored as unknown");
     }

@@ -3,9 +3,9 @@
 //! It bounds one read of an account or post, all pages together. If queueing counted, a busy process would drop
 //! pages that it has already spent requests on.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 tokio::task_local! {
@@ -25,17 +25,13 @@ impl Stopwatch {
     }
 }
 
-fn lock(stopwatch: &Mutex<Stopwatch>) -> MutexGuard<'_, Stopwatch> {
-    stopwatch.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Runs work with a timeout; returns `None` when it is exceeded.
 pub(super) async fn run_with_timeout<T>(timeout: Duration, work: impl Future<Output = T>) -> Option<T> {
     let stopwatch = Mutex::new(Stopwatch { counted: Duration::ZERO, running_since: Some(Instant::now()) });
     let bounded = async {
         tokio::pin!(work);
         loop {
-            let left = timeout.saturating_sub(STOPWATCH.with(|stopwatch| lock(stopwatch).elapsed()));
+            let left = timeout.saturating_sub(STOPWATCH.with(|stopwatch| stopwatch.lock().elapsed()));
             if left.is_zero() {
                 return None;
             }
@@ -51,10 +47,10 @@ pub(super) async fn run_with_timeout<T>(timeout: Duration, work: impl Future<Out
 /// Waits without counting against the timeout of [`run_with_timeout`], if there is one.
 pub(super) async fn exclude_from_timeout<T>(wait: impl Future<Output = T>) -> T {
     let _ = STOPWATCH.try_with(|stopwatch| {
-        let mut stopwatch = lock(stopwatch);
+        let mut stopwatch = stopwatch.lock();
         (stopwatch.counted, stopwatch.running_since) = (stopwatch.elapsed(), None);
     });
     let output = wait.await;
-    let _ = STOPWATCH.try_with(|stopwatch| lock(stopwatch).running_since = Some(Instant::now()));
+    let _ = STOPWATCH.try_with(|stopwatch| stopwatch.lock().running_since = Some(Instant::now()));
     output
 }

@@ -2,10 +2,11 @@
 //! processes together. Where there is no database, requests are counted in memory.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::NaiveDate;
+use parking_lot::Mutex;
 use sqlx::PgPool;
 
 use super::source::SourceError;
@@ -54,7 +55,7 @@ impl RequestBudget {
     ) -> Result<bool, SourceError> {
         match self {
             RequestBudget::InMemory(counts) => {
-                let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut counts = counts.lock();
                 let spent = counts.entry((source, day)).or_default();
                 let has_left = *spent < limit;
                 *spent += u32::from(has_left);

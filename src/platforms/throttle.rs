@@ -2,9 +2,10 @@
 //! together. A source that serves both platforms has one throttle for both, but a cooldown per platform, during which no
 //! read starts.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use super::pausable_timeout::exclude_from_timeout;
@@ -74,12 +75,12 @@ pub(super) struct Cooldown(Mutex<Option<DateTime<Utc>>>);
 impl Cooldown {
     /// Returns the end of the latest cooldown, which may be over.
     pub(super) fn paused_until(&self) -> Option<DateTime<Utc>> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock()
     }
 
     /// Starts or prolongs the cooldown; never shortens it.
     pub(super) fn extend_until(&self, until: DateTime<Utc>) {
-        let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.0.lock();
         *current = (*current).max(Some(until));
     }
 

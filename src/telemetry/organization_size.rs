@@ -1,8 +1,8 @@
 //! The size class of an organization, a metric label with few values in place of its id.
 
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
 
+use parking_lot::RwLock;
 use uuid::Uuid;
 
 static SIZE_CLASSES: RwLock<Option<HashMap<Uuid, &'static str>>> = RwLock::new(None);
@@ -10,13 +10,13 @@ static SIZE_CLASSES: RwLock<Option<HashMap<Uuid, &'static str>>> = RwLock::new(N
 /// Sets the number of tracked accounts of each organization. One that is missing tracks none.
 pub fn set_account_counts(counts: impl IntoIterator<Item = (Uuid, i64)>) {
     let classes = counts.into_iter().map(|(organization, count)| (organization, size_class(count))).collect();
-    *SIZE_CLASSES.write().unwrap_or_else(PoisonError::into_inner) = Some(classes);
+    *SIZE_CLASSES.write() = Some(classes);
 }
 
 /// Returns an organization's size class: `none` without a valid key, `unknown` until the first count.
 pub fn label(organization: Option<Uuid>) -> &'static str {
     let Some(organization) = organization else { return "none" };
-    let classes = SIZE_CLASSES.read().unwrap_or_else(PoisonError::into_inner);
+    let classes = SIZE_CLASSES.read();
     classes
         .as_ref()
         .map_or("unknown", |classes| classes.get(&organization).copied().unwrap_or_else(|| size_class(0)))

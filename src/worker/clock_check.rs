@@ -1,7 +1,6 @@
 //! A tracker whose clock differs from Postgres' neither scrapes nor pauses sources: its times would outrank those of other
 //! trackers for as long as its clock is ahead.
 
-use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::timeout;
@@ -27,7 +26,7 @@ impl Tracker {
 
     /// Whether this machine's clock was right within the last seconds.
     pub(super) async fn was_clock_right(&self) -> Result<bool, Error> {
-        let last = *self.last_clock_check();
+        let last = *self.clock_check.lock();
         match last {
             Some(last) if last.at.elapsed() < INTERVAL => Ok(last.is_right),
             _ => self.is_clock_right().await,
@@ -41,13 +40,13 @@ impl Tracker {
             self.report_skew(skew).await;
             return Ok(false);
         }
-        *self.last_clock_check() = Some(ClockCheck { at: Instant::now(), is_right: true });
+        *self.clock_check.lock() = Some(ClockCheck { at: Instant::now(), is_right: true });
         Ok(true)
     }
 
     /// Stops scrapes for a while, and reports the reason in the log, in `/health` and to `tidemark doctor`.
     async fn report_skew(&self, skew: ClockSkew) {
-        *self.last_clock_check() = Some(ClockCheck { at: Instant::now(), is_right: false });
+        *self.clock_check.lock() = Some(ClockCheck { at: Instant::now(), is_right: false });
         if self.should_log(None, FailureKind::Clock) {
             tracing::error!(clock = %skew, "the clock is wrong, nothing is scraped: synchronize it by NTP");
         } else {
@@ -61,9 +60,5 @@ impl Tracker {
     async fn measure_skew(&self) -> Result<ClockSkew, Error> {
         let (pg, clock) = (&self.databases.pg, &self.databases.clock);
         timeout::short(clock::fetch_skew(pg, clock.read_machine())).await
-    }
-
-    fn last_clock_check(&self) -> MutexGuard<'_, Option<ClockCheck>> {
-        self.clock_check.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::mem::Discriminant;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use sqlx::PgPool;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -165,7 +166,7 @@ impl Tracker {
     /// Whether this kind of failure was not logged within the last hour; if so, the caller logs it now.
     pub(super) fn should_log(&self, platform: impl Into<Option<Platform>>, kind: FailureKind) -> bool {
         let key = (platform.into(), kind);
-        let mut last_logged = self.last_logged.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last_logged = self.last_logged.lock();
         let now = Instant::now();
         let is_due = last_logged.get(&key).is_none_or(|at| now - *at >= LOG_INTERVAL);
         if is_due {

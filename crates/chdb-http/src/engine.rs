@@ -5,8 +5,9 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::exception::{Exception, Result};
 use crate::ffi::{Api, Connection, set_time_zone_utc};
@@ -106,21 +107,17 @@ impl Engine {
 
     /// Returns a connection that was never used.
     pub(crate) fn connect(&self) -> Result<Connection> {
-        let spare = self.spares().pop();
+        let spare = self.spares.lock().pop();
         spare.map_or_else(|| self.open_connection(), Ok)
     }
 
     /// Opens spare connections for later requests.
     pub(crate) fn refill(&self) {
-        while self.spares().len() < MAX_SPARE_CONNECTIONS {
+        while self.spares.lock().len() < MAX_SPARE_CONNECTIONS {
             // Opened without the lock, so that requests do not wait; one too many is harmless.
             let Ok(spare) = self.open_connection() else { return };
-            self.spares().push(spare);
+            self.spares.lock().push(spare);
         }
-    }
-
-    fn spares(&self) -> MutexGuard<'_, Vec<Connection>> {
-        self.spares.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn open_connection(&self) -> Result<Connection> {
@@ -146,8 +143,8 @@ impl Engine {
 
     /// Closes the engine's connections and stops its threads. No statement may be running.
     pub(crate) fn close(&self) {
-        self.spares().clear();
-        let base = self.base.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.spares.lock().clear();
+        let base = self.base.lock().take();
         drop(base);
         self.api.shutdown();
     }

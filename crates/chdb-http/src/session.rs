@@ -1,9 +1,10 @@
 //! Connections that last between requests with the same `session_id`. A session runs one statement at a time.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::ffi::Connection;
@@ -36,7 +37,7 @@ impl Sessions {
     /// Waits for the session `id`, which is created unless it `must_exist`.
     pub(crate) async fn acquire(&self, id: &str, timeout: Duration, must_exist: bool) -> Option<Session> {
         let connection = {
-            let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut sessions = self.0.lock();
             if must_exist && !sessions.contains_key(id) {
                 return None;
             }
@@ -61,7 +62,7 @@ impl Sessions {
     /// Closes sessions that were idle for their timeout.
     pub(crate) fn expire(&self) {
         let now = Instant::now();
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, session| {
+        self.0.lock().retain(|_, session| {
             if !session.is_idle() {
                 session.last_used = now;
             }
@@ -71,7 +72,7 @@ impl Sessions {
 
     /// Closes all sessions; those in use close when their statement ends.
     pub(crate) fn clear(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.0.lock().clear();
     }
 }
 

@@ -7,9 +7,9 @@ use std::future::Future;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -109,7 +109,7 @@ impl Supervisor {
         let supervisor = Supervisor::new(self.logs.clone(), self.children_lock.clone());
         let stopped = stop.clone();
         let task = tokio::spawn(async move { supervisor.restart_on_exit(service, process, stopped).await });
-        let mut children = self.children.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut children = self.children.lock();
         children.push(SupervisedChild { stop, task });
     }
 
@@ -142,7 +142,7 @@ impl Supervisor {
 
     /// Stops all children, the last started first.
     pub(super) async fn stop(&self) {
-        let children = std::mem::take(&mut *self.children.lock().unwrap_or_else(PoisonError::into_inner));
+        let children = std::mem::take(&mut *self.children.lock());
         for SupervisedChild { stop, task } in children.into_iter().rev() {
             stop.cancel();
             let _ = task.await;

@@ -3,10 +3,11 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chrono::Utc;
+use parking_lot::Mutex;
 use salvo::http::Method;
 use salvo::http::header::AUTHORIZATION;
 use salvo::{Depot, Request, handler};
@@ -31,14 +32,14 @@ struct KeyCache(Mutex<HashMap<KeyHash, (Instant, Arc<Grant>)>>);
 
 impl KeyCache {
     fn get(&self, hash: &KeyHash) -> Option<Arc<Grant>> {
-        let keys = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys = self.0.lock();
         keys.get(hash)
             .filter(|(fetched, _)| fetched.elapsed() < KEY_CACHE_TTL)
             .map(|(_, grant)| grant.clone())
     }
 
     fn insert(&self, hash: KeyHash, fetched: Instant, grant: Arc<Grant>) {
-        let mut keys = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = self.0.lock();
         if keys.len() >= MAX_CACHED_KEYS {
             keys.retain(|_, (fetched, _)| fetched.elapsed() < KEY_CACHE_TTL);
         }

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
 use salvo::http::HeaderName;
 use salvo::{Depot, Response, handler};
 use uuid::Uuid;
@@ -62,7 +62,7 @@ impl<K: Eq + Hash> MinuteWindows<K> {
     pub fn count(&self, key: K, limit: u32, now: DateTime<Utc>) -> WindowStatus {
         let second = now.timestamp();
         let minute = second.div_euclid(WINDOW_SECONDS);
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.0.lock();
         // A clock that steps back a little does not reopen a window. One that was far ahead was wrong.
         if minute > counts.minute || minute < counts.minute - 1 {
             counts.minute = minute;

@@ -2,8 +2,9 @@
 //! are described.
 
 use std::ops::RangeInclusive;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::LazyLock;
 
+use parking_lot::Mutex;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
@@ -22,12 +23,12 @@ static SCHEMAS: LazyLock<Mutex<SchemaGenerator>> = LazyLock::new(|| {
 
 /// Returns the schema of a type, as a reference if the type has a name.
 pub(super) fn schema_of<T: JsonSchema>() -> Value {
-    SCHEMAS.lock().unwrap_or_else(PoisonError::into_inner).subschema_for::<T>().to_value()
+    SCHEMAS.lock().subschema_for::<T>().to_value()
 }
 
 /// Returns the named schemas that were referenced so far.
 pub(super) fn named_schemas() -> Map<String, Value> {
-    SCHEMAS.lock().unwrap_or_else(PoisonError::into_inner).definitions().clone()
+    SCHEMAS.lock().definitions().clone()
 }
 
 /// Removes null from the types of optional fields, at any depth: a response omits an optional field that has no value.

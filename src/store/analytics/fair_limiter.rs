@@ -4,10 +4,11 @@
 //! then to the one served longest ago: however many queries one organization has, another waits for one query at most.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use opentelemetry::KeyValue;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
@@ -111,7 +112,7 @@ impl FairLimiter {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn issue(&self, state: &mut State, id: Uuid) -> Permit {

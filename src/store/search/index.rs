@@ -5,8 +5,9 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, RwLock};
 use tantivy::directory::MmapDirectory;
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
 use tantivy::{IndexReader, IndexSettings, IndexWriter, ReloadPolicy, TantivyDocument, TantivyError, Term};
@@ -90,7 +91,7 @@ impl DiskIndex {
 
     /// Its position in the change sequence; None while it is incomplete.
     pub fn position(&self) -> Option<IndexPosition> {
-        self.position.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.position.read().clone()
     }
 
     pub(super) fn document_count(&self) -> u64 {
@@ -109,7 +110,7 @@ impl DiskIndex {
 
     /// Closes the writer and waits for merges in the background. Blocking.
     pub(super) fn close(&self) -> Result<(), Error> {
-        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let writer = self.writer.lock().take();
         writer.map_or(Ok(()), IndexWriter::wait_merging_threads)?;
         Ok(())
     }
@@ -170,7 +171,7 @@ impl DiskIndex {
                 commit.commit()
             })?;
             index.reader.reload()?;
-            *index.position.write().unwrap_or_else(PoisonError::into_inner) = position;
+            *index.position.write() = position;
             Ok(())
         })
         .await
@@ -229,7 +230,7 @@ impl DiskIndex {
     /// Changes the index. A failure drops the writer, and with it everything since the last commit.
     fn write<T>(&self, change: impl FnOnce(&mut IndexWriter) -> tantivy::Result<T>) -> tantivy::Result<T> {
         // A poisoned slot is empty, because the writer is taken out of it first.
-        let mut slot = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = self.writer.lock();
         let mut writer = match slot.take() {
             Some(writer) => writer,
             None => self.new_writer()?,

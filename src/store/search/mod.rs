@@ -14,9 +14,10 @@ mod sections;
 mod strategy;
 
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::RwLock;
 use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgPool;
@@ -130,7 +131,7 @@ impl SearchIndex {
 
     /// The index in use.
     pub fn current(&self) -> Arc<DiskIndex> {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.current.read().clone()
     }
 
     /// Creates an empty index, which replaces the one in use by [`SearchIndex::swap`].
@@ -147,7 +148,7 @@ impl SearchIndex {
     /// Switches to another index and removes the previous one. Running searches finish on that.
     pub async fn swap(&self, next: Arc<DiskIndex>) -> Result<(), Error> {
         let previous = {
-            let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+            let mut current = self.current.write();
             std::mem::replace(&mut *current, next.clone())
         };
         failpoint::reached("index-swapped");

@@ -7,8 +7,8 @@
 mod rows;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 use clickhouse::query::Query;
@@ -16,6 +16,7 @@ use futures_util::future;
 use moka::future::Cache;
 use moka::policy::EvictionPolicy;
 use opentelemetry::KeyValue;
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use sqlx::PgPool;
 use uuid::Uuid;
 
@@ -95,11 +96,11 @@ pub struct RollupCacheStats {
 
 impl Entry {
     fn read(&self) -> RwLockReadGuard<'_, Option<(HistoryVersion, RollupRows)>> {
-        self.rows.read().unwrap_or_else(PoisonError::into_inner)
+        self.rows.read()
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Option<(HistoryVersion, RollupRows)>> {
-        self.rows.write().unwrap_or_else(PoisonError::into_inner)
+        self.rows.write()
     }
 
     /// The last delivery in memory, if it can be compared with a version.
