@@ -45,7 +45,7 @@ pub fn service(routes: Router, legacy: impl Handler, app: &App) -> Service {
         .hoop(AssignRequestId)
         .hoop(DrainRejectedBody)
         .hoop(InjectState(app.clone()))
-        .hoop(ShowCopies)
+        .hoop(PictureUrls)
         .hoop(legacy)
         .hoop(CatchPanic);
     if let Some(cors) = cors_handler(&app.settings.cors_origins) {
@@ -83,11 +83,11 @@ where
     retry_request_on_conflict(transaction).await
 }
 
-/// Lets responses show copies of pictures while their folder is there.
-struct ShowCopies;
+/// Makes the pictures in responses URLs of their copies while the media folder is there.
+struct PictureUrls;
 
 #[async_trait]
-impl Handler for ShowCopies {
+impl Handler for PictureUrls {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
         let media = depot.get_typed::<App>().ok().and_then(|app| app.media.as_ref());
         let url = media.filter(|media| media.is_present()).map(|_| base_url(req, depot).into());

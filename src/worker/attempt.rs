@@ -44,7 +44,7 @@ impl Tracker {
             // The panic itself is logged already.
             Err(_) => {
                 if self.should_log(platform, FailureKind::Panicked) {
-                    tracing::error!(target = %first.id, %platform, "scrapes panic because of a bug");
+                    tracing::error!(target = %first.id, %platform, "scrape panicked because of a bug");
                 }
                 record_panic(self, &targets).await
             }
@@ -118,7 +118,7 @@ impl Tracker {
     fn log_failure(&self, target: &LeasedTarget, error: &SourceError) {
         let (id, platform) = (target.id, target.platform);
         if self.should_log(platform, FailureKind::Source(std::mem::discriminant(error))) {
-            tracing::warn!(%platform, target = %id, %error, "scrapes fail");
+            tracing::warn!(%platform, target = %id, %error, "scrape failed");
         } else {
             tracing::debug!(%platform, target = %id, %error, "scrape failed");
         }

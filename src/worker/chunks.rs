@@ -15,11 +15,7 @@ impl<'a, T> Chunks<'a, T> {
     }
 
     /// Returns the result for a chunk. If it exceeded ClickHouse's limits for a statement, its halves are tried instead.
-    pub(super) fn halve_if_too_large(
-        &mut self,
-        chunk: &'a [T],
-        result: Result<(), Error>,
-    ) -> Result<(), Error> {
+    pub(super) fn retry_halved(&mut self, chunk: &'a [T], result: Result<(), Error>) -> Result<(), Error> {
         match result {
             Err(error) if error.exceeds_query_limit() && chunk.len() > 1 => {
                 let (first, second) = chunk.split_at(chunk.len() / 2);

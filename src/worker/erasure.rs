@@ -3,6 +3,8 @@
 //! One process at a time removes everything else, under the erasure lock. Every step can be repeated, so the next process
 //! continues after a kill at any moment.
 
+use std::time::Duration;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use clickhouse::Client;
 use serde::Serialize;
@@ -23,6 +25,8 @@ use crate::store::lifecycle::vacuum::VacuumTracker;
 use crate::store::lifecycle::{ErasureLock, organizations, purge, sum_results};
 use crate::store::{Error, outbox};
 
+pub(super) const POLL_INTERVAL: Duration = Duration::from_secs(2);
+pub(super) const RETRY_DELAY: Duration = Duration::from_secs(10);
 const ORGANIZATION_PAGE_SIZE: i64 = 1_000;
 /// How often tables are vacuumed while purges fail and are retried within seconds.
 const VACUUM_INTERVAL: TimeDelta = TimeDelta::hours(1);
@@ -64,7 +68,9 @@ struct ErasureWorker {
 }
 
 impl PassTask for ErasureWorker {
-    const NAME: &'static str = "purge";
+    const FAILURE: &'static str = "cannot purge deleted data";
+    const INTERVAL: Duration = POLL_INTERVAL;
+    const RETRY_DELAY: Duration = RETRY_DELAY;
 
     /// Runs what is due. A failed step does not stop the others; the first error is returned.
     async fn run_pass(&mut self) -> Result<(), Error> {

@@ -2,13 +2,14 @@
 //!
 //! A gauge that could not be read lately is absent.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use opentelemetry::KeyValue;
-use tokio::time::MissedTickBehavior;
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use super::passes::{self, PassTask};
 use super::timeout;
 use crate::app::Databases;
 use crate::model::platform::Platform;
@@ -46,17 +47,17 @@ impl<T> LastRead<T> {
     }
 
     fn set(&self, value: T) {
-        *self.value.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), value));
+        *self.value.lock() = Some((Instant::now(), value));
     }
 
     fn is_due(&self) -> bool {
-        let value = self.value.lock().unwrap_or_else(PoisonError::into_inner);
+        let value = self.value.lock();
         value.as_ref().is_none_or(|(at, _)| at.elapsed() >= self.interval)
     }
 
     /// Returns the gauge values of what was read; none if it is stale.
     fn gauge_values(&self, values: impl FnOnce(&T) -> Vec<GaugeValue>) -> Vec<GaugeValue> {
-        let value = self.value.lock().unwrap_or_else(PoisonError::into_inner);
+        let value = self.value.lock();
         let fresh = value.as_ref().filter(|(at, _)| at.elapsed() < self.interval + STALE_AFTER);
         fresh.map_or_else(Vec::new, |(_, value)| values(value))
     }
@@ -107,7 +108,7 @@ pub(super) async fn run_for_tracker(
         }
         Ok(())
     };
-    read_at_intervals("tracker", stop, read).await;
+    passes::run(GaugeReader(read), stop).await;
 }
 
 fn register_tracker(
@@ -242,7 +243,7 @@ pub async fn run_for_api(
         }
         Ok(())
     };
-    read_at_intervals("api", stop, read).await;
+    passes::run(GaugeReader(read), stop).await;
 }
 
 /// Registers the gauges of Postgres connections and, with a history reader, of the permits for analytics queries.
@@ -277,23 +278,19 @@ fn register_connections(databases: &Databases, history: Option<HistoryReader>) {
     });
 }
 
-/// Calls `read` at intervals until it is stopped. Repeated failures are logged once.
-async fn read_at_intervals<F>(process: &'static str, stop: CancellationToken, read: impl Fn() -> F)
+/// Reads what gauges export at intervals.
+struct GaugeReader<R>(R);
+
+impl<R, F> PassTask for GaugeReader<R>
 where
-    F: Future<Output = Result<(), Error>>,
+    R: Fn() -> F + Send,
+    F: Future<Output = Result<(), Error>> + Send,
 {
-    let mut interval = tokio::time::interval(READ_INTERVAL);
-    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut is_failing = false;
-    while stop.run_until_cancelled(interval.tick()).await.is_some() {
-        match stop.run_until_cancelled(read()).await {
-            None => return,
-            Some(Ok(())) => is_failing = false,
-            Some(Err(error)) if !std::mem::replace(&mut is_failing, true) => {
-                tracing::warn!(%error, process, "cannot read gauges, retrying");
-            }
-            Some(Err(error)) => tracing::debug!(%error, process, "still cannot read gauges"),
-        }
+    const FAILURE: &'static str = "cannot read gauges";
+    const INTERVAL: Duration = READ_INTERVAL;
+
+    fn run_pass(&mut self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.0()
     }
 }
 

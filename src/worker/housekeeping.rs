@@ -7,34 +7,23 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
+use super::passes::{self, PassTask};
 use super::timeout;
 use crate::app::Databases;
 use crate::store::Error;
 use crate::store::lifecycle::vacuum;
-use crate::store::records::idempotency;
-use crate::store::records::post_days;
-use crate::store::records::rate_limits;
+use crate::store::records::{idempotency, post_days, rate_limits};
 use crate::store::tracking::{ended_attempts, target_counts};
 
-const INTERVAL: Duration = Duration::from_secs(60);
 /// Rows per statement.
-const BATCH_ROWS: u64 = 5_000;
+const BATCH_ROWS: u32 = 5_000;
 /// Stored responses may contain data that was deleted since, so they leave the table's file soon after they expire.
 const VACUUM_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Cleans up until it is stopped. Several processes may do so at once.
 pub async fn run(databases: Databases, stop: CancellationToken) {
-    let mut housekeeping = Housekeeping { databases, has_counts: false, unvacuumed: 0, last_vacuum: None };
-    let mut interval = tokio::time::interval(INTERVAL);
-    let clean_up = async {
-        loop {
-            interval.tick().await;
-            if let Err(error) = housekeeping.clean_up().await {
-                tracing::warn!(%error, "housekeeping failed, retrying in a minute");
-            }
-        }
-    };
-    let _: Option<()> = stop.run_until_cancelled(clean_up).await;
+    let housekeeping = Housekeeping { databases, has_counts: false, unvacuumed: 0, last_vacuum: None };
+    passes::run(housekeeping, stop).await;
 }
 
 struct Housekeeping {
@@ -46,31 +35,42 @@ struct Housekeeping {
     last_vacuum: Option<Instant>,
 }
 
-impl Housekeeping {
-    async fn clean_up(&mut self) -> Result<(), Error> {
+impl PassTask for Housekeeping {
+    const FAILURE: &'static str = "housekeeping failed";
+    const INTERVAL: Duration = Duration::from_secs(60);
+
+    async fn run_pass(&mut self) -> Result<(), Error> {
         let pg = &self.databases.pg;
-        loop {
-            let deleted = timeout::long(idempotency::delete_expired(pg, BATCH_ROWS as i64)).await?;
-            self.unvacuumed += deleted;
-            if deleted < BATCH_ROWS {
-                break;
-            }
-        }
-        while timeout::long(rate_limits::delete_expired(pg, BATCH_ROWS as i64)).await? == BATCH_ROWS {}
-        while timeout::long(post_days::compact(pg, BATCH_ROWS as i64)).await? == BATCH_ROWS {}
+        self.unvacuumed += repeat(|rows| idempotency::delete_expired(pg, rows)).await?;
+        repeat(|rows| rate_limits::delete_expired(pg, rows)).await?;
+        repeat(|rows| post_days::compact(pg, rows)).await?;
         if !self.has_counts {
-            while timeout::long(target_counts::add_missing(pg, BATCH_ROWS as i64)).await? == BATCH_ROWS {}
+            repeat(|rows| target_counts::add_missing(pg, rows)).await?;
             self.has_counts = true;
         }
-        while timeout::long(target_counts::compact(pg, BATCH_ROWS as i64)).await? == BATCH_ROWS {}
-        while timeout::long(ended_attempts::compact(pg, BATCH_ROWS as i64)).await? == BATCH_ROWS {}
+        repeat(|rows| target_counts::compact(pg, rows)).await?;
+        repeat(|rows| ended_attempts::compact(pg, rows)).await?;
         let now = self.databases.clock.now().await;
-        while timeout::long(ended_attempts::delete_expired(pg, now, BATCH_ROWS as i64)).await? == BATCH_ROWS {
-        }
+        repeat(|rows| ended_attempts::delete_expired(pg, now, rows)).await?;
         if self.unvacuumed > 0 && self.last_vacuum.is_none_or(|at| at.elapsed() >= VACUUM_INTERVAL) {
             vacuum::vacuum_table(pg, "idempotency_keys").await?;
             (self.unvacuumed, self.last_vacuum) = (0, Some(Instant::now()));
         }
         Ok(())
+    }
+}
+
+/// Repeats a statement until it processes fewer rows than a batch has. Returns how many it processed.
+async fn repeat<F>(statement: impl Fn(i64) -> F) -> Result<u64, Error>
+where
+    F: Future<Output = Result<u64, Error>>,
+{
+    let mut rows = 0;
+    loop {
+        let batch = timeout::long(statement(BATCH_ROWS.into())).await?;
+        rows += batch;
+        if batch < BATCH_ROWS.into() {
+            return Ok(rows);
+        }
     }
 }

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
+use super::passes::{self, PassTask};
 use super::schedule::{PURGE_INTERVAL, Schedule};
 use super::timeout;
 use crate::app::{Clock, Databases};
@@ -34,7 +35,9 @@ const PRUNE_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Follows Postgres until it is stopped, and retries after failures.
 pub async fn run(databases: Databases, index: SearchIndex, stop: CancellationToken) {
-    let _purge = AbortOnDropHandle::new(tokio::spawn(purge_deleted(index.clone(), databases.clock)));
+    let (clock, schedule) = (databases.clock, Schedule::new(PURGE_INTERVAL));
+    let purge = IndexPurge { index: index.clone(), clock, schedule };
+    let _purge = AbortOnDropHandle::new(tokio::spawn(passes::run(purge, stop.clone())));
     let mut indexer = Indexer {
         pg: databases.pg,
         index,
@@ -178,29 +181,26 @@ impl Indexer {
 }
 
 /// Rewrites index files that contain deleted documents, whenever that is due.
-async fn purge_deleted(index: SearchIndex, clock: Clock) {
-    let mut schedule = Schedule::new(PURGE_INTERVAL);
-    let mut is_failing = false;
-    let mut interval = tokio::time::interval(HEARTBEAT_INTERVAL);
-    loop {
-        interval.tick().await;
-        let now = clock.now().await;
-        if !schedule.is_due(now) {
-            continue;
-        }
-        match index.current().purge_deleted().await {
-            Ok(documents) => {
-                if documents > 0 {
-                    tracing::info!(documents, "deleted documents purged from the search index");
-                }
-                is_failing = false;
-                schedule.record_run(now);
+struct IndexPurge {
+    index: SearchIndex,
+    clock: Clock,
+    schedule: Schedule,
+}
+
+impl PassTask for IndexPurge {
+    const FAILURE: &'static str = "cannot purge deleted documents from the search index";
+    const INTERVAL: Duration = HEARTBEAT_INTERVAL;
+
+    async fn run_pass(&mut self) -> Result<(), Error> {
+        let now = self.clock.now().await;
+        if self.schedule.is_due(now) {
+            let documents = self.index.current().purge_deleted().await?;
+            if documents > 0 {
+                tracing::info!(documents, "deleted documents purged from the search index");
             }
-            Err(error) if !std::mem::replace(&mut is_failing, true) => {
-                tracing::warn!(%error, "cannot purge deleted documents from the search index, retrying");
-            }
-            Err(error) => tracing::debug!(%error, "still cannot purge deleted documents"),
+            self.schedule.record_run(now);
         }
+        Ok(())
     }
 }
 

@@ -7,6 +7,7 @@ pub mod budget;
 mod chunks;
 mod clock_check;
 pub mod erasure;
+mod failure_log;
 pub mod gauges;
 pub mod housekeeping;
 pub mod indexer;

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::passes::PassTask;
-use super::timeout;
+use super::{erasure, timeout};
 use crate::app::Databases;
 use crate::failpoint;
 use crate::store::lifecycle::purge::PURGE_TIMEOUT;
@@ -38,7 +38,9 @@ pub(super) struct OrganizationErasure {
 }
 
 impl PassTask for OrganizationErasure {
-    const NAME: &'static str = "organizations";
+    const FAILURE: &'static str = "cannot erase deleted organizations";
+    const INTERVAL: Duration = erasure::POLL_INTERVAL;
+    const RETRY_DELAY: Duration = erasure::RETRY_DELAY;
 
     /// A failed organization does not stop the others; the first error is returned.
     async fn run_pass(&mut self) -> Result<(), Error> {

@@ -159,7 +159,7 @@ impl Sweep<'_> {
                     uncompacted.entry(subject.org_id).or_default().push(subject);
                 }
             });
-            if let Err(error) = chunks.halve_if_too_large(chunk, found) {
+            if let Err(error) = chunks.retry_halved(chunk, found) {
                 unknown.extend(chunk);
                 self.record_error(error);
             }
@@ -257,7 +257,7 @@ impl Sweep<'_> {
                 continue;
             }
             let compacted = retention::compact(&self.client, since, &present).await;
-            if let Err(error) = chunks.halve_if_too_large(chunk, compacted) {
+            if let Err(error) = chunks.retry_halved(chunk, compacted) {
                 failed.extend(chunk.iter().map(|subject| subject.org_id));
                 self.record_error(error);
             }

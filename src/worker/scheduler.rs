@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::attempt::AttemptPlan;
+use super::failure_log::FailureLog;
 use super::refresh_budget::RefreshBudget;
 use super::timeout;
 use super::tracker::Tracker;
@@ -44,7 +45,7 @@ impl Tracker {
             last_organization: HashMap::new(),
             last_wakeup_check: HashMap::new(),
             has_wakeups: false,
-            is_failing: false,
+            failures: FailureLog::of_errors("cannot lease due targets"),
         };
         let now = self.databases.clock.now().await;
         let expired = timeout::short(source_pauses::expire_credential_pauses(&self.databases.pg, now));
@@ -83,8 +84,7 @@ struct Scheduler<'a> {
     last_wakeup_check: HashMap<(Platform, Option<TargetKind>), Instant>,
     /// Whether missing wakeups were added since the start.
     has_wakeups: bool,
-    /// Whether the last poll failed.
-    is_failing: bool,
+    failures: FailureLog,
 }
 
 /// A running attempt. Its targets share one response and one slot.
@@ -138,18 +138,8 @@ impl Scheduler<'_> {
             self.add_missing_wakeups().await?;
             timeout::short(self.fill_slots(stop)).await
         };
-        match polled.await {
-            Ok(has_free_slots) => {
-                self.is_failing = false;
-                has_free_slots
-            }
-            Err(error) => {
-                if !std::mem::replace(&mut self.is_failing, true) {
-                    tracing::error!(%error, "cannot lease due targets, retrying");
-                }
-                true
-            }
-        }
+        let polled = polled.await;
+        self.failures.record(polled).unwrap_or(true)
     }
 
     async fn add_missing_wakeups(&mut self) -> Result<(), Error> {

@@ -291,7 +291,7 @@ impl TargetScrape<'_> {
             return Err(error);
         }
         if self.tracker.should_log(platform, FailureKind::Unrecorded) {
-            tracing::error!(%error, %target, %platform, "cannot record scrapes");
+            tracing::error!(%error, %target, %platform, "cannot record scrape");
         } else {
             tracing::debug!(%error, %target, %platform, "cannot record scrape");
         }

@@ -17,6 +17,7 @@ use crate::platforms::pictures::{FetchError, PictureClient};
 use crate::store::Error;
 use crate::store::pictures::{self, DuePicture, FailedPicture};
 use crate::telemetry::pictures::{PictureOutcome, count};
+use crate::worker::failure_log::FailureLog;
 use crate::worker::timeout;
 
 /// Concurrent requests: each may hold a picture of the largest size.
@@ -53,24 +54,16 @@ pub(super) struct Fetcher {
 impl Fetcher {
     pub(super) async fn run(self) {
         let mut tasks = JoinSet::new();
-        let mut is_failing = false;
+        let mut log = FailureLog::new("cannot lease pictures");
         loop {
             let free = SLOTS - tasks.len();
             let mut may_have_more = false;
             if free > 0 {
-                match self.lease(free).await {
-                    Ok(leased) => {
-                        is_failing = false;
-                        may_have_more = !leased.is_empty();
-                        for picture in leased {
-                            let fetcher = self.clone();
-                            tasks.spawn(async move { fetcher.copy(picture).await });
-                        }
-                    }
-                    Err(error) if !std::mem::replace(&mut is_failing, true) => {
-                        tracing::warn!(%error, "cannot lease pictures, retrying");
-                    }
-                    Err(_) => {}
+                let leased = log.record(self.lease(free).await).unwrap_or_default();
+                may_have_more = !leased.is_empty();
+                for picture in leased {
+                    let fetcher = self.clone();
+                    tasks.spawn(async move { fetcher.copy(picture).await });
                 }
             }
             let has_free_slot = tasks.len() < SLOTS;
@@ -93,10 +86,8 @@ impl Fetcher {
         let (due, exhausted): (Vec<_>, Vec<_>) =
             due.into_iter().partition(|picture| picture.attempts <= MAX_ATTEMPTS);
         if !exhausted.is_empty() {
-            tracing::warn!(
-                pictures = exhausted.len(),
-                "pictures failed without an error, leaving them for a day"
-            );
+            let pictures = exhausted.len();
+            tracing::warn!(pictures, "leases of pictures expired too often, retrying in a day");
             self.postpone(&exhausted, PictureOutcome::Failed).await?;
         }
         let mut shared: HashMap<PictureSource, SharedPicture> = HashMap::new();

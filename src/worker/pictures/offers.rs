@@ -78,7 +78,9 @@ pub(super) async fn run(storage: Storage, mut offers: mpsc::UnboundedReceiver<Of
         match request_new(&storage, pictures).await {
             Ok(true) => due.notify_one(),
             Ok(false) => {}
-            Err(error) => tracing::warn!(%error, "pictures of scrapes are left until their next one"),
+            Err(error) => {
+                tracing::warn!(%error, "cannot compare pictures with the stored ones, retrying after the next scrape")
+            }
         }
         batch.clear();
     }

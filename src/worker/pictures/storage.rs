@@ -16,6 +16,7 @@ use crate::model::picture::{PictureName, PictureSource};
 use crate::store::pictures::{self, CopiedPicture, DuePicture, FailedPicture, MediaUsage};
 use crate::store::{Error, Write, retry_on_conflict};
 use crate::telemetry::pictures::{PictureOutcome, count, record_visible};
+use crate::worker::failure_log::FailureLog;
 use crate::worker::timeout;
 
 /// The pause after a failure that concerns all pictures, such as a full disk.
@@ -46,17 +47,15 @@ pub(super) struct Storage {
 /// Stores copies in batches, as they come.
 pub(super) async fn run(storage: Storage, mut unstored: mpsc::Receiver<NewCopy>) {
     let mut batch = Vec::new();
-    let mut is_failing = false;
+    let mut log = FailureLog::new("cannot store pictures");
     while unstored.recv_many(&mut batch, BATCH_COPIES).await > 0 {
         let copies = std::mem::take(&mut batch);
         let records: Vec<_> =
             copies.iter().flat_map(|copy| copy.records.iter().map(|record| record.record_id)).collect();
         match storage.store(copies).await {
-            Ok(()) => is_failing = false,
+            Ok(()) => log.record_success(),
             Err(error) => {
-                if !std::mem::replace(&mut is_failing, true) {
-                    tracing::warn!(%error, "cannot store pictures, retrying");
-                }
+                log.record_failure(&error);
                 if matches!(error, StorageError::Folder(_)) {
                     storage.postpone(&records).await;
                 }

@@ -98,7 +98,7 @@ async fn recompute(
             history_writer::recompute_videos(client, chunk, since, delivery, mode).await
         };
         let recomputed = recomputed.await;
-        chunks.halve_if_too_large(chunk, recomputed)?;
+        chunks.retry_halved(chunk, recomputed)?;
     }
     Ok(())
 }

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use self::video_fill::VideoFill;
+use super::failure_log::FailureLog;
 use super::telemetry::DeliveryTelemetry;
 use super::timeout;
 use crate::app::Databases;
@@ -50,22 +51,18 @@ pub async fn run_during<T>(databases: &Databases, database_url: &str, task: impl
 /// Delivers until it is stopped, and retries while a store is down. Then it delivers the rest of the outbox, within
 /// [`SHUTDOWN_GRACE`].
 pub async fn run(databases: Databases, database_url: String, stop: CancellationToken) {
-    let mut is_failing = false;
+    let mut log = FailureLog::of_errors("delivery to clickhouse failed");
     let mut grace_is_over = pin!(timeout::wait_for_grace_period(&stop, SHUTDOWN_GRACE));
     while !stop.is_cancelled() {
         let result = tokio::select! {
-            result = relay_with_lock(&databases, &database_url, &mut is_failing, &stop) => result,
+            result = relay_with_lock(&databases, &database_url, &mut log, &stop) => result,
             () = &mut grace_is_over => {
                 tracing::warn!("the relay stopped before the outbox was empty, the next relay continues");
                 return;
             }
         };
         if let Err(error) = result {
-            if std::mem::replace(&mut is_failing, true) {
-                tracing::debug!(%error, "delivery still fails");
-            } else {
-                tracing::error!(%error, "delivery to clickhouse failed, retrying");
-            }
+            log.record_failure(&error);
         }
         stop.run_until_cancelled(tokio::time::sleep(RETRY_DELAY)).await;
     }
@@ -76,7 +73,7 @@ pub async fn run(databases: Databases, database_url: String, stop: CancellationT
 async fn relay_with_lock(
     databases: &Databases,
     database_url: &str,
-    is_failing: &mut bool,
+    log: &mut FailureLog,
     stop: &CancellationToken,
 ) -> Result<(), Error> {
     let pg = &databases.pg;
@@ -86,11 +83,11 @@ async fn relay_with_lock(
     let Some(mut relay) = started? else { return Ok(()) };
     let mut blocked = BlockedOrganizations::default();
     let mut last_check = Instant::now();
-    let mut upkeep = Upkeep { prune_at: Instant::now(), unblock_at: Instant::now() };
+    let mut maintenance = Maintenance { prune_at: Instant::now(), unblock_at: Instant::now() };
     loop {
         timeout::short(relay.lock.ensure_held()).await?;
         relay.video_fill.advance(databases, relay.last_delivery).await?;
-        upkeep.advance(pg, &mut blocked).await?;
+        maintenance.advance(pg, &mut blocked).await?;
         let next = outbox::begin_delivery(relay.lock.connection(), MAX_DELIVERY_BYTES, &mut blocked);
         if let Some(delivery) = timeout::long(next).await? {
             failpoint::reached("relay-numbered");
@@ -115,19 +112,17 @@ async fn relay_with_lock(
                 stop.run_until_cancelled(tokio::time::sleep(POLL_INTERVAL)).await;
             }
         }
-        if std::mem::replace(is_failing, false) {
-            tracing::info!("delivery to clickhouse works again");
-        }
+        log.record_success();
     }
 }
 
 /// What a relay does in small steps beside deliveries, however many rows wait.
-struct Upkeep {
+struct Maintenance {
     prune_at: Instant,
     unblock_at: Instant,
 }
 
-impl Upkeep {
+impl Maintenance {
     /// Does what is due.
     async fn advance(&mut self, pg: &PgPool, blocked: &mut BlockedOrganizations) -> Result<(), Error> {
         let now = Instant::now();

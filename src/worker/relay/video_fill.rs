@@ -47,7 +47,7 @@ impl VideoFill {
             let (since, mode) = (NaiveDate::default(), RecomputeMode::ChangedDays);
             let client = &databases.clickhouse;
             let filled = history_writer::recompute_videos(client, chunk, since, last_delivery, mode).await;
-            chunks.halve_if_too_large(chunk, filled)?;
+            chunks.retry_halved(chunk, filled)?;
         }
         if subjects.is_empty() {
             self.complete(databases).await?;
