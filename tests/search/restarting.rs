@@ -100,7 +100,7 @@ async fn damaged_folder_is_rebuilt_and_locked_one_is_rejected() {
     follower.close().await;
 
     type Damage = fn(&Path);
-    let damages: [(&str, Damage); 5] = [
+    let damages: [(&str, Damage); 4] = [
         ("meta.json", |file| fs::write(file, "{\"segments\": [").unwrap()),
         (".fast", |file| {
             let mut bytes = fs::read(file).unwrap();
@@ -109,14 +109,6 @@ async fn damaged_folder_is_rebuilt_and_locked_one_is_rejected() {
         }),
         (".idx", |file| fs::write(file, "").unwrap()),
         (".term", |file| fs::remove_file(file).unwrap()),
-        // The layout before each index had its own folder.
-        ("meta.json", |file| {
-            let index = file.parent().unwrap();
-            for entry in fs::read_dir(index).unwrap().map(|entry| entry.unwrap()) {
-                fs::rename(entry.path(), index.parent().unwrap().join(entry.file_name())).unwrap();
-            }
-            fs::remove_dir(index).unwrap();
-        }),
     ];
     for (ending, damage) in damages {
         let files = indexes(folder.path()).into_iter().flat_map(|index| fs::read_dir(index).unwrap());

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::changes::IndexPosition;
-use super::index::{DiskIndex, OTHER_FORMAT};
+use super::index::DiskIndex;
 use crate::store::Error;
 
 const INDEX_PREFIX: &str = "index-";
@@ -36,7 +36,7 @@ impl IndexFolder {
             )),
         })?;
         let folder = IndexFolder { path: path.to_owned(), lock: Arc::new(lock) };
-        let mut unusable = remove_older_layout(path).map_err(failed)?.then(|| OTHER_FORMAT.to_owned());
+        let mut unusable = None;
         let mut indexes = folder.indexes()?;
         let mut usable = None;
         while let Some((_, path)) = indexes.pop_last() {
@@ -107,22 +107,4 @@ pub fn read_position(folder: &Path) -> Result<IndexPosition, String> {
         }
     }
     Err(reason)
-}
-
-/// Removes index files directly in the folder, where older versions put them; returns whether there were any.
-fn remove_older_layout(folder: &Path) -> std::io::Result<bool> {
-    let mut found = false;
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        let is_segment = name
-            .split_once('.')
-            .is_some_and(|(stem, _)| stem.len() == 32 && stem.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        if is_segment || name == "meta.json" || name == ".managed.json" {
-            fs::remove_file(entry.path())?;
-            found = true;
-        }
-    }
-    Ok(found)
 }

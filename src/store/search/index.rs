@@ -24,8 +24,6 @@ use crate::store::write::Entity;
 const WRITER_MEMORY_BYTES: usize = 48 << 20;
 /// A segment is merged once this share of its documents is deleted.
 const MAX_DELETED_RATIO: f32 = 0.3;
-/// Why an index is unusable.
-pub(super) const OTHER_FORMAT: &str = "it has the format of another version";
 
 impl From<TantivyError> for Error {
     fn from(error: TantivyError) -> Self {
@@ -229,7 +227,7 @@ impl DiskIndex {
 
     /// Changes the index. A failure drops the writer, and with it everything since the last commit.
     fn write<T>(&self, change: impl FnOnce(&mut IndexWriter) -> tantivy::Result<T>) -> tantivy::Result<T> {
-        // A poisoned slot is empty, because the writer is taken out of it first.
+        // A panic leaves the slot empty, because the writer is taken out of it first.
         let mut slot = self.writer.lock();
         let mut writer = match slot.take() {
             Some(writer) => writer,
@@ -261,7 +259,11 @@ impl DiskIndex {
 /// Opens the index in a folder; fails with the reason if it cannot be read or has another format.
 fn open_tantivy(path: &Path) -> Result<tantivy::Index, String> {
     let index = tantivy::Index::open_in_dir(path).map_err(|error| error.to_string())?;
-    if index.schema() == schema().0 { Ok(index) } else { Err(OTHER_FORMAT.to_owned()) }
+    if index.schema() == schema().0 {
+        Ok(index)
+    } else {
+        Err("it has the format of another version".to_owned())
+    }
 }
 
 fn committed_position(index: &tantivy::Index) -> tantivy::Result<Option<IndexPosition>> {
