@@ -19,7 +19,7 @@ const TEMPORARY_PREFIX: &str = "new-";
 /// What a file occupies is a multiple of this.
 const BLOCK_BYTES: u64 = 4096;
 
-/// A folder of copies. Cheap to clone. All methods block on the file system.
+/// A folder of copies. Cheap to clone. Methods block on the file system, so that tasks call them in [`MediaFolder::run`].
 #[derive(Debug, Clone)]
 pub struct MediaFolder {
     root: Arc<Path>,
@@ -41,6 +41,15 @@ impl MediaFolder {
 
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Runs methods of the folder on a blocking thread.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(Self) -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        let folder = self.clone();
+        tokio::task::spawn_blocking(move || work(folder)).await.map_err(io::Error::other)?
     }
 
     /// Whether the folder exists and is one of copies.

@@ -37,16 +37,15 @@ impl MediaReader {
         self.0.is_present.load(Ordering::Relaxed)
     }
 
-    /// Checks whether the folder is there. Blocks on the file system.
-    pub fn check_folder(&self) {
-        self.0.is_present.store(self.0.folder.is_present(), Ordering::Relaxed);
+    /// Checks whether the folder is there.
+    pub async fn check_folder(&self) {
+        let is_present = self.0.folder.run(|folder| Ok(folder.is_present())).await;
+        self.0.is_present.store(is_present.unwrap_or_default(), Ordering::Relaxed);
     }
 
     /// Returns a copy; `None` if it does not exist.
     pub async fn read(&self, name: PictureName) -> io::Result<Option<Vec<u8>>> {
-        let reader = self.clone();
-        let read = tokio::task::spawn_blocking(move || reader.0.folder.read(&name));
-        let copy = read.await.map_err(io::Error::other)??;
+        let copy = self.0.folder.run(move |folder| folder.read(&name)).await?;
         if copy.is_some() {
             let mut served = self.0.served.lock();
             if served.len() < MAX_SERVED {

@@ -146,12 +146,10 @@ impl Fetcher {
 
     /// Returns the copy that another record has, or makes one.
     async fn make_copy(&self, picture: &SharedPicture) -> Result<(Vec<u8>, PictureOutcome), PictureOutcome> {
-        if let Some(name) = picture.known {
-            let folder = self.folder.clone();
-            let read = tokio::task::spawn_blocking(move || folder.read(&name)).await;
-            if let Ok(Ok(Some(copy))) = read {
-                return Ok((copy, PictureOutcome::Shared));
-            }
+        if let Some(name) = picture.known
+            && let Ok(Some(copy)) = self.folder.run(move |folder| folder.read(&name)).await
+        {
+            return Ok((copy, PictureOutcome::Shared));
         }
         let fetched = self.client.fetch(picture.platform, &picture.url).await;
         let bytes = fetched.map_err(|error| match error {

@@ -21,10 +21,7 @@ pub async fn run_for_api(pg: PgPool, media: MediaReader, stop: CancellationToken
     let mut interval = tokio::time::interval(CHECK_INTERVAL);
     let mut ticks: u32 = 0;
     while stop.run_until_cancelled(interval.tick()).await.is_some() {
-        let reader = media.clone();
-        if let Err(error) = tokio::task::spawn_blocking(move || reader.check_folder()).await {
-            tracing::error!(%error, "checking the media folder panicked");
-        }
+        media.check_folder().await;
         ticks = ticks.wrapping_add(1);
         if ticks.is_multiple_of(RECORD_INTERVAL) {
             for names in media.take_served().chunks(BATCH_COPIES) {

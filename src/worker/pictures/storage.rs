@@ -101,24 +101,22 @@ impl Storage {
 
     /// Creates the folder unless it is there. Copies of a lost one are fetched again.
     async fn require_folder(&self) -> Result<(), StorageError> {
-        let folder = self.folder.clone();
-        if run_blocking(move || Ok(folder.is_present())).await? {
+        let is_present = || self.folder.run(|folder| Ok(folder.is_present()));
+        if is_present().await? {
             return Ok(());
         }
         let mut usage = timeout::long(MediaUsage::lock(&self.pg)).await?;
-        let folder = self.folder.clone();
         // Another process may have created it meanwhile.
-        if run_blocking(move || Ok(folder.is_present())).await? {
+        if is_present().await? {
             return Ok(());
         }
         if usage.used_bytes() > 0 {
             tracing::warn!(folder = %self.folder.root().display(), "the media folder is lost, pictures are fetched again");
         }
         timeout::long(usage.remove_all()).await?;
-        let folder = self.folder.clone();
         // API processes show copies only while the folder is there, so after the references are gone.
         timeout::short(usage.commit()).await?;
-        run_blocking(move || folder.create()).await
+        Ok(self.folder.run(|folder| folder.create()).await?)
     }
 
     /// Reserves the space of copies, and evicts others.
@@ -155,12 +153,11 @@ impl Storage {
 
     /// Writes files, and returns the errors.
     async fn write(&self, files: HashMap<PictureName, Vec<u8>>) -> HashMap<PictureName, io::Error> {
-        let folder = self.folder.clone();
         let names: Vec<_> = files.keys().copied().collect();
-        let written = tokio::task::spawn_blocking(move || {
+        let written = self.folder.run(move |folder| {
             let failed =
                 |(name, copy): (PictureName, Vec<u8>)| Some((name, folder.write(&name, &copy).err()?));
-            files.into_iter().filter_map(failed).collect()
+            Ok(files.into_iter().filter_map(failed).collect())
         });
         written.await.unwrap_or_else(|error| {
             names.into_iter().map(|name| (name, io::Error::other(error.to_string()))).collect()
@@ -204,9 +201,9 @@ impl Storage {
 
     /// Returns the copies without a file.
     pub(super) async fn find_lost(&self, names: HashSet<PictureName>) -> Vec<PictureName> {
-        let folder = self.folder.clone();
-        let find = move || names.into_iter().filter(|name| !folder.contains(name)).collect();
-        tokio::task::spawn_blocking(find).await.unwrap_or_default()
+        let find =
+            |folder: MediaFolder| Ok(names.into_iter().filter(|name| !folder.contains(name)).collect());
+        self.folder.run(find).await.unwrap_or_default()
     }
 
     /// Removes copies whose files are lost.
@@ -226,9 +223,7 @@ impl Storage {
 
     /// Deletes the files of copies whose removal is not committed yet: afterwards another process may store them again.
     pub(super) async fn remove_files(&self, names: Vec<PictureName>) -> io::Result<()> {
-        let folder = self.folder.clone();
-        let remove = move || names.iter().try_for_each(|name| folder.remove(name));
-        tokio::task::spawn_blocking(remove).await.map_err(io::Error::other)?
+        self.folder.run(move |folder| names.iter().try_for_each(|name| folder.remove(name))).await
     }
 }
 
@@ -239,10 +234,4 @@ pub enum StorageError {
     Store(#[from] Error),
     #[error("the media folder cannot be written: {0}")]
     Folder(#[from] io::Error),
-}
-
-async fn run_blocking<T: Send + 'static>(
-    work: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> Result<T, StorageError> {
-    Ok(tokio::task::spawn_blocking(work).await.map_err(io::Error::other)??)
 }

@@ -38,8 +38,7 @@ async fn sweep_if_due(storage: &Storage) -> Result<(), StorageError> {
         return Ok(());
     }
     remove_unreferenced(storage, GRACE).await?;
-    let folder = storage.folder.clone();
-    if tokio::task::spawn_blocking(move || folder.is_present()).await.unwrap_or_default() {
+    if storage.folder.run(|folder| Ok(folder.is_present())).await.unwrap_or_default() {
         for subfolder in 0..=u8::MAX {
             compare(storage, subfolder).await?;
         }
@@ -84,9 +83,7 @@ async fn remove_unreferenced(storage: &Storage, grace: Duration) -> Result<u64, 
 
 /// Deletes unknown files of a subfolder, and removes copies without a file.
 async fn compare(storage: &Storage, subfolder: u8) -> Result<(), Error> {
-    let folder = storage.folder.clone();
-    let listed = tokio::task::spawn_blocking(move || folder.list(subfolder)).await;
-    let Ok(Ok(files)) = listed else { return Ok(()) };
+    let Ok(files) = storage.folder.run(move |folder| folder.list(subfolder)).await else { return Ok(()) };
     // Read after the files: a row is written before its file.
     let known = timeout::long(pictures::fetch_names(&storage.pg, subfolder)).await?;
     let known: HashSet<PictureName> = known.into_iter().collect();
@@ -96,8 +93,8 @@ async fn compare(storage: &Storage, subfolder: u8) -> Result<(), Error> {
         .into_iter()
         .filter(|file| file.name.is_none_or(|name| !known.contains(&name)) && file.modified < oldest_kept)
         .collect();
-    let delete = move || unknown.iter().filter_map(|file| remove_file(&file.path).err()).next();
-    if let Ok(Some(error)) = tokio::task::spawn_blocking(delete).await {
+    let delete = move |_| unknown.iter().try_for_each(|file| remove_file(&file.path));
+    if let Err(error) = storage.folder.run(delete).await {
         tracing::warn!(%error, "cannot delete unknown files in the media folder");
     }
     let missing: Vec<_> = known.difference(&found).copied().collect();
