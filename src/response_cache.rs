@@ -40,7 +40,7 @@ impl CacheKey {
 pub struct CachedResponse {
     body: Bytes,
     etag: String,
-    /// Of a page that is not the last one.
+    /// The cursor of a page that is not the last one.
     next_cursor: Option<String>,
     encodings: Mutex<Vec<(&'static str, Bytes)>>,
 }

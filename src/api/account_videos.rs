@@ -55,7 +55,7 @@ impl FromQuery for AccountVideosQuery {
 
 /// List account-discovered videos
 ///
-/// Of all accounts; by default, the newest video comes first.
+/// Videos of all accounts; by default, the newest comes first.
 #[endpoint(operation_id = "listAccountVideos")]
 async fn list(app: App, caller: Caller, query: Query<VideosQuery<VideoSort>>) -> Result<Collection<Video>> {
     let VideosQuery { filter, params } = query.0;

@@ -173,7 +173,7 @@ pub(super) async fn get_many(
 
 /// Get benchmarks of an account
 ///
-/// What the last 100 account-discovered videos with known views at an age had at that age, to compare a post with.
+/// Percentiles of the last 100 account-discovered videos with known views at an age, to compare a post of that age with.
 /// Percentiles interpolate linearly between the closest ranks.
 #[endpoint(operation_id = "getAccountBenchmarks")]
 pub(super) async fn get_benchmarks(

@@ -43,7 +43,7 @@ struct Check {
     /// Duration of the check in milliseconds.
     #[schemars(example = 3)]
     latency_ms: u64,
-    /// What is wrong and what to do, or which source is paused; absent if there is nothing to report.
+    /// Problem and remedy, or the paused source; absent if there is nothing to report.
     #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<String>,
 }

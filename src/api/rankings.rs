@@ -1,4 +1,5 @@
-//! What rankings of accounts and of creators share: the metric, and figures of a window beside those of the previous one.
+//! Code that rankings of accounts and of creators share: the metric, and figures of a window beside those of the previous
+//! one.
 
 use std::ops::AddAssign;
 
@@ -15,7 +16,7 @@ use crate::model::period::Window;
 use crate::store::analytics::accounts::PostCounts;
 use crate::store::analytics::subjects::ComparedTotals;
 
-/// What a ranking compares.
+/// The metric that a ranking compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -108,7 +109,7 @@ impl ComparedFigures {
         self.previous.new_posts += posts.previous;
     }
 
-    /// What entries are ranked by; `None` for an unknown rate.
+    /// The value that entries are ranked by; `None` for an unknown rate.
     pub(super) fn value(&self, metric: Metric) -> Option<i64> {
         self.current.value(metric)
     }
@@ -154,7 +155,7 @@ impl From<Figures> for RankingMetrics {
 pub(super) struct ShownFigures {
     /// Metrics of the window.
     metrics: RankingMetrics,
-    /// The same of the previous window.
+    /// Metrics of the previous window.
     previous: RankingMetrics,
     /// Change of the metric that is ranked by, in percent of its previous value, with one decimal; null if that is 0 or
     /// unknown.

@@ -24,7 +24,7 @@ use crate::store::tracking::refreshes::{self, QueuedRefreshes, RefreshTarget};
 use crate::store::tracking::source_budgets::{self, DailyUsage};
 use crate::store::tracking::source_pauses::{self, SourcePause};
 
-/// What happens to a requested refresh.
+/// The status of a requested refresh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum RefreshStatus {
@@ -49,7 +49,7 @@ enum RefreshStatus {
 struct Refresh {
     /// Account or video id.
     id: Uuid,
-    /// What happens to it.
+    /// Status of the refresh.
     #[schemars(example = RefreshStatus::Queued)]
     status: RefreshStatus,
     /// When a request can succeed, if the status is `fresh` or `source_paused`; otherwise null.
@@ -57,7 +57,7 @@ struct Refresh {
     refreshable_at: Option<DateTime<Utc>>,
 }
 
-/// What was not found.
+/// Ids without a record.
 #[derive(Debug, Serialize, JsonSchema)]
 struct RefreshMeta {
     /// Requested ids that are not accounts of the organization.
@@ -154,14 +154,14 @@ async fn request(app: &App, caller: &Caller, kind: TargetKind, ids: &[Uuid]) -> 
     Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
 }
 
-/// What limits refreshes besides the state of their target.
+/// The limits of refreshes besides the state of their target.
 struct RefreshLimits<'a> {
     app: &'a App,
     organization: Uuid,
     now: DateTime<Utc>,
     pauses: Vec<SourcePause>,
     usage: Vec<DailyUsage>,
-    /// Of all organizations, if a source has a budget.
+    /// Queued refreshes of all organizations, if a source has a budget.
     queued: Vec<QueuedRefreshes>,
 }
 

@@ -25,7 +25,7 @@ impl ApiEnum for GroupBy {
     const VARIANTS: &'static [(&'static str, Self)] = &[("platform", GroupBy::Platform)];
 }
 
-/// What the rows are compared with.
+/// The days that rows are compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 enum Compare {
     Previous,

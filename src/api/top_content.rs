@@ -31,7 +31,7 @@ impl ApiEnum for Posted {
         &[("any", Posted::Any), ("in_window", Posted::InWindow)];
 }
 
-/// What is ranked, and by what.
+/// The ranked content and the metric.
 #[derive(Serialize)]
 struct RankingArgs {
     metric: GainMetric,

@@ -86,7 +86,7 @@ struct TrackingHealth {
     queue: OrganizationQueue,
     /// Attempts that ended in the last 24 hours, to the minute.
     scrapes_24h: AttemptCounts,
-    /// What is failing now, by reason; reasons without a record are absent.
+    /// Records that fail now, by reason; reasons without a record are absent.
     failures: Vec<Failures>,
     /// Sources of the installation, in the order in which they are tried.
     sources: Vec<Source>,

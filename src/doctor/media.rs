@@ -9,7 +9,7 @@ use crate::media::MediaFolder;
 use crate::store::pictures::{self, UsageSummary};
 use crate::worker::pictures::PictureArgs;
 
-/// More than a tracker fetches within minutes.
+/// A tracker fetches fewer within minutes.
 const MAX_WAITING: i64 = 10_000;
 
 pub(super) async fn check(report: &mut Report, args: &PictureArgs, pg: Option<&PgPool>) {

@@ -200,7 +200,7 @@ mod tests {
         spoofed[1].1 = "evil.example, api.example.com";
         spoofed[2].1 = "ftp, https";
         assert_eq!(origin_of("10.0.0.1", &spoofed), "https://api.example.com");
-        // Of two proxies both add a value, or only the outermost one.
+        // Either both of two proxies add a value, or only the outermost one.
         let hops = ("x-forwarded-for", "198.51.100.7, 10.0.0.2");
         let hosts = ("x-forwarded-host", "client.example, api.example.com, 10.0.0.2:8080");
         assert_eq!(origin_of("10.0.0.1", &[hops, hosts]), "http://api.example.com");

@@ -1,4 +1,4 @@
-//! What all endpoints share. Names no resource.
+//! Code that all endpoints share. It names no resource.
 
 pub mod analytics;
 mod caller;

@@ -11,7 +11,7 @@ use super::row::{AccountRow, Row, VideoRow};
 
 /// Bytes of a partition that are buffered, then compressed and written.
 const BLOCK_BYTES: usize = 8 << 10;
-/// What a buffer holds without growing: a block and a row, of which most are shorter.
+/// A buffer that holds a block and a row, of which most are shorter, does not grow.
 const BUFFER_BYTES: usize = BLOCK_BYTES + (1 << 10);
 const MAX_PARTITIONS: u64 = 2_048;
 

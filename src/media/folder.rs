@@ -16,7 +16,7 @@ use crate::model::picture::{COPY_EXTENSION, PictureName};
 const MARKER: &str = "tidemark-media";
 const MARKER_TEXT: &str = "Copies of pictures, managed by tidemark track. Deleted ones are fetched again.\n";
 const TEMPORARY_PREFIX: &str = "new-";
-/// What a file occupies is a multiple of this.
+/// A file occupies a multiple of this.
 const BLOCK_BYTES: u64 = 4096;
 
 /// A folder of copies. Cheap to clone. Methods block on the file system, so that tasks call them in [`MediaFolder::run`].

@@ -42,7 +42,7 @@ impl LevelOnDay {
     }
 }
 
-/// What earlier posts had at the same age: the mean without a quarter of them at each end.
+/// The mean of earlier posts at the same age, without a quarter of them at each end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Baseline {
     sum: i128,

@@ -64,7 +64,7 @@ impl FromRow<'_, PgRow> for Content {
 }
 
 record! {
-    /// What identifies a video in rankings.
+    /// The identity of a video in rankings.
     #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema, FromRow)]
     pub struct ContentIdentity {
         /// Video id.

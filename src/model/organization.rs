@@ -27,7 +27,7 @@ pub enum KeyStatus {
     Disabled,
 }
 
-/// What a key permits; each scope implies the lower ones.
+/// The permissions of a key; each scope implies the lower ones.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema, sqlx::Type, ValueEnum,
 )]
@@ -79,7 +79,7 @@ pub struct Organization {
     pub created_at: DateTime<Utc>,
 }
 
-/// What an organization uses of its quota.
+/// The usage of an organization's quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, sqlx::FromRow)]
 pub struct AccountUsage {
     /// Number of accounts, including paused ones.

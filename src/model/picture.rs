@@ -9,7 +9,7 @@ use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgTypeInfo, PgValueRef};
 use sqlx::{Decode, Postgres, Type};
 
-/// What a picture shows.
+/// The subject of a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, sqlx::Type)]
 #[serde(rename_all = "lowercase")]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
@@ -37,7 +37,7 @@ impl PictureKind {
     }
 }
 
-/// What identifies a picture at its platform. URLs of one picture differ in servers and signatures.
+/// The identity of a picture at its platform. URLs of one picture differ in servers and signatures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx::Type)]
 #[sqlx(transparent)]
 pub struct PictureSource([u8; 16]);

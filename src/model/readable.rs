@@ -13,7 +13,7 @@ pub struct ReadablePlatforms {
     pub posts_by_shortcode: Vec<Platform>,
 }
 
-/// What a source must be able to look up to read a target.
+/// The identifier by which a source must be able to look a target up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::Type)]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
 pub enum FoundBy {

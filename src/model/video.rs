@@ -121,6 +121,6 @@ pub enum VideoType {
     Video,
     /// Discovered on a tracked account.
     AccountVideo,
-    /// Of either kind.
+    /// Tracked in either way.
     Content,
 }

@@ -66,7 +66,7 @@ impl Depth {
     }
 }
 
-/// What a source is, and the operations that it supports.
+/// A source's description, and the operations that it supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourceInfo {
     /// The name in configuration and metrics.

@@ -20,7 +20,7 @@ pub enum LogFormat {
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Logging")]
 pub struct LogArgs {
-    /// What to log: error, warn, info, debug or trace, also per module, as in info,tidemark::worker=debug
+    /// Log level: error, warn, info, debug or trace, also per module, as in info,tidemark::worker=debug
     #[arg(
         long = "log",
         env = "TIDEMARK_LOG",

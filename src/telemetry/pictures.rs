@@ -4,7 +4,7 @@ use opentelemetry::KeyValue;
 
 use super::{labels, metrics};
 
-/// What happened to a picture.
+/// The result of copying a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PictureOutcome {
     /// Fetched, and a copy was made.

@@ -23,7 +23,7 @@ use crate::store::search::{DiskIndex, SearchIndex};
 
 /// A write is found after at most this and a commit of the index.
 const POLL_INTERVAL: Duration = Duration::from_millis(150);
-/// The same where many records change: a pause is as long as the batch before it took, so that commits are few and large.
+/// The limit where many records change: a pause is as long as the batch before it took, so that commits are few and large.
 const MAX_POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// After so many documents the first build of an index makes them searchable.
 const BUILD_COMMIT_DOCUMENTS: usize = 50_000;

@@ -105,7 +105,7 @@ struct Sweep<'a> {
     databases: &'a Databases,
     lock: &'a mut ErasureLock,
     client: Client,
-    /// Of mutations.
+    /// When mutations time out.
     deadline: Instant,
     /// Reduced after a timeout, so that an outage delays the other organizations only briefly.
     relay_timeout: Duration,

@@ -125,9 +125,9 @@ struct Capacity {
 /// The kinds of targets of a platform that may be leased.
 #[derive(Clone, Copy)]
 struct LeasedKinds {
-    /// Of due targets; `None` is both kinds.
+    /// Kind of due targets; `None` is both kinds.
     due: Option<TargetKind>,
-    /// Of refreshes, if any may be leased.
+    /// Kind of refreshes, if any may be leased.
     refreshes: Option<Option<TargetKind>>,
 }
 

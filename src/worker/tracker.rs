@@ -122,7 +122,7 @@ pub(super) enum FailureKind {
     Panicked,
 }
 
-/// What the log is throttled by; without a platform, a failure concerns all.
+/// The key by which the log is throttled; without a platform, a failure concerns all.
 type LogKey = (Option<Platform>, FailureKind);
 
 /// The result of a comparison of this machine's clock with Postgres'.
@@ -143,7 +143,7 @@ pub struct Tracker {
     pub lease_duration: Duration,
     /// How long scrapes may run during shutdown.
     pub shutdown_grace: Duration,
-    /// What scrapes offer pictures to.
+    /// Takes the pictures that scrapes saw.
     pub pictures: PictureOffers,
     pub(super) clock_check: Arc<Mutex<Option<ClockCheck>>>,
     last_logged: Arc<Mutex<HashMap<LogKey, Instant>>>,

@@ -1,6 +1,6 @@
 //! Types that pass between the engine and its callers.
 
-/// What a statement does, as the engine's parser classifies it.
+/// The effect of a statement, as the engine's parser classifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatementClass {
     Read,

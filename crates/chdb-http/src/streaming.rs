@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 
-/// What every chunk of a format begins with.
+/// The first bytes of every chunk of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ChunkHeader {
     None,

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::organization::create_organization_with_key;
 use super::{Organization, Process, command, http_client, send};
 
-/// What `tidemark up` writes to `demo.json`.
+/// The content of `demo.json`, which `tidemark up` writes.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Connection {
     /// The URL of the API, with its version.
@@ -150,7 +150,7 @@ impl Stack {
             .expect("the sandbox has accounts on each platform")
     }
 
-    /// What the sandbox serves for an account now.
+    /// Returns what the sandbox serves for an account now.
     pub async fn sandbox_state(&self, account: &SandboxAccount) -> Value {
         let url = format!(
             "{}/_control?platform={}&username={}",
@@ -159,7 +159,7 @@ impl Stack {
         send(self.client.get(url)).await.ok(200).at("/accounts/0").clone()
     }
 
-    /// What the sandbox has served since the operation `record`.
+    /// Returns what the sandbox has served since the operation `record`.
     pub async fn fetch_served(&self) -> Value {
         let url = format!("{}/_control/served", self.connection.sandbox_url);
         send(self.client.get(url)).await.ok(200).at("/served").clone()

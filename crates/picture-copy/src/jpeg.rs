@@ -20,7 +20,7 @@ const EXIF: &[u8] = b"Exif\0\0";
 /// The segment that names the color space.
 const ADOBE: &[u8] = b"Adobe";
 const ADOBE_BYTES: usize = 12;
-/// Of a coefficient in a decoder.
+/// Memory of a coefficient in a decoder.
 const COEFFICIENT_BYTES: u64 = 2;
 
 /// A complete JPEG without metadata.

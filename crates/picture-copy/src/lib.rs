@@ -19,12 +19,12 @@ use self::jpeg::ReducedJpeg;
 use self::webp::ReducedWebp;
 
 const MAX_PIXELS: u64 = 12_000_000;
-/// That of a JPEG.
+/// The longest edge of a JPEG.
 const MAX_EDGE: u32 = 65_535;
-/// What a picture may need until it is scaled, with the decoded picture itself. A picture of the most pixels has up to four
-/// bytes each: a progressive JPEG, which the decoder holds as coefficients too, may have five megapixels.
+/// Memory that a picture may need until it is scaled, with the decoded picture itself. A picture of the most pixels has up to
+/// four bytes each: a progressive JPEG, which the decoder holds as coefficients too, may have five megapixels.
 const MAX_BYTES: u64 = 48 << 20;
-/// What the metadata and a row of a PNG may need.
+/// Memory that the metadata and a row of a PNG may need.
 const MAX_PNG_BYTES: u64 = 8 << 20;
 /// A progressive JPEG has about ten scans. Each costs time in proportion to the picture's size, however short it is.
 const MAX_SCANS: usize = 64;

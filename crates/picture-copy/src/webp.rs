@@ -9,7 +9,7 @@ const CHUNK_HEADER_BYTES: usize = 8;
 const FRAME_HEADER_BYTES: usize = 16;
 const ALPHA_FLAG: u8 = 0x10;
 
-/// What the decoder needs per pixel besides the decoded picture: the planes of a lossy picture.
+/// Memory of the decoder per pixel besides the decoded picture: the planes of a lossy picture.
 const LOSSY_BYTES: u64 = 2;
 /// With transparency, also its values, which are coded as a lossless picture.
 const LOSSY_ALPHA_BYTES: u64 = 8;

@@ -36,7 +36,7 @@ impl ExportFilter for DailyFilter {
 
 /// Export daily gains
 ///
-/// What accounts gained on each day of the window with an observation, and their followers at its end, by date and
+/// Gains of accounts on each day of the window with an observation, and their followers at its end, by date and
 /// username. The connection is closed early if the file cannot be completed.
 #[endpoint(operation_id = "exportDailyGains")]
 pub(super) async fn get(

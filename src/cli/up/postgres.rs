@@ -233,7 +233,7 @@ fn initialize(dir: &Path, binaries: &Binaries, run_as: Option<RunAs>) -> Result<
     fs::rename(&unfinished, dir.join("data")).map_err(file_error(&unfinished))
 }
 
-/// The same collation on every machine: code points, with Unicode character classes.
+/// The options for one collation on every machine: code points, with Unicode character classes.
 fn locale_options(major: &str) -> &'static [&'static str] {
     if major.parse().is_ok_and(|major: u32| major >= 17) {
         &["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]

@@ -30,7 +30,7 @@ pub struct Data<T> {
 pub struct WithMeta<T, M> {
     /// The result.
     pub data: T,
-    /// What the result covers.
+    /// Scope of the result.
     pub meta: M,
 }
 

@@ -52,7 +52,7 @@ pub struct Ranking<T, M> {
     pub(in crate::http) data: Vec<T>,
     /// Position of the page in the ranking.
     pub(in crate::http) pagination: Pagination,
-    /// What the ranking covers.
+    /// Scope of the ranking.
     pub(in crate::http) meta: M,
 }
 

@@ -283,10 +283,10 @@ pub struct ProblemBody<'a> {
     /// HTTP status.
     #[schemars(example = 404)]
     status: u16,
-    /// What happened and what to do, for people.
+    /// Explanation and advice, for people.
     #[schemars(example = &"the organization has no such account")]
     detail: &'a str,
-    /// What happened, for programs.
+    /// Kind of problem, for programs.
     #[schemars(example = &"NOT_FOUND")]
     code: &'a str,
     /// Path of the request.

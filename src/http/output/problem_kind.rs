@@ -11,7 +11,7 @@ pub struct ProblemKind {
     pub description: &'static str,
 }
 
-/// What the client can do, as a response header.
+/// A response header that tells the client what it can do.
 #[derive(Debug, Clone, Copy)]
 pub enum Advice {
     /// `WWW-Authenticate: Bearer`

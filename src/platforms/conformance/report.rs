@@ -20,7 +20,7 @@ pub struct RuleResult {
     pub platform: Platform,
     pub rule: &'static str,
     pub outcome: RuleOutcome,
-    /// What the rule requires.
+    /// The requirement.
     pub means: &'static str,
     /// Why the rule failed or was skipped, or a remark.
     pub detail: Option<String>,

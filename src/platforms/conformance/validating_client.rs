@@ -28,7 +28,7 @@ const JSON: &str = "json";
 const SCHEMA: &str = "schema";
 const ERROR_CODE: &str = "errors";
 
-/// What every response has to be. The rules of single operations are in `account_rules` and `post_rules`.
+/// Requirements on every response. The rules of single operations are in `account_rules` and `post_rules`.
 const RESPONSE_RULES: [(&str, &str); 4] = [
     (RECEIVED, "every response arrives in time, has at most 16 MiB and is no redirect"),
     (JSON, "every response is a JSON object with the content type application/json"),

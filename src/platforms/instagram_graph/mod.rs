@@ -33,7 +33,7 @@ const NAME: &str = SourceKind::InstagramGraph.as_str();
 const MAX_PAGE_SIZE: usize = 50;
 /// The cooldown when a limit is hit and the API does not say how long it lasts; further requests would prolong it.
 const RATE_LIMIT_COOLDOWN: TimeDelta = TimeDelta::minutes(30);
-/// The same when the API blocks the account for misuse.
+/// The cooldown when the API blocks the account for misuse.
 const BLOCK_COOLDOWN: TimeDelta = TimeDelta::hours(6);
 /// How long views are left out of requests once they were rejected.
 const VIEW_COUNT_RETRY_INTERVAL: TimeDelta = TimeDelta::hours(1);

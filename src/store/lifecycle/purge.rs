@@ -18,7 +18,7 @@ use crate::store::clickhouse::{client, cluster};
 
 /// How long a caller waits for mutations, which continue afterwards.
 pub const PURGE_TIMEOUT: Duration = Duration::from_secs(900);
-/// Of a query, or of the submission of a mutation, which runs on afterwards.
+/// The timeout of a query, or of the submission of a mutation, which runs on afterwards.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(300);
 /// Organizations per statement: their ids are a field of the HTTP request, which is limited to 128 KiB.
 pub const MAX_STATEMENT_ORGANIZATIONS: usize = 300;

@@ -86,7 +86,7 @@ pub struct CacheDependencies {
     pub videos: bool,
 }
 
-/// What a request reads from Postgres before it computes its response.
+/// The records and versions that a request reads before it computes its response.
 #[derive(Debug)]
 pub enum VersionedRecords<T> {
     /// The version of the cached response is current.

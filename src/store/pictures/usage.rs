@@ -195,7 +195,7 @@ impl MediaUsage {
         Ok(names)
     }
 
-    /// Of copies without a file, removes those that were not stored lately, and returns their number.
+    /// Removes those copies without a file that were not stored lately, and returns their number.
     pub async fn remove_lost(&mut self, names: &[PictureName], grace_seconds: f64) -> Result<usize, Error> {
         let lost: Vec<PictureName> = sqlx::query_scalar(
             "select name from pictures

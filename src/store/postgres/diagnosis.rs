@@ -1,4 +1,4 @@
-//! What `tidemark doctor` reads from Postgres: settings, privileges, invalid indexes and open transactions.
+//! Statements of `tidemark doctor` about Postgres: settings, privileges, invalid indexes and open transactions.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;

@@ -156,7 +156,7 @@ pub async fn fetch_individual_videos(
 /// The counters of a video or a profile on a day.
 #[derive(Debug, Clone, Row, Deserialize)]
 pub struct ExportedSnapshot {
-    /// Of the video or the account.
+    /// Internal id of the video or the account.
     internal_id: u64,
     #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
     pub observed_at: DateTime<Utc>,

@@ -28,7 +28,7 @@ pub struct StoredResponse {
 pub enum Claim {
     /// Not used within a day. This request owns it until the end of its transaction.
     New,
-    /// The same request has completed.
+    /// An equal request has completed.
     Completed(StoredResponse),
     /// The key was used with another body.
     BodyMismatch,

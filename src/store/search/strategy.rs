@@ -70,8 +70,8 @@ impl Strategy {
         }
     }
 
-    /// What follows a scan that found too few: most of its candidates do not match, so that a longer one may skip many records
-    /// for each match.
+    /// The strategy after a scan that found too few: most of its candidates do not match, so that a longer one may skip many
+    /// records for each match.
     pub(super) fn after_scan(candidates: Vec<Uuid>, rows: usize, limits: Limits) -> Self {
         let rows = rows.saturating_mul(16);
         let skipped = rows.saturating_mul(limits.records) / candidates.len();

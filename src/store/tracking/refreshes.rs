@@ -10,7 +10,7 @@ use crate::model::readable::FoundBy;
 use crate::store::Error;
 use crate::store::postgres::Transaction;
 
-/// What decides whether a target can be refreshed.
+/// The state that decides whether a target can be refreshed.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct RefreshTarget {
     pub id: Uuid,

@@ -35,7 +35,7 @@ pub(super) struct Offer {
     _permit: OwnedSemaphorePermit,
 }
 
-/// What scrapes offer pictures to. Cheap to clone; by default pictures are not copied.
+/// Takes the pictures that scrapes saw. Cheap to clone; by default pictures are not copied.
 #[derive(Clone, Default)]
 pub struct PictureOffers(Option<Sender>);
 

@@ -20,7 +20,7 @@ use crate::worker::timeout;
 
 /// Subjects per statement, where the history may be a thousand times what is delivered.
 const MAX_RECOMPUTED_SUBJECTS: usize = 128;
-/// The same, where the delivery is the history: of new videos with few snapshots. A statement costs as much as 300 subjects.
+/// Subjects per statement where the delivery is all of their history. A statement costs as much as 300 of them.
 const MAX_NEW_SUBJECTS: usize = 512;
 /// Snapshots per statement of new videos.
 const MAX_NEW_SNAPSHOTS: usize = 100_000;

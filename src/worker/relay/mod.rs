@@ -116,7 +116,7 @@ async fn relay_with_lock(
     }
 }
 
-/// What a relay does in small steps beside deliveries, however many rows wait.
+/// Small steps that a relay takes beside deliveries, however many rows wait.
 struct Maintenance {
     prune_at: Instant,
     unblock_at: Instant,

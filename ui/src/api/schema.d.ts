@@ -13,7 +13,7 @@ export type paths = {
         };
         /**
          * List account-discovered videos
-         * @description Of all accounts; by default, the newest video comes first.
+         * @description Videos of all accounts; by default, the newest comes first.
          */
         get: operations["listAccountVideos"];
         put?: never;
@@ -152,7 +152,7 @@ export type paths = {
         };
         /**
          * Get benchmarks of an account
-         * @description What the last 100 account-discovered videos with known views at an age had at that age, to compare a post with.
+         * @description Percentiles of the last 100 account-discovered videos with known views at an age, to compare a post of that age with.
          *     Percentiles interpolate linearly between the closest ranks.
          */
         get: operations["getAccountBenchmarks"];
@@ -787,7 +787,7 @@ export type paths = {
         };
         /**
          * Export daily gains
-         * @description What accounts gained on each day of the window with an observation, and their followers at its end, by date and
+         * @description Gains of accounts on each day of the window with an observation, and their followers at its end, by date and
          *     username. The connection is closed early if the file cannot be completed.
          */
         get: operations["exportDailyGains"];
@@ -2011,7 +2011,7 @@ export type components = {
         };
         /** @description The result of a check. */
         Check: {
-            /** @description What is wrong and what to do, or which source is paused; absent if there is nothing to report. */
+            /** @description Problem and remedy, or the paused source; absent if there is nothing to report. */
             detail?: string;
             /**
              * Format: uint64
@@ -2034,7 +2034,7 @@ export type components = {
         };
         /** @description The result of ClickHouse's check, and what it has not got yet. */
         ClickhouseCheck: {
-            /** @description What is wrong and what to do, or which source is paused; absent if there is nothing to report. */
+            /** @description Problem and remedy, or the paused source; absent if there is nothing to report. */
             detail?: string;
             /**
              * Format: uint64
@@ -3093,12 +3093,12 @@ export type components = {
         /** @description An error response (RFC 9457). */
         Problem: {
             /**
-             * @description What happened, for programs.
+             * @description Kind of problem, for programs.
              * @example NOT_FOUND
              */
             code: string;
             /**
-             * @description What happened and what to do, for people.
+             * @description Explanation and advice, for people.
              * @example the organization has no such account
              */
             detail: string;
@@ -3288,12 +3288,12 @@ export type components = {
              */
             refreshable_at: string | null;
             /**
-             * @description What happens to it.
+             * @description Status of the refresh.
              * @example queued
              */
             status: components["schemas"]["RefreshStatus"];
         };
-        /** @description What was not found. */
+        /** @description Ids without a record. */
         RefreshMeta: {
             /**
              * @description Requested ids that are not accounts of the organization.
@@ -3301,10 +3301,10 @@ export type components = {
              */
             not_found: string[];
         };
-        /** @description What happens to a requested refresh. */
+        /** @description The status of a requested refresh. */
         RefreshStatus: "queued" | "fresh" | "in_flight" | "paused" | "unavailable" | "unsupported" | "source_paused";
         /**
-         * @description What a key permits; each scope implies the lower ones.
+         * @description The permissions of a key; each scope implies the lower ones.
          * @enum {string}
          */
         Scope: "read" | "write" | "admin";
@@ -3643,7 +3643,7 @@ export type components = {
             name: string | null;
             /** @description Platform of the account. */
             platform: components["schemas"]["Platform"];
-            /** @description The same of the previous window. */
+            /** @description Metrics of the previous window. */
             previous: components["schemas"]["RankingMetrics"];
             /**
              * @description Profile picture: a stable copy if there is one, otherwise the platform's URL.
@@ -3812,7 +3812,7 @@ export type components = {
             metrics: components["schemas"]["RankingMetrics"];
             /** @description Name of the creator. */
             name: string;
-            /** @description The same of the previous window. */
+            /** @description Metrics of the previous window. */
             previous: components["schemas"]["RankingMetrics"];
             /**
              * @description Always `creator`.
@@ -3827,7 +3827,7 @@ export type components = {
         };
         /** @description The result of the tracker's check, and its queue. */
         TrackerCheck: {
-            /** @description What is wrong and what to do, or which source is paused; absent if there is nothing to report. */
+            /** @description Problem and remedy, or the paused source; absent if there is nothing to report. */
             detail?: string;
             /**
              * Format: int64
@@ -3889,7 +3889,7 @@ export type components = {
              * @example 4
              */
             due: number;
-            /** @description What is failing now, by reason; reasons without a record are absent. */
+            /** @description Records that fail now, by reason; reasons without a record are absent. */
             failures: components["schemas"]["Failures"][];
             /**
              * Format: int64
@@ -4974,7 +4974,7 @@ export interface operations {
                         data: {
                             [key: string]: components["schemas"]["Gains"];
                         };
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: {
                             /**
                              * Format: date
@@ -5126,7 +5126,7 @@ export interface operations {
                         data: {
                             [key: string]: components["schemas"]["Gains"];
                         };
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: {
                             /**
                              * Format: date
@@ -5969,7 +5969,7 @@ export interface operations {
                     "application/json": {
                         /** @description The result. */
                         data: components["schemas"]["AccountDay"][];
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: components["schemas"]["DailyMeta"];
                     };
                 };
@@ -6069,7 +6069,7 @@ export interface operations {
                     "application/json": {
                         /** @description The result. */
                         data: components["schemas"]["Benchmark"][];
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: components["schemas"]["BenchmarksMeta"];
                     };
                 };
@@ -6411,7 +6411,7 @@ export interface operations {
                     "application/json": {
                         /** @description The result. */
                         data: components["schemas"]["BatchItemResult"][];
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: components["schemas"]["BatchMeta"];
                     };
                 };
@@ -6537,7 +6537,7 @@ export interface operations {
                     "application/json": {
                         /** @description The result. */
                         data: components["schemas"]["BatchItemResult"][];
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: components["schemas"]["BatchMeta"];
                     };
                 };
@@ -6734,7 +6734,7 @@ export interface operations {
                         data: {
                             [key: string]: components["schemas"]["AccountGains"];
                         };
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: {
                             /**
                              * Format: date
@@ -6881,7 +6881,7 @@ export interface operations {
                         data: {
                             [key: string]: components["schemas"]["AccountGains"];
                         };
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: {
                             /**
                              * Format: date
@@ -6987,7 +6987,7 @@ export interface operations {
                     "application/json": {
                         /** @description The result. */
                         data: components["schemas"]["Refresh"][];
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: components["schemas"]["RefreshMeta"];
                     };
                 };
@@ -7063,7 +7063,7 @@ export interface operations {
                     "application/json": {
                         /** @description The result. */
                         data: components["schemas"]["AccountStats"][];
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: components["schemas"]["StatsMeta"];
                     };
                 };
@@ -7160,7 +7160,7 @@ export interface operations {
                         data: {
                             [key: string]: (number | null)[];
                         };
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: {
                             /**
                              * Format: date
@@ -7352,7 +7352,7 @@ export interface operations {
                     "application/json": {
                         /** @description Entries of the page. */
                         data: components["schemas"]["TopAccount"][];
-                        /** @description What the ranking covers. */
+                        /** @description Scope of the ranking. */
                         meta: components["schemas"]["RankingMeta"];
                         /** @description Position of the page in the ranking. */
                         pagination: components["schemas"]["Pagination"];
@@ -7529,7 +7529,7 @@ export interface operations {
                     "application/json": {
                         /** @description The result. */
                         data: components["schemas"]["SeriesRow"][];
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: components["schemas"]["WindowMeta"];
                     };
                 };
@@ -7931,7 +7931,7 @@ export interface operations {
                     "application/json": {
                         /** @description The result. */
                         data: components["schemas"]["AgeViews"][];
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: components["schemas"]["VideoAgesMeta"];
                     };
                 };
@@ -8019,7 +8019,7 @@ export interface operations {
                         data: {
                             [key: string]: components["schemas"]["AgeViews"][];
                         };
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: components["schemas"]["ContentAgesMeta"];
                     };
                 };
@@ -8129,7 +8129,7 @@ export interface operations {
                     "application/json": {
                         /** @description The result. */
                         data: components["schemas"]["BreakoutVideo"][];
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: components["schemas"]["BreakoutsMeta"];
                     };
                 };
@@ -8251,7 +8251,7 @@ export interface operations {
                         data: {
                             [key: string]: number[];
                         };
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: {
                             /**
                              * Format: date
@@ -8449,7 +8449,7 @@ export interface operations {
                     "application/json": {
                         /** @description Entries of the page. */
                         data: components["schemas"]["TopContent"][];
-                        /** @description What the ranking covers. */
+                        /** @description Scope of the ranking. */
                         meta: components["schemas"]["TopContentMeta"];
                         /** @description Position of the page in the ranking. */
                         pagination: components["schemas"]["Pagination"];
@@ -9263,7 +9263,7 @@ export interface operations {
                     "application/json": {
                         /** @description The result. */
                         data: components["schemas"]["AccountsDay"][];
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: components["schemas"]["DailyMeta"];
                     };
                 };
@@ -9352,7 +9352,7 @@ export interface operations {
                     "application/json": {
                         /** @description The result. */
                         data: components["schemas"]["CreatorDay"][];
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: components["schemas"]["WindowMeta"];
                     };
                 };
@@ -9449,7 +9449,7 @@ export interface operations {
                         data: {
                             [key: string]: components["schemas"]["AccountGains"];
                         };
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: {
                             /**
                              * Format: date
@@ -9596,7 +9596,7 @@ export interface operations {
                         data: {
                             [key: string]: components["schemas"]["AccountGains"];
                         };
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: {
                             /**
                              * Format: date
@@ -9719,7 +9719,7 @@ export interface operations {
                         data: {
                             [key: string]: (number | null)[];
                         };
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: {
                             /**
                              * Format: date
@@ -9890,7 +9890,7 @@ export interface operations {
                     "application/json": {
                         /** @description The result. */
                         data: components["schemas"]["TopCreator"][];
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: components["schemas"]["RankingMeta"];
                     };
                 };
@@ -10541,7 +10541,7 @@ export interface operations {
                     "application/json": {
                         /** @description The result. */
                         data: components["schemas"]["Overview"];
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: components["schemas"]["OverviewMeta"];
                     };
                 };
@@ -10680,7 +10680,7 @@ export interface operations {
                     "application/json": {
                         /** @description The result. */
                         data: components["schemas"]["Sections"];
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: components["schemas"]["SearchMeta"];
                     };
                 };
@@ -10866,7 +10866,7 @@ export interface operations {
                     "application/json": {
                         /** @description The result. */
                         data: components["schemas"]["CoverageDay"][];
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: components["schemas"]["WindowMeta"];
                     };
                 };
@@ -11619,7 +11619,7 @@ export interface operations {
                     "application/json": {
                         /** @description The result. */
                         data: components["schemas"]["VideoDay"][];
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: components["schemas"]["DailyMeta"];
                     };
                 };
@@ -11800,7 +11800,7 @@ export interface operations {
                     "application/json": {
                         /** @description The result. */
                         data: components["schemas"]["BatchItemResult"][];
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: components["schemas"]["BatchMeta"];
                     };
                 };
@@ -11901,7 +11901,7 @@ export interface operations {
                                 [key: string]: number;
                             };
                         };
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: components["schemas"]["DeltasMeta"];
                     };
                 };
@@ -12000,7 +12000,7 @@ export interface operations {
                                 [key: string]: number;
                             };
                         };
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: components["schemas"]["DeltasMeta"];
                     };
                 };
@@ -12084,7 +12084,7 @@ export interface operations {
                         data: {
                             [key: string]: components["schemas"]["Gains"];
                         };
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: {
                             /**
                              * Format: date
@@ -12230,7 +12230,7 @@ export interface operations {
                         data: {
                             [key: string]: components["schemas"]["Gains"];
                         };
-                        /** @description What the result covers. */
+                        /** @description Scope of the result. */
                         meta: {
                             /**
                              * Format: date

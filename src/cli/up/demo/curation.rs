@@ -1,4 +1,4 @@
-//! What people in the demo organization have done: added, paused, tagged and singled out accounts and posts.
+//! Changes by people in the demo organization, who added, paused, tagged and singled out accounts and posts.
 
 use super::roles::{PAUSED_POST, Role, WATCHED_POSTS};
 use super::stage::Stage;

@@ -27,7 +27,7 @@ use crate::store::records::organizations::{self, OrganizationChange};
 
 const STATE_FILE: &str = "demo-state.json";
 const ORGANIZATION_NAME: &str = "Demo";
-/// More than the interval at which accounts are read.
+/// Longer than the interval at which accounts are read.
 const EARLY_START: TimeDelta = TimeDelta::hours(25);
 
 /// Progress of the creation.

@@ -2,7 +2,7 @@
 
 use crate::sandbox::world::Fault;
 
-/// What happens to an account.
+/// The fate of an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// Requests for it have failed for so many days.

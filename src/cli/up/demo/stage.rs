@@ -30,7 +30,7 @@ use crate::store::records::accounts::{self, AccountIdentifier};
 use crate::store::records::videos::{self, TrackedVideoSort, VideoFilter};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// More than a busy machine needs, which reads some twenty accounts a few times each.
+/// A busy machine reads some twenty accounts a few times each within less.
 const READS_TIMEOUT: Duration = Duration::from_secs(600);
 
 pub(super) struct Stage<'a> {

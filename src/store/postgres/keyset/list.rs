@@ -39,7 +39,7 @@ pub(in crate::store) struct ParentFilter {
     pub reference: &'static str,
 }
 
-/// What a parent's column has to be.
+/// The required value of a parent's column.
 pub(in crate::store) enum ParentValue {
     AnyOf(Vec<Uuid>),
     Text(String),

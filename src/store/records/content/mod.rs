@@ -29,7 +29,7 @@ pub struct ContentFilter {
     pub platform: Option<Platform>,
     pub account_id: Option<Uuid>,
     pub creator_id: Option<Uuid>,
-    /// Of the account.
+    /// Category of the account.
     pub category: Option<String>,
     pub kind: Option<ContentKind>,
     pub is_active: Option<bool>,

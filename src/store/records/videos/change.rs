@@ -40,7 +40,7 @@ pub struct NewVideo {
     pub tracking: NewTracking,
 }
 
-/// What identifies a video to create.
+/// The identity of a video to create.
 type VideoKey = (Platform, PlatformVideoId);
 
 /// A locked row that a video to create may be.
