@@ -122,13 +122,12 @@ struct Capacity {
     max_attempts: usize,
 }
 
-/// The kinds of targets of a platform that may be leased.
-#[derive(Clone, Copy)]
-struct LeasedKinds {
-    /// Kind of due targets; `None` is both kinds.
-    due: Option<TargetKind>,
-    /// Kind of refreshes, if any may be leased.
-    refreshes: Option<Option<TargetKind>>,
+/// The kinds of refreshes that may be leased.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LeaseFilter {
+    Nothing,
+    Only(TargetKind),
+    Everything,
 }
 
 impl Scheduler<'_> {
@@ -175,9 +174,8 @@ impl Scheduler<'_> {
                     has_free_slots |= capacity.max_attempts == 0;
                     continue;
                 }
-                let refreshes = self.refreshable_kinds(&paused, &refresh_budget, capacity.kind);
-                let kinds = LeasedKinds { due: capacity.kind, refreshes };
-                let leased = self.lease(platform, now, kinds, free).await?;
+                let refreshes = self.filter_refreshes(&paused, &refresh_budget, capacity.kind);
+                let leased = self.lease(platform, now, capacity.kind, refreshes, free).await?;
                 if stop.is_cancelled() {
                     let ids: Vec<_> = leased.iter().map(|target| target.id).collect();
                     leases::release(pg, *owner, &ids).await?;
@@ -206,7 +204,8 @@ impl Scheduler<'_> {
         &mut self,
         platform: Platform,
         now: DateTime<Utc>,
-        kinds: LeasedKinds,
+        due: Option<TargetKind>,
+        refreshes: LeaseFilter,
         limit: usize,
     ) -> Result<Vec<LeasedTarget>, Error> {
         let (pg, in_flight) = (&self.tracker.databases.pg, self.in_flight_targets());
@@ -215,7 +214,7 @@ impl Scheduler<'_> {
             platform,
             now,
             duration: self.tracker.lease_duration,
-            kind: kinds.due,
+            kind: due,
             limit,
             order: random_order(),
             after_organization: Uuid::nil(),
@@ -224,10 +223,14 @@ impl Scheduler<'_> {
         let mut leased = Vec::new();
         let refreshes_first = fastrand::bool();
         for is_refresh in [refreshes_first, !refreshes_first] {
-            let kind = if is_refresh { kinds.refreshes } else { Some(kinds.due) };
             request.limit = limit.saturating_sub(leased.len());
-            let Some(kind) = kind.filter(|_| request.limit > 0) else { continue };
-            request.kind = kind;
+            request.kind = match refreshes {
+                _ if request.limit == 0 => break,
+                _ if !is_refresh => due,
+                LeaseFilter::Nothing => continue,
+                LeaseFilter::Only(kind) => Some(kind),
+                LeaseFilter::Everything => None,
+            };
             let queue = (platform, is_refresh);
             request.after_organization = self.last_organization.get(&queue).copied().unwrap_or_default();
             let (targets, last_organization) = match is_refresh {
@@ -243,28 +246,28 @@ impl Scheduler<'_> {
 
     /// Returns the kinds of refreshes that may be leased: those that a source reads which works or may be probed, and has
     /// requests left for them.
-    fn refreshable_kinds(
+    fn filter_refreshes(
         &self,
         paused: &PausedSources<'_>,
         budget: &RefreshBudget,
-        kind: Option<TargetKind>,
-    ) -> Option<Option<TargetKind>> {
+        leased: Option<TargetKind>,
+    ) -> LeaseFilter {
         let platform = paused.platform;
+        if !budget.is_queued(platform) {
+            return LeaseFilter::Nothing;
+        }
         let is_refreshable = |kind: TargetKind| {
             let may_read = |source: &str| paused.works(source) || self.may_probe(paused, source);
             let has_left = |source: &str| budget.has_left(&self.tracker.sources, platform, source);
             let mut sources = self.sources_for(platform, kind).into_iter();
-            sources.any(|source| may_read(source) && has_left(source))
+            leased.is_none_or(|leased| leased == kind)
+                && sources.any(|source| may_read(source) && has_left(source))
         };
-        match kind {
-            _ if !budget.is_queued(platform) => None,
-            Some(kind) => is_refreshable(kind).then_some(Some(kind)),
-            None => match (is_refreshable(TargetKind::Account), is_refreshable(TargetKind::Video)) {
-                (true, true) => Some(None),
-                (true, false) => Some(Some(TargetKind::Account)),
-                (false, true) => Some(Some(TargetKind::Video)),
-                (false, false) => None,
-            },
+        match (is_refreshable(TargetKind::Account), is_refreshable(TargetKind::Video)) {
+            (true, true) => LeaseFilter::Everything,
+            (true, false) => LeaseFilter::Only(TargetKind::Account),
+            (false, true) => LeaseFilter::Only(TargetKind::Video),
+            (false, false) => LeaseFilter::Nothing,
         }
     }
 
