@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
-use std::sync::LazyLock;
 
 use chrono::{DateTime, Utc};
 use indicatif::ProgressBar;
@@ -13,48 +12,36 @@ use super::error::Error;
 use super::history_file::HistoryFile;
 use crate::app::Databases;
 use crate::model::counters::{Counters, ProfileCounters};
-use crate::model::field::{Field, FieldType, FieldValue, ToField};
+use crate::model::file_row::file_row;
 use crate::model::latest::{LatestValue, UNDATED};
 use crate::model::observed::{AccountFields, VideoFields};
+use crate::model::platform::Platform;
 use crate::store::records::exports::{self, ExportedAccount, ExportedSnapshot, ExportedVideo, Snapshots};
 
 /// Accounts, or videos, that are read at a time.
 const PAGE_ROWS: u16 = 500;
 
-type ColumnList = Vec<(&'static str, FieldType)>;
+file_row! {
+    pub(super) struct AccountRow<'a> {
+        platform: Platform,
+        username: &'a str,
+        observed_at: Option<DateTime<Utc>>,
+        fields: AccountFields,
+        counters: ProfileCounters,
+        category: Option<&'a str>,
+        creator: Option<&'a str>,
+    }
+}
 
-pub static ACCOUNT_COLUMNS: LazyLock<ColumnList> = LazyLock::new(|| {
-    columns(
-        &[("platform", FieldType::Text), ("username", FieldType::Text), ("observed_at", FieldType::Time)],
-        AccountFields::LIST,
-        &ProfileCounters::NAMES,
-        &[("category", FieldType::Text), ("creator", FieldType::Text)],
-    )
-});
-
-pub static VIDEO_COLUMNS: LazyLock<ColumnList> = LazyLock::new(|| {
-    columns(
-        &[
-            ("platform", FieldType::Text),
-            ("username", FieldType::Text),
-            ("external_id", FieldType::Text),
-            ("observed_at", FieldType::Time),
-        ],
-        VideoFields::LIST,
-        &Counters::NAMES,
-        &[],
-    )
-});
-
-fn columns(
-    first: &[(&'static str, FieldType)],
-    fields: &[Field],
-    counters: &[&'static str],
-    last: &[(&'static str, FieldType)],
-) -> ColumnList {
-    let fields = fields.iter().filter(|field| field.in_files).map(|field| (field.name, field.field_type));
-    let counters = counters.iter().map(|name| (*name, FieldType::Integer));
-    first.iter().copied().chain(fields).chain(counters).chain(last.iter().copied()).collect()
+file_row! {
+    pub(super) struct VideoRow<'a> {
+        platform: Platform,
+        username: Option<&'a str>,
+        external_id: Option<&'a str>,
+        observed_at: Option<DateTime<Utc>>,
+        fields: VideoFields,
+        counters: Counters,
+    }
 }
 
 /// The result of an export.
@@ -168,25 +155,24 @@ impl<'a> Exporter<'a> {
         }
         self.summary.accounts += 1;
         let latest = &account.latest;
-        let fields = latest.fields();
-        let mut write = |at: Option<DateTime<Utc>>, counters: ProfileCounters, is_description: bool| {
-            let described = |value| if is_description { value } else { FieldValue::Null };
-            let first = [account.platform.to_field(), account.username.to_field(), at.to_field()];
-            let fields = file_values(fields.values()).map(described);
-            let last = [described(account.category.to_field()), described(account.creator.to_field())];
-            self.accounts
-                .add(first.into_iter().chain(fields).chain(counter_values(counters.to_array())).chain(last))
-        };
         let missing = missing_in_snapshots(&latest.counters, snapshots).into_iter();
         let observations = missing.chain(snapshots.iter().map(|row| (row.observed_at, row.counters())));
-        let mut rows: Vec<_> = observations.map(|(at, counters)| (Some(at), counters)).collect();
-        if rows.is_empty() {
-            rows.push((dated(latest.observed_at()), ProfileCounters::default().to_array()));
-        }
-        for (n, (at, counters)) in rows.iter().enumerate() {
-            write(*at, ProfileCounters::from_array(*counters), n + 1 == rows.len())?;
-        }
-        Ok(())
+        let row = |observed_at, counters| AccountRow {
+            platform: account.platform,
+            username: &account.username,
+            observed_at,
+            fields: AccountFields::default(),
+            counters: ProfileCounters::from_array(counters),
+            category: None,
+            creator: None,
+        };
+        let mut rows: Vec<_> = observations.map(|(at, counters)| row(Some(at), counters)).collect();
+        // The last row describes the account.
+        let mut last = rows.pop().unwrap_or_else(|| row(dated(latest.observed_at()), [None; _]));
+        last.fields = latest.fields();
+        (last.category, last.creator) = (account.category.as_deref(), account.creator.as_deref());
+        rows.push(last);
+        rows.iter().try_for_each(|row| self.accounts.add(row))
     }
 
     fn write_video(
@@ -200,27 +186,29 @@ impl<'a> Exporter<'a> {
             return Ok(());
         }
         self.summary.videos += 1;
-        let username = account.map_or(FieldValue::Null, |account| account.username.to_field());
-        let fields = video.latest.fields();
-        let mut write = |username, at: Option<DateTime<Utc>>, counters: Counters, is_description: bool| {
-            let described = |value| if is_description { value } else { FieldValue::Null };
-            let first = [video.platform.to_field(), username, video.external_id.to_field(), at.to_field()];
-            let fields = file_values(fields.values()).map(described);
-            self.videos.add(first.into_iter().chain(fields).chain(counter_values(counters.to_array())))
+        let row = |username, observed_at, counters| VideoRow {
+            platform: video.platform,
+            username,
+            external_id: video.external_id.as_deref(),
+            observed_at,
+            fields: VideoFields::default(),
+            counters,
         };
+        let username = account.map(|account| account.username.as_str());
         let described_at = dated(video.latest.observed_at());
-        write(username, described_at, Counters::default(), true)?;
+        let description = row(username, described_at, Counters::default());
+        self.videos.add(&VideoRow { fields: video.latest.fields(), ..description })?;
         if account.is_some() && video.is_tracked {
             // A row without username: it is tracked individually as well.
-            write(FieldValue::Null, described_at, Counters::default(), false)?;
+            self.videos.add(&row(None, described_at, Counters::default()))?;
         }
         for (at, counters) in missing_in_snapshots(&video.latest.counters, snapshots) {
-            write(username, Some(at), Counters::from_array(counters), false)?;
+            self.videos.add(&row(username, Some(at), Counters::from_array(counters)))?;
         }
         for snapshot in snapshots {
             let counters = Counters::from_array(snapshot.counters());
             if !counters.is_empty() {
-                write(username, Some(snapshot.observed_at), counters, false)?;
+                self.videos.add(&row(username, Some(snapshot.observed_at), counters))?;
             }
         }
         Ok(())
@@ -252,16 +240,6 @@ fn group_size(accounts: &[ExportedAccount]) -> usize {
         fits
     };
     accounts.iter().take_while(fits).count()
-}
-
-fn file_values<'a>(
-    values: impl Iterator<Item = (&'static Field, FieldValue<'a>)>,
-) -> impl Iterator<Item = FieldValue<'a>> {
-    values.filter(|(field, _)| field.in_files).map(|(_, value)| value)
-}
-
-fn counter_values<const N: usize>(counters: [Option<i64>; N]) -> [FieldValue<'static>; N] {
-    counters.map(|count| count.map_or(FieldValue::Null, FieldValue::Integer))
 }
 
 /// Returns latest counters that no snapshot has, by time: a later observation of the same day, without that counter,

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use super::error::Error;
 use super::parquet::ParquetWriter;
-use crate::model::field::{FieldType, FieldValue};
+use crate::model::field::FieldValue;
+use crate::model::file_row::{Columns, FileColumns};
 
 /// The format of exported files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -28,9 +29,6 @@ impl ExportFormat {
         }
     }
 }
-
-/// The columns of a file by name and type.
-pub type Columns = &'static [(&'static str, FieldType)];
 
 /// A file that is being written; dropping it before [`HistoryFile::publish`] removes it.
 pub struct HistoryFile {
@@ -56,6 +54,7 @@ impl HistoryFile {
         let failed = |error| Error::file(&temporary, error);
         let file = File::create_new(&temporary).map_err(failed)?;
         let mut history = HistoryFile { path, temporary: temporary.clone(), columns, writer: None, rows: 0 };
+        let columns = &history.columns;
         history.writer = Some(match format {
             ExportFormat::Csv => {
                 let mut csv = csv::WriterBuilder::new().buffer_capacity(1 << 18).from_writer(file);
@@ -71,12 +70,13 @@ impl HistoryFile {
         Ok(history)
     }
 
-    /// Adds a row with a value for each column.
-    pub fn add<'v>(&mut self, values: impl Iterator<Item = FieldValue<'v>>) -> Result<(), Error> {
+    /// Adds a row of the columns.
+    pub fn add(&mut self, row: &impl FileColumns) -> Result<(), Error> {
         self.rows += 1;
+        let values = row.values();
         let written = match &mut self.writer {
             Some(FormatWriter::Csv(csv)) => write_csv(csv, values),
-            Some(FormatWriter::Jsonl(file)) => write_json(file, self.columns, values),
+            Some(FormatWriter::Jsonl(file)) => write_json(file, &self.columns, values),
             Some(FormatWriter::Parquet(parquet)) => parquet.add(values).map_err(io::Error::other),
             None => Ok(()),
         };
@@ -109,21 +109,14 @@ impl Drop for HistoryFile {
     }
 }
 
-fn write_csv<'v>(
-    csv: &mut csv::Writer<File>,
-    values: impl Iterator<Item = FieldValue<'v>>,
-) -> io::Result<()> {
+fn write_csv(csv: &mut csv::Writer<File>, values: Vec<FieldValue<'_>>) -> io::Result<()> {
     for value in values {
         csv.write_field(value.to_text().as_bytes()).map_err(io::Error::other)?;
     }
     csv.write_record(None::<&[u8]>).map_err(io::Error::other)
 }
 
-fn write_json<'v>(
-    file: &mut BufWriter<File>,
-    columns: Columns,
-    values: impl Iterator<Item = FieldValue<'v>>,
-) -> io::Result<()> {
+fn write_json(file: &mut BufWriter<File>, columns: &Columns, values: Vec<FieldValue<'_>>) -> io::Result<()> {
     let mut before = b'{';
     for ((name, _), value) in columns.iter().zip(values) {
         if value != FieldValue::Null {

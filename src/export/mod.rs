@@ -14,9 +14,10 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use uuid::Uuid;
 
-use self::exporter::{ACCOUNT_COLUMNS, Exporter, VIDEO_COLUMNS};
-use self::history_file::{Columns, HistoryFile};
+use self::exporter::{AccountRow, Exporter, VideoRow};
+use self::history_file::HistoryFile;
 use crate::app::Databases;
+use crate::model::file_row::{Columns, FileColumns};
 use crate::store::outbox::visibility;
 use crate::store::records::{exports, organizations};
 
@@ -45,7 +46,8 @@ pub async fn write_files(
         let path = options.output.join(name).with_extension(options.format.extension());
         HistoryFile::create(path, options.format, columns)
     };
-    let (accounts, videos) = (create("accounts", &ACCOUNT_COLUMNS)?, create("videos", &VIDEO_COLUMNS)?);
+    let (accounts, videos) =
+        (create("accounts", AccountRow::columns())?, create("videos", VideoRow::columns())?);
     let bar = progress_bar(options.progress, exports::count_videos(&databases.pg, organization).await?);
     bar.set_message("waiting until all commits are in the history");
     visibility::wait_for_history(&databases.pg, organization).await?;

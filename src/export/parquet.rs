@@ -72,7 +72,7 @@ impl ParquetWriter {
         })
     }
 
-    pub fn add<'v>(&mut self, values: impl Iterator<Item = FieldValue<'v>>) -> Result<(), ParquetError> {
+    pub fn add(&mut self, values: Vec<FieldValue<'_>>) -> Result<(), ParquetError> {
         for (column, value) in self.columns.iter_mut().zip(values) {
             column.levels.push(i16::from(value != FieldValue::Null));
             match (&mut column.values, value) {

@@ -5,6 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::file_row::file_row;
 use super::platform::Platform;
 
 /// Calls a macro with the counters of a video: name in the API, the files and the stores; type of the latest value, which
@@ -71,6 +72,8 @@ macro_rules! counters {
                 $name { $($counter),* }
             }
         }
+
+        file_row!($name { $($counter),* });
     };
 }
 

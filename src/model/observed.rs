@@ -11,6 +11,7 @@ use sqlx::{FromRow, Row};
 
 use super::counters::{Counters, ProfileCounters};
 use super::field::{Field, FieldReader, FieldType, FieldValue, ToField};
+use super::file_row::{Columns, FileColumns};
 use super::latest::{FieldTime, KnownAt, LatestValue};
 
 /// Defines a struct of observed fields, and one of their latest values.
@@ -51,6 +52,19 @@ macro_rules! observed_fields {
 
             pub fn values(&self) -> impl Iterator<Item = (&'static Field, FieldValue<'_>)> {
                 Self::LIST.iter().zip([$(self.$field.to_field()),*])
+            }
+        }
+
+        /// The fields that files have.
+        impl FileColumns for $fields {
+            fn add_columns(_: &'static str, columns: &mut Columns) {
+                let fields = Self::LIST.iter().filter(|field| field.in_files);
+                columns.extend(fields.map(|field| (field.name, field.field_type)));
+            }
+
+            fn add_values<'a>(&'a self, values: &mut Vec<FieldValue<'a>>) {
+                let fields = $fields::values(self).filter(|(field, _)| field.in_files);
+                values.extend(fields.map(|(_, value)| value));
             }
         }
 

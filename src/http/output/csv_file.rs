@@ -43,9 +43,7 @@ pub trait CsvSource: Send + 'static {
 }
 
 fn column_names<R: FileColumns>() -> Vec<&'static str> {
-    let mut columns = Vec::new();
-    R::add_columns("", &mut columns);
-    columns.into_iter().map(|(name, _)| name).collect()
+    R::columns().into_iter().map(|(name, _)| name).collect()
 }
 
 /// A file whose first rows are produced.
@@ -74,7 +72,7 @@ impl<S: CsvSource> CsvFile<S> {
     async fn add_rows(&mut self) -> Result<(), Problem> {
         let rows = self.source.next_rows().await?;
         self.has_more = rows.is_some();
-        append_rows(&mut self.unsent, self.raw, rows.iter().flatten().map(values))
+        append_rows(&mut self.unsent, self.raw, rows.iter().flatten().map(FileColumns::values))
     }
 
     async fn next_piece(mut self) -> Result<Option<(Bytes, Self)>, Problem> {
@@ -92,12 +90,6 @@ impl<S: CsvSource> CsvFile<S> {
         let piece = self.unsent.split_to((self.unsent.len() - reserve).min(PIECE_BYTES)).freeze();
         Ok((!piece.is_empty()).then_some((piece, self)))
     }
-}
-
-fn values<R: FileColumns>(row: &R) -> Vec<FieldValue<'_>> {
-    let mut values = Vec::new();
-    row.add_values(&mut values);
-    values
 }
 
 /// Appends rows to a text. Unless they are raw, `'` is put before texts that look like formulas.
