@@ -7,26 +7,12 @@ use serde::Serialize;
 
 use super::fields::PLATFORM_FILTER;
 use crate::app::App;
-use crate::http::input::{ApiEnum, FromQuery, ListSort, QueryParams};
+use crate::http::input::{FromQuery, ListSort, QueryParams};
 use crate::http::{Caller, Collection, Data, ListParams, Query, Result, WithMeta};
 use crate::model::account::{Account, AccountCategory, AccountStats};
 use crate::model::limits::{MAX_CATEGORY_CHARS, MAX_METADATA_FILTERS, MAX_QUERY_IDS};
 use crate::store::postgres::keyset::SortDirection;
 use crate::store::records::accounts::{self, AccountFilter, AccountSort};
-
-impl ApiEnum for AccountSort {
-    const VARIANTS: &'static [(&'static str, Self)] = &[
-        ("added_at", AccountSort::AddedAt),
-        ("username", AccountSort::Username),
-        ("last_scrape_time", AccountSort::LastScrapeTime),
-        ("next_attempt_at", AccountSort::NextAttemptAt),
-        ("follower_count", AccountSort::FollowerCount),
-        ("total_post_count", AccountSort::TotalPostCount),
-        ("view_count", AccountSort::ViewCount),
-        ("like_count", AccountSort::LikeCount),
-        ("play_count", AccountSort::PlayCount),
-    ];
-}
 
 impl ListSort for AccountSort {
     const DEFAULT: (Self, SortDirection) = (AccountSort::AddedAt, SortDirection::Desc);

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::fields::{AccountIdPath, VideoPath, VideosQuery};
 use super::metrics;
 use crate::app::App;
-use crate::http::input::{ApiEnum, FromQuery, ListSort, QueryParams, parse_uuid};
+use crate::http::input::{FromQuery, ListSort, QueryParams, parse_uuid};
 use crate::http::route::{get_or_head, parameter_except};
 use crate::http::{Args, Caller, Collection, Data, ListParams, Path, Query, Result};
 use crate::model::video::{Video, VideoType};
@@ -23,15 +23,6 @@ pub(super) fn router() -> Router {
                 .post(metrics::post_account_videos),
         )
         .push(parameter_except("{video_id}", &["metrics"]).push(get_or_head(get)))
-}
-
-impl ApiEnum for VideoSort {
-    const VARIANTS: &'static [(&'static str, Self)] = &[
-        ("create_time", VideoSort::CreateTime),
-        ("view_count", VideoSort::ViewCount),
-        ("like_count", VideoSort::LikeCount),
-        ("play_count", VideoSort::PlayCount),
-    ];
 }
 
 impl ListSort for VideoSort {

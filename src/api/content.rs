@@ -6,10 +6,10 @@ use salvo_oapi::endpoint;
 use super::fields::{PLATFORM_FILTER, VideoPath};
 use super::{ages, breakouts, sparklines, top_content};
 use crate::app::App;
-use crate::http::input::{ApiEnum, FromQuery, ListSort, QueryParams};
+use crate::http::input::{FromQuery, ListSort, QueryParams};
 use crate::http::route::{get_or_head, parameter_except};
 use crate::http::{Caller, Collection, Data, ListParams, Path, Query, Result};
-use crate::model::content::{Content, ContentKind};
+use crate::model::content::Content;
 use crate::model::limits::{MAX_CATEGORY_CHARS, MAX_MEDIA_TYPES, MEDIA_TYPE_CHARS, MIN_VIEWS};
 use crate::store::postgres::keyset::SortDirection;
 use crate::store::records::content::{self, ContentFilter, ContentSort};
@@ -29,29 +29,14 @@ pub(super) fn router() -> Router {
         )
 }
 
-impl ApiEnum for ContentKind {
-    const VARIANTS: &'static [(&'static str, Self)] =
-        &[("discovered", ContentKind::Discovered), ("tracked", ContentKind::Tracked)];
-}
-
-impl ApiEnum for ContentSort {
-    const VARIANTS: &'static [(&'static str, Self)] = &[
-        ("create_time", ContentSort::As(VideoSort::CreateTime)),
-        ("view_count", ContentSort::As(VideoSort::ViewCount)),
-        ("like_count", ContentSort::As(VideoSort::LikeCount)),
-        ("play_count", ContentSort::As(VideoSort::PlayCount)),
-        ("added_at", ContentSort::AddedAt),
-    ];
-}
-
 impl ListSort for ContentSort {
     const DEFAULT: (Self, SortDirection) = (ContentSort::As(VideoSort::CreateTime), SortDirection::Desc);
 }
 
 const KIND_FILTER: &str = "Filter by kind: `discovered` on an account, or `tracked` individually. A video of both kinds \
                            matches either.";
-const MEDIA_TYPE_FILTER: &str = "Filter by media types, as the platform reports them: a comma-separated list of which \
-                                 one matches exactly. Videos without a media type do not match.";
+const MEDIA_TYPE_FILTER: &str = "Filter by media types, as the platform reports them, of which one matches exactly. \
+                                 Videos without a media type do not match.";
 const POSTED_AFTER: &str = "Earliest `create_time`: a date, which includes its whole UTC day, or a time. Videos without \
                             a `create_time` do not match.";
 const POSTED_BEFORE: &str = "Latest `create_time`: a date, which includes its whole UTC day, or a time. Videos without \

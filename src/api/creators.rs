@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::fields::{CreatorPath, TAGS};
 use super::{daily, links, metrics, sparklines, timeseries, top_creators};
 use crate::app::App;
-use crate::http::input::{ApiEnum, BodyFields, FromBody, FromQuery, ListSort, QueryParams};
+use crate::http::input::{BodyFields, FromBody, FromQuery, ListSort, QueryParams};
 use crate::http::route::{get_or_head, parameter_except};
 use crate::http::{
     Args, Body, Caller, Collection, Created, Data, IdempotencyKey, ListParams, NoContent, Path, Query,
@@ -47,11 +47,6 @@ pub(super) fn router() -> Router {
                         .push(Router::with_path("timeseries").push(get_or_head(timeseries::get_creator))),
                 ),
         )
-}
-
-impl ApiEnum for CreatorSort {
-    const VARIANTS: &'static [(&'static str, Self)] =
-        &[("name", CreatorSort::Name), ("added_at", CreatorSort::AddedAt)];
 }
 
 impl ListSort for CreatorSort {

@@ -4,11 +4,11 @@ use chrono::NaiveDate;
 use salvo::Writer;
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::fields::{AccountIdPath, CreatorPath, VideoPath};
-use crate::http::input::{ApiEnum, FromQuery, QueryParams, WindowParams};
+use crate::http::input::{FromQuery, QueryParams, WindowParams};
 use crate::http::output::WindowMeta;
 use crate::http::{Analytics, Args, Cached, Path, Query, RecordDependency, Result, WindowArgs, WithMeta};
 use crate::model::counters::Counters;
@@ -20,7 +20,7 @@ use crate::store::analytics::{AccountFilter, VersionedHistory, find_subjects};
 const VALUES: &str = "Return what was gained on each day, the counters at its end, or both.";
 
 /// The meaning of the counters of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
 #[serde(rename_all = "lowercase")]
 enum Values {
@@ -30,11 +30,6 @@ enum Values {
     Cumulative,
     /// Gains, and counters at the end of the day as `levels`.
     Both,
-}
-
-impl ApiEnum for Values {
-    const VARIANTS: &'static [(&'static str, Self)] =
-        &[("gains", Values::Gains), ("cumulative", Values::Cumulative), ("both", Values::Both)];
 }
 
 #[derive(Serialize)]

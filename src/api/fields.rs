@@ -5,10 +5,9 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::http::ListParams;
-use crate::http::input::{ApiEnum, FromPath, FromQuery, ListSort, PathParams, QueryParams, WindowParams};
+use crate::http::input::{FromPath, FromQuery, ListSort, PathParams, QueryParams, WindowParams};
 use crate::model::limits::MAX_CATEGORY_CHARS;
 use crate::model::platform::Platform;
-use crate::model::tracking::TrackingStatus;
 use crate::store::analytics::AccountFilter;
 use crate::store::records::videos::VideoFilter;
 
@@ -17,27 +16,10 @@ pub(super) const VIDEO_IDS: &str = "Ids of account-discovered or individually tr
 pub(super) const METRIC: &str = "Counter whose gains count; `engagement` is likes, comments and shares.";
 pub(super) const TAGS: &str = "Your own tags, replacing all existing ones.";
 
-impl ApiEnum for Platform {
-    const VARIANTS: &'static [(&'static str, Self)] =
-        &[("instagram", Platform::Instagram), ("tiktok", Platform::Tiktok)];
-}
-
-impl ApiEnum for TrackingStatus {
-    const VARIANTS: &'static [(&'static str, Self)] = &[
-        ("unsupported", TrackingStatus::Unsupported),
-        ("unavailable", TrackingStatus::Unavailable),
-        ("paused", TrackingStatus::Paused),
-        ("paused_by_creator", TrackingStatus::PausedByCreator),
-        ("failing", TrackingStatus::Failing),
-        ("pending", TrackingStatus::Pending),
-        ("active", TrackingStatus::Active),
-    ];
-}
-
 /// Schemas of a text whose pattern depends on the `platform` of the same body.
 pub(super) fn schemas_by_platform(name: &'static str, pattern: fn(Platform) -> String) -> Vec<Value> {
-    let case = |(word, platform): &(&str, Platform)| json!({"properties": {"platform": {"const": word}, name: {"pattern": pattern(*platform)}}});
-    Platform::VARIANTS.iter().map(case).collect()
+    let case = |platform| json!({"properties": {"platform": {"const": platform}, name: {"pattern": pattern(platform)}}});
+    Platform::ALL.map(case).into()
 }
 
 /// Defines types of paths whose parameters are all ids.

@@ -5,9 +5,9 @@ use std::ops::AddAssign;
 
 use chrono::NaiveDate;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::http::input::{ApiEnum, QueryParams};
+use crate::http::input::QueryParams;
 use crate::http::output::WindowMeta;
 use crate::model::change::{Change, engagement_rate_ppm};
 use crate::model::file_row::file_row;
@@ -17,7 +17,7 @@ use crate::store::analytics::accounts::PostCounts;
 use crate::store::analytics::subjects::ComparedTotals;
 
 /// The metric that a ranking compares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
 pub(super) enum Metric {
@@ -29,19 +29,6 @@ pub(super) enum Metric {
     EngagementRate,
     Followers,
     NewPosts,
-}
-
-impl ApiEnum for Metric {
-    const VARIANTS: &'static [(&'static str, Self)] = &[
-        ("views", Metric::Views),
-        ("likes", Metric::Likes),
-        ("comments", Metric::Comments),
-        ("shares", Metric::Shares),
-        ("engagement", Metric::Engagement),
-        ("engagement_rate", Metric::EngagementRate),
-        ("followers", Metric::Followers),
-        ("new_posts", Metric::NewPosts),
-    ];
 }
 
 impl Metric {

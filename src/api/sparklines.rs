@@ -10,7 +10,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::fields::{METRIC, VIDEO_IDS};
-use crate::http::input::{ApiEnum, BatchSource, FromQuery, QueryParams, WindowParams};
+use crate::http::input::{BatchSource, FromQuery, QueryParams, WindowParams};
 use crate::http::output::WindowMeta;
 use crate::http::{Analytics, Cached, Query, RecordDependency, Result, WindowArgs, WithMeta};
 use crate::model::gains::GainMetric;
@@ -18,28 +18,6 @@ use crate::model::period::DateRules;
 use crate::store::analytics::VersionedHistory;
 use crate::store::analytics::sparklines::{self, AccountGroup, GroupKind, SparklineMetric, Sparklines};
 use crate::store::analytics::videos::{self, VideoRef};
-
-impl ApiEnum for GainMetric {
-    const VARIANTS: &'static [(&'static str, Self)] = &[
-        ("views", GainMetric::Views),
-        ("likes", GainMetric::Likes),
-        ("comments", GainMetric::Comments),
-        ("shares", GainMetric::Shares),
-        ("engagement", GainMetric::Engagement),
-    ];
-}
-
-impl ApiEnum for SparklineMetric {
-    const VARIANTS: &'static [(&'static str, Self)] = &[
-        ("views", SparklineMetric::Views),
-        ("likes", SparklineMetric::Likes),
-        ("comments", SparklineMetric::Comments),
-        ("shares", SparklineMetric::Shares),
-        ("engagement", SparklineMetric::Engagement),
-        ("followers", SparklineMetric::Followers),
-        ("new_posts", SparklineMetric::NewPosts),
-    ];
-}
 
 const ACCOUNT_METRIC: &str = "Gain per day; `followers` is the level at the end of the day, `new_posts` the number of \
                               discovered videos posted.";

@@ -4,10 +4,10 @@ use chrono::{Days, NaiveDate};
 use salvo::Writer;
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::fields::{AccountsQuery, CreatorPath};
-use crate::http::input::{ApiEnum, FromQuery, QueryParams, WindowParams};
+use crate::http::input::{FromQuery, QueryParams, WindowParams};
 use crate::http::output::WindowMeta;
 use crate::http::{Analytics, Args, Cached, Path, Query, RecordDependency, Result, WindowArgs, WithMeta};
 use crate::model::gains::{Gains, Metrics};
@@ -16,28 +16,17 @@ use crate::store::analytics::timeseries::{self, Bucket, Figures, SeriesRecords, 
 use crate::store::analytics::{AccountFilter, SubjectScope, VersionedHistory, find_subjects, subjects};
 
 /// How the rows are divided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 enum GroupBy {
     Platform,
 }
 
-impl ApiEnum for GroupBy {
-    const VARIANTS: &'static [(&'static str, Self)] = &[("platform", GroupBy::Platform)];
-}
-
 /// The days that rows are compared with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 enum Compare {
     Previous,
-}
-
-impl ApiEnum for Compare {
-    const VARIANTS: &'static [(&'static str, Self)] = &[("previous", Compare::Previous)];
-}
-
-impl ApiEnum for Granularity {
-    const VARIANTS: &'static [(&'static str, Self)] =
-        &[("day", Granularity::Day), ("week", Granularity::Week), ("month", Granularity::Month)];
 }
 
 #[derive(Serialize)]

@@ -3,11 +3,11 @@
 use salvo::Writer;
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::content::read_filter;
 use super::fields::METRIC;
-use crate::http::input::{ApiEnum, FromQuery, QueryParams, RankingParams, WindowParams};
+use crate::http::input::{FromQuery, QueryParams, RankingParams, WindowParams};
 use crate::http::output::WindowMeta;
 use crate::http::{Analytics, CachedPage, Query, Ranking, RecordDependency, Result, WindowArgs};
 use crate::model::content::ContentIdentity;
@@ -20,15 +20,11 @@ use crate::store::analytics::{SubjectScope, VersionedHistory};
 use crate::store::records::content::{ContentFilter, RankedContent};
 
 /// Which videos are ranked, by the day of their creation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 enum Posted {
     Any,
     InWindow,
-}
-
-impl ApiEnum for Posted {
-    const VARIANTS: &'static [(&'static str, Self)] =
-        &[("any", Posted::Any), ("in_window", Posted::InWindow)];
 }
 
 /// The ranked content and the metric.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::fields::{TAGS, VideoPath, VideosQuery, schemas_by_platform};
 use super::{batches, daily, deltas, metrics, refreshes};
 use crate::app::App;
-use crate::http::input::{ApiEnum, BodyFields, FromBody, ListSort};
+use crate::http::input::{BodyFields, FromBody, ListSort};
 use crate::http::route::{get_or_head, parameter_except, post_without_body};
 use crate::http::{
     Args, Body, Caller, Collection, Created, Data, Deadline, ExternalTimeout, IdempotencyKey, NoContent,
@@ -23,7 +23,7 @@ use crate::platforms::short_links::{self, ShortLinkError};
 use crate::store::Write;
 use crate::store::postgres::keyset::SortDirection;
 use crate::store::records::videos::change::{self, NewTracking, NewVideo, VideoChange};
-use crate::store::records::videos::{self, TrackedVideoSort, VideoSort};
+use crate::store::records::videos::{self, TrackedVideoSort};
 
 /// Bounds of an identifier, in characters; URLs may have long tracking parameters.
 pub(super) const IDENTIFIER_LENGTH: RangeInclusive<usize> = 1..=2048;
@@ -43,16 +43,6 @@ pub(super) fn router() -> Router {
                 .push(Router::with_path("analytics").push(get_or_head(daily::get_video)))
                 .push(Router::with_path("refresh").push(post_without_body(refreshes::refresh_video))),
         )
-}
-
-impl ApiEnum for TrackedVideoSort {
-    const VARIANTS: &'static [(&'static str, Self)] = &[
-        ("added_at", TrackedVideoSort::AddedAt),
-        ("create_time", TrackedVideoSort::As(VideoSort::CreateTime)),
-        ("view_count", TrackedVideoSort::As(VideoSort::ViewCount)),
-        ("like_count", TrackedVideoSort::As(VideoSort::LikeCount)),
-        ("play_count", TrackedVideoSort::As(VideoSort::PlayCount)),
-    ];
 }
 
 impl ListSort for TrackedVideoSort {

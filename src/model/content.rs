@@ -1,8 +1,10 @@
 //! A video of either kind: discovered on an account, tracked individually, or both.
 
+use std::fmt;
+
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 use sqlx::postgres::PgRow;
 use uuid::Uuid;
@@ -28,13 +30,19 @@ pub struct Content {
 }
 
 /// A way in which a video is tracked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ContentKind {
     /// With the account on which it was discovered.
     Discovered,
     /// Individually.
     Tracked,
+}
+
+impl fmt::Display for ContentKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 impl ContentKind {

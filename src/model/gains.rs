@@ -3,7 +3,7 @@
 use std::ops::AddAssign;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::change::engagement_rate_ppm;
 
@@ -75,7 +75,7 @@ impl From<Gains> for Metrics {
 }
 
 /// A figure of [`Gains`] that videos are ranked by and charts show.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum GainMetric {

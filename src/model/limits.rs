@@ -43,8 +43,11 @@ pub const POST_LOOKBACK_DAYS: RangeInclusive<i64> = 90..=7300;
 
 /// Ids in the body of a batch request.
 pub const MAX_BATCH_IDS: usize = 1000;
-/// Ids in the query of a batch request, or in a filter.
+/// Different ids in the query of a batch request, or in a filter.
 pub const MAX_QUERY_IDS: usize = 100;
+
+/// Entries of a list in a query, repetitions included.
+pub const MAX_LIST_ENTRIES: usize = 1000;
 
 /// Items of a batch that writes.
 pub const WRITE_BATCH: RangeInclusive<usize> = 1..=500;

@@ -110,7 +110,8 @@ pub struct Window {
 }
 
 /// The calendar periods into which a series divides its window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Granularity {
     Day,
     Week,

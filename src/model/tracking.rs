@@ -4,12 +4,12 @@ use std::fmt;
 
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sqlx::postgres::PgRow;
 use sqlx::{FromRow, Row};
 
 /// The first of these that applies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
 pub enum TrackingStatus {
@@ -108,24 +108,11 @@ pub struct TrackingFlags {
 
 impl fmt::Display for TrackingStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        self.serialize(f)
     }
 }
 
 impl TrackingStatus {
-    /// Returns the name that the API uses.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            TrackingStatus::Unsupported => "unsupported",
-            TrackingStatus::Unavailable => "unavailable",
-            TrackingStatus::Paused => "paused",
-            TrackingStatus::PausedByCreator => "paused_by_creator",
-            TrackingStatus::Failing => "failing",
-            TrackingStatus::Pending => "pending",
-            TrackingStatus::Active => "active",
-        }
-    }
-
     /// Returns the first status that applies.
     pub const fn from_flags(flags: TrackingFlags) -> TrackingStatus {
         if !flags.supported {

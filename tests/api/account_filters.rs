@@ -256,6 +256,10 @@ async fn every_sort_pages_in_both_directions() {
     }
 }
 
+fn distinct_ids(count: usize) -> String {
+    (0..count).map(|_| Uuid::now_v7().to_string()).collect::<Vec<_>>().join(",")
+}
+
 #[tokio::test]
 async fn invalid_filters_are_violations() {
     let api = TestApi::start().await;
@@ -265,14 +269,17 @@ async fn invalid_filters_are_violations() {
         ("status=", &["status"][..]),
         ("status=tracked", &["status"]),
         ("status=active,tracked,", &["status[1]", "status[2]"]),
-        ("status=active&status=paused", &["status"]),
-        ("status=active,active,active,active,active,active,active,active", &["status"]),
+        ("status=active,tracked&status=tracked&status=lost", &["status[1]", "status[3]"]),
+        ("status=active&status=", &["status[1]"]),
+        (&format!("status={}", vec!["active"; 1001].join(",")), &["status"]),
         ("linked=1", &["linked"]),
         ("linked=", &["linked"]),
         ("creator_id=", &["creator_id"]),
         ("creator_id=x", &["creator_id"]),
         (&format!("creator_id={creator},x"), &["creator_id[1]"]),
-        (&format!("creator_id={}", vec![creator.as_str(); 101].join(",")), &["creator_id"]),
+        (&format!("creator_id={}", distinct_ids(101)), &["creator_id"]),
+        (&format!("creator_id={}", vec![creator.as_str(); 1001].join(",")), &["creator_id"]),
+        ("linked=true&linked=true", &["linked"]),
         ("metadata=x", &["metadata"]),
         ("metadata.=x", &["metadata."]),
         ("metadata.a=x&metadata.a=x", &["metadata.a"]),
@@ -286,8 +293,10 @@ async fn invalid_filters_are_violations() {
     }
     // Repeated values in a list are not repeated parameters, and other parameters are ignored.
     for query in [
-        "status=active,active".to_owned(),
-        format!("creator_id={creator},{creator}"),
+        "status=active,active,paused&status=active&status=paused,failing".to_owned(),
+        format!("creator_id={}", vec![creator.as_str(); 101].join(",")),
+        format!("creator_id={}", vec![creator.as_str(); 1000].join("&creator_id=")),
+        format!("creator_id={creator}&creator_id={}", creator.to_uppercase()),
         "metadata.a=&metadata.b=x&metadata.c=x".to_owned(),
         format!("metadata.{}={}", "é".repeat(255), "ü".repeat(255)),
         "metadata[a]=x&metadatax=1&statuses=x".to_owned(),

@@ -400,10 +400,49 @@ async fn panic_is_500_without_details() {
 #[tokio::test]
 async fn too_long_id_list_is_one_violation() {
     let api = TestApi::start().await;
-    let full = vec!["x"; 100].join(",");
-    let response = api.get(&format!("/v2/videos/metrics?video_ids={full}")).await;
+    let ids = |count: usize| (0..count).map(|n| format!("x{n}")).collect::<Vec<_>>();
+    let response = api.get(&format!("/v2/videos/metrics?video_ids={}", ids(100).join(","))).await;
     assert_eq!(response.fields().len(), 100);
-    let response = api.get(&format!("/v2/videos/metrics?video_ids={full}{}", ",x".repeat(20_000))).await;
-    assert!(response.body_text().len() < 1000, "{} bytes", response.body_text().len());
-    assert_eq!(response.fields(), ["video_ids"]);
+    for separator in [",", "&video_ids="] {
+        for count in [101, 8_000] {
+            let ids = ids(count).join(separator);
+            let response = api.get(&format!("/v2/videos/metrics?video_ids={ids}")).await;
+            assert!(response.body_text().len() < 1000, "{} bytes", response.body_text().len());
+            assert_eq!(response.fields(), ["video_ids"]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn list_accepts_commas_and_repeated_parameters() {
+    let api = TestApi::start().await;
+    let ids: Vec<_> = (0..4).map(|_| Uuid::now_v7().to_string()).collect();
+    let [a, b, c, d] = &ids[..] else { unreachable!() };
+    let expected = api.get(&format!("/v2/accounts/metrics?account_ids={a},{b},{c},{d}")).await.ok(200);
+    assert_eq!(expected.list("/meta/not_found"), &json!(ids).as_array().unwrap()[..]);
+    for query in [
+        format!("account_ids={a}&account_ids={b}&account_ids={c}&account_ids={d}"),
+        format!("account_ids={a},{b}&account_ids={c}&account_ids={d},{a}"),
+        format!("account_ids={a}&period=30d&account_ids={b},{}&account_ids={c},{d}", a.to_uppercase()),
+    ] {
+        let found = api.get(&format!("/v2/accounts/metrics?{query}")).await.ok(200);
+        assert_eq!((&found.json, found.header("etag")), (&expected.json, expected.header("etag")), "{query}");
+    }
+}
+
+#[tokio::test]
+async fn repetitions_in_a_list_count_once() {
+    let api = TestApi::start().await;
+    let mut ids: Vec<_> = (0..100).map(|_| Uuid::now_v7().to_string()).collect();
+    ids.push(ids[0].to_uppercase());
+    let found = api.get(&format!("/v2/accounts/metrics?account_ids={}", ids.join(","))).await.ok(200);
+    assert_eq!(found.list("/meta/not_found").len(), 100);
+    ids.push(Uuid::now_v7().to_string());
+    let response = api.get(&format!("/v2/accounts/metrics?account_ids={}", ids.join("&account_ids="))).await;
+    assert_eq!(response.fields(), ["account_ids"]);
+    let (id, sevens, invalid) = (&ids[0], ["7"; 101].join(","), ["x"; 101].join(","));
+    let path = format!("/v2/videos/deltas?video_ids={id}&windows={sevens}");
+    assert_eq!(api.get(&path).await.ok(200).json["meta"]["windows"], json!([7]));
+    let response = api.get(&format!("/v2/accounts/metrics?account_ids={id},{invalid}")).await;
+    assert_eq!(response.fields(), ["account_ids[1]"]);
 }

@@ -95,8 +95,8 @@ fn is_beyond_schemas(error: &Value, body: &str) -> bool {
         return true;
     }
     let Some(message) = error["message"].as_str() else { return false };
-    // One of two lists is required.
-    if message.starts_with("is required without") {
+    // One of two lists is required. Repetitions do not count for the limit of a list.
+    if message.starts_with("is required without") || message.ends_with("different entries") {
         return true;
     }
     // The length of a username and the host of a profile URL depend on the platform.

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::{ExportFilter, ExportQuery, FIRST_BATCH_ROWS, Reader};
 use crate::api::content;
 use crate::app::App;
-use crate::http::input::{QueryParams, variant_name};
+use crate::http::input::QueryParams;
 use crate::http::{Analytics, CsvFile, CsvSource, Query, Result};
 use crate::model::content::{ContentKind, ContentRow};
 use crate::model::file_row::file_row;
@@ -115,7 +115,7 @@ impl VideoRow {
             create_time: video.create_time,
             account_username: video.account_username,
             creator_name: video.creator_name,
-            kinds: kinds.into_iter().map(variant_name).collect::<Vec<_>>().join("+"),
+            kinds: kinds.iter().map(ContentKind::to_string).collect::<Vec<_>>().join("+"),
             view_count: counters.view_count,
             like_count: counters.like_count,
             comment_count: counters.comment_count,

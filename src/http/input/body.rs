@@ -5,13 +5,14 @@ use std::ops::RangeInclusive;
 
 use chrono::NaiveDate;
 use salvo_oapi::Operation;
+use schemars::JsonSchema;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::fields::{
-    ApiEnum, check_range, deduplicate, parse_date, parse_integer, parse_string, parse_text, parse_uuid,
-    parse_variant, variant_schema,
+    check_range, deduplicate, parse_date, parse_integer, parse_string, parse_text, parse_uuid, parse_variant,
 };
 use super::part::{Part, RequestContext, impl_extractible};
 use super::violations::Violations;
@@ -200,8 +201,8 @@ impl<'a> BodyFields<'a> {
         self.parse(name, schema::uuid, |value| parse_uuid(value.as_str().unwrap_or_default()))
     }
 
-    pub fn variant<T: ApiEnum>(&mut self, name: &'static str) -> Option<T> {
-        self.parse(name, variant_schema::<T>, |value| parse_variant(value.as_str().unwrap_or_default()))
+    pub fn variant<T: DeserializeOwned + JsonSchema>(&mut self, name: &'static str) -> Option<T> {
+        self.parse(name, schema::variant::<T>, |value| parse_variant(value.as_str().unwrap_or_default()))
     }
 
     pub fn date(&mut self, name: &'static str) -> Option<NaiveDate> {

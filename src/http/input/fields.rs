@@ -5,33 +5,20 @@ use std::hash::Hash;
 use std::ops::RangeInclusive;
 
 use chrono::NaiveDate;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::de::{DeserializeOwned, IntoDeserializer};
+use serde_json::Value;
 use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
+use crate::http::openapi::schema;
 use crate::model::date_or_time::DateOrTime;
 use crate::model::period::parse_day;
 
-/// An enum of the API, with the name of each variant.
-pub trait ApiEnum: Copy + 'static {
-    const VARIANTS: &'static [(&'static str, Self)];
-}
-
-pub fn parse_variant<T: ApiEnum>(text: &str) -> Result<T, String> {
-    let found = T::VARIANTS.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
-    found.ok_or_else(|| format!("must be one of {}", variant_names::<T>().join(", ")))
-}
-
-pub fn variant_name<T: ApiEnum + PartialEq>(value: T) -> &'static str {
-    T::VARIANTS.iter().find(|(_, variant)| *variant == value).map_or("", |(name, _)| name)
-}
-
-pub(super) fn variant_names<T: ApiEnum>() -> Vec<&'static str> {
-    T::VARIANTS.iter().map(|(name, _)| *name).collect()
-}
-
-pub(super) fn variant_schema<T: ApiEnum>() -> Value {
-    json!({"type": "string", "enum": variant_names::<T>()})
+/// Parses a value of an enumeration by its name in serde.
+pub fn parse_variant<T: DeserializeOwned + JsonSchema>(text: &str) -> Result<T, String> {
+    let parsed: Result<_, serde::de::value::Error> = T::deserialize(text.into_deserializer());
+    parsed.map_err(|_| format!("must be one of {}", schema::variant_names::<T>().join(", ")))
 }
 
 /// Parses a UUID in the hyphenated form only.

@@ -1,10 +1,13 @@
 //! The parameters of a list: page size, cursor, sort, and the filters that the cursor is bound to.
 
+use schemars::JsonSchema;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::fields::{ApiEnum, parse_variant, variant_name, variant_names};
+use super::fields::parse_variant;
 use super::query::QueryParams;
+use crate::http::openapi::schema;
 use crate::http::output::cursor::{self, Binding, CursorError};
 use crate::http::output::page::{Collection, Pagination};
 use crate::http::output::problem::Problem;
@@ -12,13 +15,8 @@ use crate::model::limits;
 use crate::store::postgres::keyset::{KeysetPosition, ListPage, PageRequest, Sort, SortDirection};
 
 /// The sort keys of a list.
-pub trait ListSort: Sort + ApiEnum + PartialEq + Send {
+pub trait ListSort: Sort + Serialize + DeserializeOwned + JsonSchema + Send {
     const DEFAULT: (Self, SortDirection);
-}
-
-impl ApiEnum for SortDirection {
-    const VARIANTS: &'static [(&'static str, Self)] =
-        &[("asc", SortDirection::Asc), ("desc", SortDirection::Desc)];
 }
 
 /// A requested page of a list.
@@ -38,8 +36,8 @@ impl<S: ListSort> ListParams<S> {
             _ => Map::new(),
         };
         filters.retain(|_, value| !value.is_null());
-        filters.insert("order_by".to_owned(), variant_name(sort).into());
-        filters.insert("order_direction".to_owned(), direction.as_str().into());
+        filters.insert("order_by".to_owned(), json!(sort));
+        filters.insert("order_direction".to_owned(), json!(direction));
         let organization = query.context.caller.map(|caller| caller.organization).unwrap_or_default();
         let canonical = Value::Object(filters.clone()).to_string();
         let binding = Binding::new(&[
@@ -107,6 +105,8 @@ fn read_sort<S: ListSort>(query: &mut QueryParams<'_>) -> (S, SortDirection) {
 }
 
 fn signed_sort_schema<S: ListSort>() -> Value {
-    let names = variant_names::<S>().into_iter().flat_map(|name| [name.to_owned(), format!("-{name}")]);
+    let names = schema::variant_names::<S>()
+        .into_iter()
+        .flat_map(|name| [format!("-{name}"), name].into_iter().rev());
     json!({"type": "string", "enum": names.collect::<Vec<_>>()})
 }

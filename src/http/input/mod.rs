@@ -15,7 +15,7 @@ pub mod window;
 
 pub use batch::{BatchItem, BatchRequest, BatchSource};
 pub use body::{Body, BodyFields, EmptyBody, FromBody};
-pub use fields::{ApiEnum, check_range, parse_integer, parse_uuid, variant_name};
+pub use fields::{check_range, parse_integer, parse_uuid};
 pub use idempotency_key::IdempotencyKey;
 pub use list::{ListParams, ListSort};
 pub use part::Args;

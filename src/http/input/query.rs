@@ -1,20 +1,19 @@
 //! The parameters of a query string.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::hash::Hash;
 use std::ops::RangeInclusive;
 
 use chrono::NaiveDate;
 use salvo::Request;
 use salvo_oapi::{Operation, ParameterIn};
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::fields::{
-    ApiEnum, check_range, deduplicate, parse_date, parse_date_or_time, parse_text, parse_uuid, parse_variant,
-    variant_name, variant_schema,
-};
+use super::fields::{check_range, parse_date, parse_date_or_time, parse_text, parse_uuid, parse_variant};
 use super::part::{ParsedRequest, Part, RequestContext, impl_extractible};
 use super::violations::Violations;
 use crate::http::openapi::operation::add_parameters;
@@ -22,7 +21,7 @@ use crate::http::openapi::schema;
 use crate::http::openapi::schema_recorder::{RecordedFields, SchemaRecorder};
 use crate::model::account::Metadata;
 use crate::model::date_or_time::DateOrTime;
-use crate::model::limits::{self, MAX_METADATA_CHARS};
+use crate::model::limits::{self, MAX_LIST_ENTRIES, MAX_METADATA_CHARS};
 
 /// A query string, parsed into `T`.
 #[derive(Serialize)]
@@ -138,13 +137,13 @@ impl<'a> QueryParams<'a> {
         self.parse(name, schema::uuid, parse_uuid)
     }
 
-    pub fn variant<T: ApiEnum>(&mut self, name: &str) -> Option<T> {
-        self.parse(name, variant_schema::<T>, parse_variant)
+    pub fn variant<T: DeserializeOwned + JsonSchema>(&mut self, name: &str) -> Option<T> {
+        self.parse(name, schema::variant::<T>, parse_variant)
     }
 
-    pub fn variant_or<T: ApiEnum + PartialEq>(&mut self, name: &str, default: T) -> T {
+    pub fn variant_or<T: DeserializeOwned + Serialize + JsonSchema>(&mut self, name: &str, default: T) -> T {
         let value = self.variant(name);
-        self.recorder.set_keyword("default", || variant_name(default).into());
+        self.recorder.set_keyword("default", || json!(default));
         value.unwrap_or(default)
     }
 
@@ -156,7 +155,8 @@ impl<'a> QueryParams<'a> {
         self.parse(name, schema::date_or_time, parse_date_or_time)
     }
 
-    /// Reads a comma-separated list without its repetitions; a violation names the index of the invalid entry.
+    /// Reads a list of at most `max` different entries without its repetitions; a violation names the index of the
+    /// invalid entry.
     pub fn list<T: Clone + Eq + Hash>(
         &mut self,
         name: &str,
@@ -165,7 +165,7 @@ impl<'a> QueryParams<'a> {
         parse_item: impl Fn(&str) -> Result<T, String>,
     ) -> Option<Vec<T>> {
         let texts = self.entries(name, max, item_schema)?;
-        Some(self.parse_entries(&texts, |index| format!("{name}[{index}]"), parse_item))
+        self.parse_entries((name, max), &texts, |index| format!("{name}[{index}]"), parse_item)
     }
 
     /// Reads alternative values of a filter like a list, except that a violation of a single value has no index.
@@ -178,34 +178,55 @@ impl<'a> QueryParams<'a> {
     ) -> Option<Vec<T>> {
         let texts = self.entries(name, max, item_schema)?;
         let field = |index| if texts.len() == 1 { name.to_owned() } else { format!("{name}[{index}]") };
-        Some(self.parse_entries(&texts, field, parse_item))
+        self.parse_entries((name, max), &texts, field, parse_item)
     }
 
+    /// Returns the entries of a list, which are separated by commas, in parameters of their own, or both.
     fn entries(
         &mut self,
         name: &str,
         max: usize,
         item_schema: impl FnOnce() -> Value,
     ) -> Option<Vec<&'a str>> {
-        let schema = || schema::list(item_schema(), &(1..=max));
-        self.parse(name, schema, |text| {
-            // Checked first, so that a response lists at most `max` invalid entries.
-            if text.split(',').nth(max).is_some() {
-                return Err(format!("must have at most {max} entries"));
-            }
-            Ok(text.split(',').collect())
-        })
+        self.recorder.record(name, || schema::list(item_schema(), &(1..=MAX_LIST_ENTRIES)));
+        self.recorder.add_to_description(|| {
+            format!("At most {max} different values, separated by commas or in repeated parameters.")
+        });
+        let values = self.context.parsed.query.iter().filter(|(key, _)| key == name);
+        let entries = values.flat_map(|(_, value)| value.split(','));
+        let entries: Vec<_> = entries.take(MAX_LIST_ENTRIES + 1).collect();
+        let message = match entries[..] {
+            [] => return None,
+            [""] => "must not be empty".to_owned(),
+            _ if entries.len() > MAX_LIST_ENTRIES => format!("must have at most {MAX_LIST_ENTRIES} entries"),
+            _ => return Some(entries),
+        };
+        self.violations.add(name, message);
+        None
     }
 
     fn parse_entries<T: Clone + Eq + Hash>(
         &mut self,
+        (name, max): (&str, usize),
         texts: &[&str],
         field: impl Fn(usize) -> String,
         parse_item: impl Fn(&str) -> Result<T, String>,
-    ) -> Vec<T> {
-        deduplicate(texts.iter().enumerate().filter_map(|(index, text)| {
-            parse_item(text).map_err(|message| self.violations.add(field(index), message)).ok()
-        }))
+    ) -> Option<Vec<T>> {
+        let mut seen = HashSet::new();
+        let parse = |(index, text): (usize, &&str)| {
+            (index, parse_item(text).map_err(|message| (text.to_string(), message)))
+        };
+        let entries: Vec<_> =
+            texts.iter().enumerate().map(parse).filter(|(_, entry)| seen.insert(entry.clone())).collect();
+        // Checked first, so that a response lists at most `max` invalid entries.
+        if entries.len() > max {
+            self.violations.add(name, format!("must have at most {max} different entries"));
+            return None;
+        }
+        let entries = entries.into_iter().filter_map(|(index, entry)| {
+            entry.map_err(|(_, message)| self.violations.add(field(index), message)).ok()
+        });
+        Some(entries.collect())
     }
 
     /// Reads alternative ids of a filter.
@@ -214,8 +235,12 @@ impl<'a> QueryParams<'a> {
     }
 
     /// Reads alternative values of a filter.
-    pub fn variants<T: ApiEnum + Eq + Hash>(&mut self, name: &str) -> Option<Vec<T>> {
-        self.alternatives(name, T::VARIANTS.len(), variant_schema::<T>, parse_variant)
+    pub fn variants<T: DeserializeOwned + JsonSchema + Clone + Eq + Hash>(
+        &mut self,
+        name: &str,
+    ) -> Option<Vec<T>> {
+        let max = schema::variant_names::<T>().len();
+        self.alternatives(name, max, schema::variant::<T>, parse_variant)
     }
 
     /// Reads the parameters `name.KEY`, of at most `max` keys: tags by key.
@@ -244,7 +269,7 @@ impl<'a> QueryParams<'a> {
         tag.map_err(|message| self.violations.add(field, message)).ok()
     }
 
-    /// Reads a comma-separated list of texts.
+    /// Reads a list of texts.
     pub fn texts(
         &mut self,
         name: &str,

@@ -4,16 +4,10 @@ use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Serialize, Serializer};
 
 use super::body::BodyFields;
-use super::fields::ApiEnum;
 use super::query::{FromQuery, QueryParams};
 use super::violations::Violations;
 use crate::http::output::problem::Problem;
-use crate::model::period::{DateRules, InvalidWindow, Period, Window, WindowRequest};
-
-impl ApiEnum for Period {
-    const VARIANTS: &'static [(&'static str, Self)] =
-        &[("7d", Period::Week), ("30d", Period::Month), ("90d", Period::Quarter), ("custom", Period::Custom)];
-}
+use crate::model::period::{DateRules, InvalidWindow, Window, WindowRequest};
 
 /// The requested window, which [`WindowParams::resolve`] turns into days.
 #[derive(Debug, Clone, Copy)]

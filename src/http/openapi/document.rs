@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::example::generate_example;
 use super::headers::{add_headers, request_headers, response_headers};
 use super::problems::{ProblemResponse, problem_responses, referenced_responses};
-use super::schema::{named_schemas, remove_null_of_optional_fields};
+use super::schema::{named_schemas, remove_null_of_optional_fields, simplify};
 
 /// The parts of the document that describe the service as a whole.
 pub struct ApiInfo {
@@ -51,9 +51,13 @@ pub fn build_document(groups: &[RouteGroup], info: &ApiInfo) -> Value {
     let responses = referenced_responses(&paths, &problems);
     let mut schemas = named_schemas();
     schemas.values_mut().for_each(remove_null_of_optional_fields);
+    schemas.values_mut().for_each(simplify);
     let operations = paths.values_mut().filter_map(Value::as_object_mut).flat_map(Map::values_mut);
     for operation in operations.filter(|operation| operation.is_object()) {
-        operation.get_mut("responses").into_iter().for_each(remove_null_of_optional_fields);
+        if let Some(responses) = operation.get_mut("responses") {
+            remove_null_of_optional_fields(responses);
+            simplify(responses);
+        }
         add_examples(operation, &schemas);
     }
     let tags: Vec<_> =

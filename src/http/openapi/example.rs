@@ -49,11 +49,9 @@ fn generate_object(schema: &Value, schemas: &Map<String, Value>) -> Value {
 
 /// Returns one entry of a map. Maps with keys other than ids have an example of their own.
 fn map_entry(schema: &Value) -> Option<(String, &Value)> {
-    if let Some(numeric_keys) = schema.get("patternProperties").and_then(Value::as_object) {
-        return numeric_keys.values().next().map(|schema| (EXAMPLE_NUMERIC_ID.to_owned(), schema));
-    }
-    let schema = schema.get("additionalProperties").filter(|schema| schema.is_object())?;
-    Some((EXAMPLE_UUID.to_owned(), schema))
+    let entry = schema.get("additionalProperties").filter(|schema| schema.is_object())?;
+    let is_numeric = schema.pointer("/propertyNames/pattern").is_some();
+    Some((if is_numeric { EXAMPLE_NUMERIC_ID } else { EXAMPLE_UUID }.to_owned(), entry))
 }
 
 fn generate_array(schema: &Value, schemas: &Map<String, Value>) -> Value {

@@ -40,12 +40,12 @@ pub fn add_parameters(operation: &mut Operation, location: ParameterIn, recorded
         let (is_list, is_map) = (schema["type"] == "array", schema["type"] == "object");
         let mut parameter = Parameter::new(name).location(location).schema(to_salvo(schema));
         if is_list || is_map {
-            // Comma-separated entries; members as parameters of their own.
-            parameter = parameter.style(ParameterStyle::Form).explode(is_map);
+            // Entries and members as parameters of their own. Entries separated by commas are accepted, too.
+            parameter = parameter.style(ParameterStyle::Form).explode(true);
         }
         parameter.required = if is_required { Required::True } else { Required::False };
         if !description.is_empty() {
-            parameter.description = Some(description.to_owned());
+            parameter.description = Some(description);
         }
         operation.parameters.insert(parameter);
     }

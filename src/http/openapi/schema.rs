@@ -46,6 +46,60 @@ pub(super) fn remove_null_of_optional_fields(schema: &mut Value) {
     }
 }
 
+/// Writes a schema, at any depth, as generators of clients read it: an enumeration as `enum`, with a list of the
+/// descriptions of its values, and an object by keys of one pattern as `additionalProperties`.
+pub(super) fn simplify(schema: &mut Value) {
+    let members = schema.as_object_mut();
+    if let Some(members) = members
+        && let Some(Value::Object(patterns)) = members.remove("patternProperties")
+        && let Some((pattern, entry)) = patterns.into_iter().next()
+    {
+        members.insert("propertyNames".to_owned(), json!({"pattern": pattern}));
+        members.insert("additionalProperties".to_owned(), entry);
+    }
+    if let Some(Value::Array(variants)) = schema.get("oneOf")
+        && let Some(names) = names_of(schema)
+    {
+        let describe = |variant: &Value| {
+            Some(format!("- `{}`: {}", variant["const"].as_str()?, variant["description"].as_str()?))
+        };
+        let descriptions: Vec<_> = variants.iter().filter_map(describe).collect();
+        let texts = [schema["description"].as_str().unwrap_or_default(), &descriptions.join("\n")];
+        let description = texts.join("\n\n").trim().to_owned();
+        *schema = json!({"description": description, "type": "string", "enum": names});
+        return;
+    }
+    match schema {
+        Value::Object(members) => members.values_mut().for_each(simplify),
+        Value::Array(items) => items.iter_mut().for_each(simplify),
+        _ => {}
+    }
+}
+
+/// Returns the names of an enumeration; `None` for other schemas.
+fn names_of(schema: &Value) -> Option<Vec<String>> {
+    if let Some(name) = schema.get("const").and_then(Value::as_str) {
+        return Some(vec![name.to_owned()]);
+    }
+    if let Some(Value::Array(names)) = schema.get("enum") {
+        return names.iter().map(|name| name.as_str().map(str::to_owned)).collect();
+    }
+    let variants = ["oneOf", "anyOf"].iter().find_map(|keyword| schema.get(keyword)?.as_array())?;
+    Some(variants.iter().map(names_of).collect::<Option<Vec<_>>>()?.concat())
+}
+
+/// Returns the names of an enumeration.
+pub fn variant_names<T: JsonSchema>() -> Vec<String> {
+    let settings =
+        SchemaSettings::draft2020_12().for_deserialize().with(|settings| settings.inline_subschemas = true);
+    names_of(settings.into_generator().subschema_for::<T>().as_value()).unwrap_or_default()
+}
+
+/// A name of an enumeration.
+pub fn variant<T: JsonSchema>() -> Value {
+    json!({"type": "string", "enum": variant_names::<T>()})
+}
+
 fn remove_null(schema: &mut Value) {
     let Some(schema) = schema.as_object_mut() else { return };
     if let Some(Value::Array(types)) = schema.get_mut("type") {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 #[derive(Debug)]
 pub struct RecordedField {
     pub name: String,
-    pub description: &'static str,
+    pub description: String,
     pub schema: Value,
 }
 
@@ -68,7 +68,15 @@ impl<'a> SchemaRecorder<'a> {
     pub fn record(&mut self, name: &str, schema: impl FnOnce() -> Value) {
         let description = std::mem::take(&mut self.description);
         if let Some(recorded) = &mut self.recorded {
-            recorded.fields.push(RecordedField { name: name.to_owned(), description, schema: schema() });
+            let (name, description) = (name.to_owned(), description.to_owned());
+            recorded.fields.push(RecordedField { name, description, schema: schema() });
+        }
+    }
+
+    /// Adds a sentence to the description of the last field.
+    pub fn add_to_description(&mut self, sentence: impl FnOnce() -> String) {
+        if let Some(field) = self.recorded.as_mut().and_then(|recorded| recorded.fields.last_mut()) {
+            field.description = format!("{} {}", field.description, sentence());
         }
     }
 

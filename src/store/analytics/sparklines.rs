@@ -22,7 +22,7 @@ use crate::store::Error;
 use crate::store::postgres::RecordsQuery;
 
 /// A metric of accounts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
 pub enum SparklineMetric {

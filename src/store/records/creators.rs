@@ -1,7 +1,8 @@
 //! Creators, and the effect of their changes on linked accounts.
 
 use chrono::Utc;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use sqlx::types::Json;
 use sqlx::{PgExecutor, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
@@ -23,7 +24,8 @@ pub struct CreatorFilter {
     pub is_active: Option<bool>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum CreatorSort {
     Name,
     AddedAt,

@@ -2304,7 +2304,13 @@ export type components = {
             /** @description Requested ids that do not exist, in request order. */
             not_found: string[];
         };
-        /** @description A way in which a video is tracked. */
+        /**
+         * @description A way in which a video is tracked.
+         *
+         *     - `discovered`: With the account on which it was discovered.
+         *     - `tracked`: Individually.
+         * @enum {string}
+         */
         ContentKind: "discovered" | "tracked";
         /** @description The counters of a video as observed, or their gains; `None` is unknown. */
         Counters: {
@@ -2535,7 +2541,14 @@ export type components = {
             start_date: string;
             /** @description Gains over the whole window, whatever `values`. */
             totals: components["schemas"]["Counters"];
-            /** @description Whether rows have `gains` of each day, `cumulative` counters at its end, or `both`. */
+            /**
+             * @description Whether rows have `gains` of each day, `cumulative` counters at its end, or `both`.
+             *
+             *     - `gains`: Gained on the day.
+             *     - `cumulative`: Counters at the end of the day.
+             *     - `both`: Gains, and counters at the end of the day as `levels`.
+             * @enum {string}
+             */
             values: "gains" | "cumulative" | "both";
         };
         /** @description The look-back windows and the videos found. */
@@ -2588,7 +2601,16 @@ export type components = {
              */
             videos: number;
         };
-        /** @description Why the latest attempt failed. */
+        /**
+         * @description Why the latest attempt failed.
+         *
+         *     - `not_found`: The platform does not show it, or shows another account under its username.
+         *     - `transient`: The platform or the source did not answer, or not in time.
+         *     - `malformed`: The response does not have the documented format.
+         *     - `unsupported`: No source can look it up.
+         *     - `internal`: The service could not record the response.
+         * @enum {string}
+         */
         FailureReason: "not_found" | "transient" | "malformed" | "unsupported" | "internal";
         /** @description Records with the status `failing`, by the reason. */
         Failures: {
@@ -2666,6 +2688,12 @@ export type components = {
              */
             version: string;
         };
+        /**
+         * @description - `ok`: Works.
+         *     - `degraded`: Works in part, or is late.
+         *     - `down`: Does not respond.
+         * @enum {string}
+         */
         HealthStatus: "ok" | "degraded" | "down";
         /** @description An API version and its URLs. */
         Meta: {
@@ -3078,7 +3106,13 @@ export type components = {
              */
             total_count?: number;
         };
-        /** @description Why a source is paused. */
+        /**
+         * @description Why a source is paused.
+         *
+         *     - `rate_limit`: The platform's limit, or the budget of the day, is used up.
+         *     - `credentials`: The platform refuses the credentials.
+         * @enum {string}
+         */
         PauseCause: "rate_limit" | "credentials";
         /**
          * @description The `period` parameter.
@@ -3301,7 +3335,18 @@ export type components = {
              */
             not_found: string[];
         };
-        /** @description The status of a requested refresh. */
+        /**
+         * @description The status of a requested refresh.
+         *
+         *     - `queued`: It follows within seconds, now or on an earlier request.
+         *     - `fresh`: The last successful scrape is too recent.
+         *     - `in_flight`: It is being scraped.
+         *     - `paused`: Its own or its creator's `is_active` is false.
+         *     - `unavailable`: The platform no longer shows it.
+         *     - `unsupported`: No configured source can read it.
+         *     - `source_paused`: Every source that can read it is paused, or refreshes have used up their share of its daily budget.
+         * @enum {string}
+         */
         RefreshStatus: "queued" | "fresh" | "in_flight" | "paused" | "unavailable" | "unsupported" | "source_paused";
         /**
          * @description The permissions of a key; each scope implies the lower ones.
@@ -3559,7 +3604,14 @@ export type components = {
              */
             status: components["schemas"]["SourceStatus"];
         };
-        /** @description Whether a source can be used. */
+        /**
+         * @description Whether a source can be used.
+         *
+         *     - `active`: It is used.
+         *     - `paused`: It is not used for a while.
+         *     - `unconfigured`: The installation has no credentials for it, or does not list it.
+         * @enum {string}
+         */
         SourceStatus: "active" | "paused" | "unconfigured";
         /** @description The days of the post counts. */
         StatsMeta: {
@@ -3910,7 +3962,18 @@ export type components = {
             /** @description Individually tracked videos by tracking status. */
             videos: components["schemas"]["StatusCounts"];
         };
-        /** @description The first of these that applies. */
+        /**
+         * @description The first of these that applies.
+         *
+         *     - `unsupported`: No configured source can scrape it.
+         *     - `unavailable`: The platform no longer shows it.
+         *     - `paused`: Its own `is_active` is false.
+         *     - `paused_by_creator`: Its creator's `is_active` is false.
+         *     - `failing`: The latest attempt failed; it is retried.
+         *     - `pending`: Not scraped yet.
+         *     - `active`: Scraped at its interval.
+         * @enum {string}
+         */
         TrackingStatus: "unsupported" | "unavailable" | "paused" | "paused_by_creator" | "failing" | "pending" | "active";
         /** @description A video, with its latest counters and the account on which it was discovered. */
         Video: {
@@ -4261,7 +4324,14 @@ export type components = {
              */
             view_count: number;
         };
-        /** @description How a list shows a video, which has the same id in all lists. */
+        /**
+         * @description How a list shows a video, which has the same id in all lists.
+         *
+         *     - `video`: Individually tracked.
+         *     - `account_video`: Discovered on a tracked account.
+         *     - `content`: Of either kind.
+         * @enum {string}
+         */
         VideoType: "video" | "account_video" | "content";
         /** @description What is wrong with one field. */
         Violation: {
@@ -4912,13 +4982,13 @@ export interface operations {
                 end_date?: string;
                 /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
                 include_today?: boolean;
-                /** @description Internal ids (`internal_id`) of account-discovered videos of this platform. */
+                /** @description Internal ids (`internal_id`) of account-discovered videos of this platform. At most 100 different values, separated by commas or in repeated parameters. */
                 instagram_post_ids?: number[];
                 /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
                 period?: "7d" | "30d" | "90d" | "custom";
                 /** @description First day of a `custom` window (UTC, inclusive). */
                 start_date?: string;
-                /** @description Internal ids (`internal_id`) of account-discovered videos of this platform. */
+                /** @description Internal ids (`internal_id`) of account-discovered videos of this platform. At most 100 different values, separated by commas or in repeated parameters. */
                 tiktok_video_ids?: number[];
             };
             header?: {
@@ -5184,7 +5254,7 @@ export interface operations {
             query?: {
                 /** @description Filter by category (exact match). */
                 category?: string;
-                /** @description Filter by creator: accounts of any of these. */
+                /** @description Filter by creator: accounts of any of these. At most 100 different values, separated by commas or in repeated parameters. */
                 creator_id?: string[];
                 /** @description Cursor of the page: `pagination.next_cursor` of the previous page, requested with the same filters and sort. Omit it for the first page. */
                 cursor?: string;
@@ -5210,7 +5280,7 @@ export interface operations {
                 q?: string;
                 /** @description Legacy form of the sort: a sort key, with `-` before it for descending. */
                 sort?: "added_at" | "-added_at" | "username" | "-username" | "last_scrape_time" | "-last_scrape_time" | "next_attempt_at" | "-next_attempt_at" | "follower_count" | "-follower_count" | "total_post_count" | "-total_post_count" | "view_count" | "-view_count" | "like_count" | "-like_count" | "play_count" | "-play_count";
-                /** @description Filter by `tracking.status`: accounts with any of these. */
+                /** @description Filter by `tracking.status`: accounts with any of these. At most 7 different values, separated by commas or in repeated parameters. */
                 status?: ("unsupported" | "unavailable" | "paused" | "paused_by_creator" | "failing" | "pending" | "active")[];
             };
             header?: {
@@ -6001,7 +6071,7 @@ export interface operations {
     getAccountBenchmarks: {
         parameters: {
             query?: {
-                /** @description Ages in days. Default: 7. */
+                /** @description Ages in days. Default: 7. At most 10 different values, separated by commas or in repeated parameters. */
                 ages?: number[];
                 /** @description Media type of the posts, as the platform reports it; empty for all. */
                 media_type?: string;
@@ -6669,7 +6739,7 @@ export interface operations {
     getAccountMetrics: {
         parameters: {
             query: {
-                /** @description Account ids. */
+                /** @description Account ids. At most 100 different values, separated by commas or in repeated parameters. */
                 account_ids: string[];
                 /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
                 end_date?: string;
@@ -7093,7 +7163,7 @@ export interface operations {
     getAccountSparklines: {
         parameters: {
             query: {
-                /** @description Account ids. */
+                /** @description Account ids. At most 100 different values, separated by commas or in repeated parameters. */
                 account_ids: string[];
                 /** @description Last day of a `custom` window (UTC, inclusive), at most 92 days from the first to the last. */
                 end_date?: string;
@@ -7265,7 +7335,7 @@ export interface operations {
                 platform?: "instagram" | "tiktok";
                 /** @description First day of a `custom` window (UTC, inclusive). */
                 start_date?: string;
-                /** @description Filter by `tracking.status`: accounts with any of these. */
+                /** @description Filter by `tracking.status`: accounts with any of these. At most 7 different values, separated by commas or in repeated parameters. */
                 status?: ("unsupported" | "unavailable" | "paused" | "paused_by_creator" | "failing" | "pending" | "active")[];
             };
             header?: {
@@ -7602,12 +7672,12 @@ export interface operations {
                 kind?: "discovered" | "tracked";
                 /** @description Page size. */
                 limit?: number;
-                /** @description Filter by media types, as the platform reports them: a comma-separated list of which one matches exactly. Videos without a media type do not match. */
+                /** @description Filter by media types, as the platform reports them, of which one matches exactly. Videos without a media type do not match. At most 20 different values, separated by commas or in repeated parameters. */
                 media_type?: string[];
                 /** @description Lowest `view_count`. */
                 min_views?: number;
                 /** @description Sort key; overrides the key of `sort`. Entries without a value come last. */
-                order_by?: "create_time" | "view_count" | "like_count" | "play_count" | "added_at";
+                order_by?: "added_at" | "create_time" | "view_count" | "like_count" | "play_count";
                 /** @description Sort direction; overrides the sign of `sort`. Defaults to `desc` if `order_by` is given. */
                 order_direction?: "asc" | "desc";
                 /** @description Filter by platform. */
@@ -7619,7 +7689,7 @@ export interface operations {
                 /** @description Filter by a substring of the caption, ignoring case. */
                 q?: string;
                 /** @description Legacy form of the sort: a sort key, with `-` before it for descending. */
-                sort?: "create_time" | "-create_time" | "view_count" | "-view_count" | "like_count" | "-like_count" | "play_count" | "-play_count" | "added_at" | "-added_at";
+                sort?: "added_at" | "-added_at" | "create_time" | "-create_time" | "view_count" | "-view_count" | "like_count" | "-like_count" | "play_count" | "-play_count";
             };
             header?: {
                 /** @description `ETag` of a cached response. If it is still current, the response is 304. */
@@ -7885,7 +7955,7 @@ export interface operations {
     getContentAges: {
         parameters: {
             query?: {
-                /** @description Ages in days. Default: 1, 3, 7, 14 and 30. */
+                /** @description Ages in days. Default: 1, 3, 7, 14 and 30. At most 10 different values, separated by commas or in repeated parameters. */
                 ages?: number[];
             };
             header?: {
@@ -7963,9 +8033,9 @@ export interface operations {
     listContentAges: {
         parameters: {
             query: {
-                /** @description Ages in days. Default: 1, 3, 7, 14 and 30. */
+                /** @description Ages in days. Default: 1, 3, 7, 14 and 30. At most 10 different values, separated by commas or in repeated parameters. */
                 ages?: number[];
-                /** @description Ids of account-discovered or individually tracked videos. */
+                /** @description Ids of account-discovered or individually tracked videos. At most 100 different values, separated by commas or in repeated parameters. */
                 ids: string[];
             };
             header?: {
@@ -8186,7 +8256,7 @@ export interface operations {
             query: {
                 /** @description Last day of a `custom` window (UTC, inclusive), at most 92 days from the first to the last. */
                 end_date?: string;
-                /** @description Ids of account-discovered or individually tracked videos. */
+                /** @description Ids of account-discovered or individually tracked videos. At most 100 different values, separated by commas or in repeated parameters. */
                 ids: string[];
                 /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
                 include_today?: boolean;
@@ -8354,7 +8424,7 @@ export interface operations {
                 kind?: "discovered" | "tracked";
                 /** @description Page size. */
                 limit?: number;
-                /** @description Filter by media types, as the platform reports them: a comma-separated list of which one matches exactly. Videos without a media type do not match. */
+                /** @description Filter by media types, as the platform reports them, of which one matches exactly. Videos without a media type do not match. At most 20 different values, separated by commas or in repeated parameters. */
                 media_type?: string[];
                 /** @description Counter whose gains count; `engagement` is likes, comments and shares. */
                 metric?: "views" | "likes" | "comments" | "shares" | "engagement";
@@ -9384,7 +9454,7 @@ export interface operations {
     getCreatorMetrics: {
         parameters: {
             query: {
-                /** @description Creator ids. */
+                /** @description Creator ids. At most 100 different values, separated by commas or in repeated parameters. */
                 creator_ids: string[];
                 /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
                 end_date?: string;
@@ -9652,7 +9722,7 @@ export interface operations {
     getCreatorSparklines: {
         parameters: {
             query: {
-                /** @description Creator ids. */
+                /** @description Creator ids. At most 100 different values, separated by commas or in repeated parameters. */
                 creator_ids: string[];
                 /** @description Last day of a `custom` window (UTC, inclusive), at most 92 days from the first to the last. */
                 end_date?: string;
@@ -9923,7 +9993,7 @@ export interface operations {
             query?: {
                 /** @description Filter by category (exact match). */
                 category?: string;
-                /** @description Filter by creator: accounts of any of these. */
+                /** @description Filter by creator: accounts of any of these. At most 100 different values, separated by commas or in repeated parameters. */
                 creator_id?: string[];
                 /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
                 end_date?: string;
@@ -9947,7 +10017,7 @@ export interface operations {
                 raw?: boolean;
                 /** @description First day of a `custom` window (UTC, inclusive). */
                 start_date?: string;
-                /** @description Filter by `tracking.status`: accounts with any of these. */
+                /** @description Filter by `tracking.status`: accounts with any of these. At most 7 different values, separated by commas or in repeated parameters. */
                 status?: ("unsupported" | "unavailable" | "paused" | "paused_by_creator" | "failing" | "pending" | "active")[];
             };
             header?: {
@@ -10005,7 +10075,7 @@ export interface operations {
                 is_unavailable?: boolean;
                 /** @description Filter by kind: `discovered` on an account, or `tracked` individually. A video of both kinds matches either. */
                 kind?: "discovered" | "tracked";
-                /** @description Filter by media types, as the platform reports them: a comma-separated list of which one matches exactly. Videos without a media type do not match. */
+                /** @description Filter by media types, as the platform reports them, of which one matches exactly. Videos without a media type do not match. At most 20 different values, separated by commas or in repeated parameters. */
                 media_type?: string[];
                 /** @description Lowest `view_count`. */
                 min_views?: number;
@@ -10120,7 +10190,7 @@ export interface operations {
                 account_id?: string;
                 /** @description Filter by category (exact match). */
                 category?: string;
-                /** @description Filter by creator: accounts of any of these. */
+                /** @description Filter by creator: accounts of any of these. At most 100 different values, separated by commas or in repeated parameters. */
                 creator_id?: string[];
                 /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
                 end_date?: string;
@@ -10144,7 +10214,7 @@ export interface operations {
                 raw?: boolean;
                 /** @description First day of a `custom` window (UTC, inclusive). */
                 start_date?: string;
-                /** @description Filter by `tracking.status`: accounts with any of these. */
+                /** @description Filter by `tracking.status`: accounts with any of these. At most 7 different values, separated by commas or in repeated parameters. */
                 status?: ("unsupported" | "unavailable" | "paused" | "paused_by_creator" | "failing" | "pending" | "active")[];
             };
             header?: {
@@ -11844,9 +11914,9 @@ export interface operations {
     getVideoDeltas: {
         parameters: {
             query: {
-                /** @description Ids of account-discovered or individually tracked videos. */
+                /** @description Ids of account-discovered or individually tracked videos. At most 100 different values, separated by commas or in repeated parameters. */
                 video_ids: string[];
-                /** @description Lengths of the look-back windows in days, including today. Default: 1, 7, 14 and 30. */
+                /** @description Lengths of the look-back windows in days, including today. Default: 1, 7, 14 and 30. At most 10 different values, separated by commas or in repeated parameters. */
                 windows?: number[];
             };
             header?: {
@@ -12028,7 +12098,7 @@ export interface operations {
                 period?: "7d" | "30d" | "90d" | "custom";
                 /** @description First day of a `custom` window (UTC, inclusive). */
                 start_date?: string;
-                /** @description Ids of account-discovered or individually tracked videos. */
+                /** @description Ids of account-discovered or individually tracked videos. At most 100 different values, separated by commas or in repeated parameters. */
                 video_ids: string[];
             };
             header?: {

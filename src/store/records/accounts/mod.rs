@@ -80,7 +80,7 @@ pub(in crate::store) fn push_status_condition(
     readable: &ReadablePlatforms,
     statuses: &[TrackingStatus],
 ) {
-    let statuses: Vec<_> = statuses.iter().map(|status| status.as_str()).collect();
+    let statuses: Vec<_> = statuses.iter().map(ToString::to_string).collect();
     query.push(" and coalesce(case when a.platform <> all(").push_bind(names(&readable.accounts));
     query.push(") then 'unsupported' else (select status from scrape_targets where id = a.id) end = any(");
     query.push_bind(statuses).push("), false)");

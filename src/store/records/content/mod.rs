@@ -5,7 +5,8 @@ mod reader;
 use std::sync::LazyLock;
 
 use chrono::NaiveDate;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use sqlx::{PgExecutor, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
@@ -90,9 +91,11 @@ impl ContentFilter {
 }
 
 /// The sorts of the list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum ContentSort {
     AddedAt,
+    #[serde(untagged)]
     As(VideoSort),
 }
 

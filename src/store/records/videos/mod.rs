@@ -5,7 +5,8 @@ pub mod change;
 
 use std::sync::LazyLock;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use sqlx::{PgExecutor, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
@@ -35,7 +36,8 @@ pub struct VideoFilter {
 }
 
 /// The sorts of all lists of videos.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum VideoSort {
     CreateTime,
     ViewCount,
@@ -67,9 +69,11 @@ impl Sort for VideoSort {
 }
 
 /// The sorts of the list of individually tracked videos.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum TrackedVideoSort {
     AddedAt,
+    #[serde(untagged)]
     As(VideoSort),
 }
 
