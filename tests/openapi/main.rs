@@ -2,6 +2,7 @@
 
 #![recursion_limit = "256"]
 
+mod clients;
 mod conventions;
 mod document;
 mod exchange;

@@ -51,6 +51,12 @@ impl Operation {
         self.method == Method::GET
     }
 
+    /// Whether it changes nothing: a GET, or a POST of many ids.
+    pub fn is_read(&self) -> bool {
+        let is_query = self.spec["operationId"].as_str().unwrap().starts_with("query");
+        self.is_get() || is_query
+    }
+
     /// Whether the successful response is a CSV file.
     pub fn is_csv(&self) -> bool {
         !self.spec["responses"]["200"]["content"]["text/csv"].is_null()
