@@ -22,14 +22,12 @@ const VACUUM_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Cleans up until it is stopped. Several processes may do so at once.
 pub async fn run(databases: Databases, stop: CancellationToken) {
-    let housekeeping = Housekeeping { databases, has_counts: false, unvacuumed: 0, last_vacuum: None };
+    let housekeeping = Housekeeping { databases, unvacuumed: 0, last_vacuum: None };
     passes::run(housekeeping, stop).await;
 }
 
 struct Housekeeping {
     databases: Databases,
-    /// Whether targets that are older than their counts were counted since the start.
-    has_counts: bool,
     /// Stored responses that were deleted since the last vacuum.
     unvacuumed: u64,
     last_vacuum: Option<Instant>,
@@ -44,10 +42,6 @@ impl PassTask for Housekeeping {
         self.unvacuumed += repeat(|rows| idempotency::delete_expired(pg, rows)).await?;
         repeat(|rows| rate_limits::delete_expired(pg, rows)).await?;
         repeat(|rows| post_days::compact(pg, rows)).await?;
-        if !self.has_counts {
-            repeat(|rows| target_counts::add_missing(pg, rows)).await?;
-            self.has_counts = true;
-        }
         repeat(|rows| target_counts::compact(pg, rows)).await?;
         repeat(|rows| ended_attempts::compact(pg, rows)).await?;
         let now = self.databases.clock.now().await;

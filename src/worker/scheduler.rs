@@ -44,7 +44,6 @@ impl Tracker {
             in_flight: HashMap::new(),
             last_organization: HashMap::new(),
             last_wakeup_check: HashMap::new(),
-            has_wakeups: false,
             failures: FailureLog::of_errors("cannot lease due targets"),
         };
         let now = self.databases.clock.now().await;
@@ -82,8 +81,6 @@ struct Scheduler<'a> {
     /// The organization whose targets were leased last, and whose refreshes were.
     last_organization: HashMap<(Platform, bool), Uuid>,
     last_wakeup_check: HashMap<(Platform, Option<TargetKind>), Instant>,
-    /// Whether missing wakeups were added since the start.
-    has_wakeups: bool,
     failures: FailureLog,
 }
 
@@ -133,20 +130,8 @@ enum LeaseFilter {
 impl Scheduler<'_> {
     /// Leases due targets for the free slots. Returns whether slots stay free, so that the next poll may be soon.
     async fn poll(&mut self, stop: &CancellationToken) -> bool {
-        let polled = async {
-            self.add_missing_wakeups().await?;
-            timeout::short(self.fill_slots(stop)).await
-        };
-        let polled = polled.await;
+        let polled = timeout::short(self.fill_slots(stop)).await;
         self.failures.record(polled).unwrap_or(true)
-    }
-
-    async fn add_missing_wakeups(&mut self) -> Result<(), Error> {
-        if !self.has_wakeups {
-            timeout::long(wakeups::add_missing(&self.tracker.databases.pg)).await?;
-            self.has_wakeups = true;
-        }
-        Ok(())
     }
 
     async fn fill_slots(&mut self, stop: &CancellationToken) -> Result<bool, Error> {

@@ -45,7 +45,7 @@ async fn check(others: &[Population]) {
     let plan = database.explain(refreshes::SELECT_VIDEOS, |query| query.bind(videos.clone())).await;
     assert_reads_index(&plan, &["videos", "scrape_targets"]);
     check_leases_of_refreshes(&database).await;
-    // As after the upgrade of a database with targets.
+    // As before the first analyze.
     sqlx::raw_sql("delete from pg_statistic where starelid = 'scrape_targets'::regclass")
         .execute(&database.pg)
         .await

@@ -78,18 +78,6 @@ async fn lease_reads_only_organizations_with_due_targets() {
             + plan.pointer("/0/Plan/Shared Read Blocks").and_then(Value::as_i64).unwrap()
     };
     assert!(pages().await < 200, "{}", pages().await);
-    // As after the upgrade of a database with targets.
-    sqlx::raw_sql("delete from scrape_wakeups").execute(tracker.pg()).await.unwrap();
-    // A change of a target before the first tracker starts.
-    tracker
-        .execute(
-            "insert into scrape_wakeups (organization_id, platform, kind, wake_at)
-             values ($1, 'tiktok', 'account', now() + interval '1 day')",
-            organization,
-        )
-        .await;
-    assert_eq!(leases::lease(tracker.pg(), request).await.unwrap().0.len(), 0);
-    wakeups::add_missing(tracker.pg()).await.unwrap();
     assert_eq!(leases::lease(tracker.pg(), request).await.unwrap().0.len(), 3);
     sqlx::raw_sql("update scrape_wakeups set wake_at = '-infinity'").execute(tracker.pg()).await.unwrap();
     tracker

@@ -1,5 +1,5 @@
 //! The table `target_counts`, an organization's targets by status: triggers on records and targets append changes
-//! (`migrations/0011_tracking_health.sql`), which this merges into one row per status.
+//! (`migrations/0001_first_version.sql`), which this merges into one row per status.
 
 use sqlx::PgPool;
 use uuid::Uuid;
@@ -41,27 +41,6 @@ pub async fn fetch(pg: &PgPool, organization: Uuid) -> Result<Vec<TargetCount>, 
     .fetch_all(pg)
     .await?;
     Ok(counts)
-}
-
-/// Counts up to `limit` targets that are older than the triggers, and returns how many. Their last error tells the reason of
-/// their failure. Scans all targets.
-pub async fn add_missing(pg: &PgPool, limit: i64) -> Result<u64, Error> {
-    let added = sqlx::query(
-        "update scrape_targets set status = status, last_failure = case
-            when failures = 0 then null
-            when last_error like 'not found%' or last_error like 'the username %'
-                or last_error like 'the platform''s account %' then 'not_found'
-            when last_error like 'temporary failure%' then 'transient'
-            when last_error like 'malformed response%' then 'malformed'
-            when last_error like 'this source does not support%' then 'unsupported'
-            else 'internal' end
-         where ctid = any(array(
-            select ctid from scrape_targets where status is null limit $1 for update skip locked))",
-    )
-    .bind(limit)
-    .execute(pg)
-    .await?;
-    Ok(added.rows_affected())
 }
 
 /// Merges up to `limit` rows into the sum of their status and returns how many. Processes may run it concurrently.

@@ -1,6 +1,6 @@
 //! Wakeups: when to look for due targets of an organization, so that leases skip organizations with nothing due.
 //!
-//! Triggers add them (`migrations/0008_scrape_wakeups.sql`). A wakeup may be early, never late.
+//! Triggers add them (`migrations/0001_first_version.sql`). A wakeup may be early, never late.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgPool;
@@ -12,26 +12,6 @@ use crate::store::Error;
 
 /// Passed wakeups that one statement checks.
 const MAX_CHECKED_WAKEUPS: i64 = 1_000;
-
-/// Adds wakeups for targets that are older than the triggers. A change of another target may have added a later one.
-pub async fn add_missing(pg: &PgPool) -> Result<(), Error> {
-    sqlx::query(
-        "insert into scrape_wakeups (organization_id, platform, kind, wake_at)
-         select organization_id, platform, kind, wake_at
-         from (
-            select organization_id, platform, kind, min(next_attempt_at) as wake_at
-            from scrape_targets where enabled group by 1, 2, 3
-         ) t
-         where not exists (
-            select from scrape_wakeups w
-            where w.organization_id = t.organization_id and w.platform = t.platform and w.kind = t.kind
-                and w.wake_at <= t.wake_at
-         )",
-    )
-    .execute(pg)
-    .await?;
-    Ok(())
-}
 
 /// Replaces an organization's wakeups by the first ones, after a statement that made many targets due.
 pub async fn merge(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
