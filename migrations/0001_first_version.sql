@@ -358,8 +358,9 @@ create trigger remove_videos_of_organizations after delete on organizations
 -- the records take. It finds any text in any script, however short, and costs an insert little; an index of trigrams does
 -- neither.
 --
--- Each transaction inserts rows of its own for new videos. A changed or deleted caption rebuilds its block. Concurrent
--- rebuilds may leave an outdated caption behind until the next one: readers compare with the record.
+-- Each transaction inserts rows of its own for new videos, and rebuilds the blocks of changed and deleted captions
+-- (store::records::captions). Concurrent rebuilds may leave an outdated caption behind until the next one: readers compare with
+-- the record.
 create table caption_blocks (
     organization_id uuid not null references organizations on delete cascade,
     -- internal_id / 16 of its videos
@@ -373,58 +374,8 @@ create table caption_blocks (
 alter table caption_blocks alter column captions set storage external;
 create index caption_blocks_by_block on caption_blocks (organization_id, block);
 
-create function add_captions() returns trigger language plpgsql as $$
-begin
-    insert into caption_blocks
-    select organization_id, internal_id / 16, array_agg(internal_id order by internal_id),
-        string_agg(description_key, 'A' order by internal_id)
-    from added where description_key <> '' group by 1, 2;
-    return null;
-end $$;
-
--- Rows of a block that another transaction has locked are skipped, so that scrapes of different accounts neither wait nor
--- deadlock.
-create function rebuild_caption_blocks(organization uuid, stale bigint[]) returns void language plpgsql as $$
-begin
-    delete from caption_blocks where ctid = any(array(
-        select ctid from caption_blocks where organization_id = organization and block = any(stale)
-        for update skip locked
-    ));
-    insert into caption_blocks
-    select organization, rebuilt.block, array_agg(internal_id order by internal_id),
-        string_agg(description_key, 'A' order by internal_id)
-    from unnest(stale) as rebuilt(block)
-    join videos on internal_id between rebuilt.block * 16 and rebuilt.block * 16 + 15
-    where organization_id = organization and description_key <> ''
-    group by rebuilt.block;
-end $$;
-
-create function change_caption() returns trigger language plpgsql as $$
-begin
-    perform rebuild_caption_blocks(new.organization_id, array[new.internal_id / 16]);
-    return null;
-end $$;
-
--- The deletion of an organization deletes its blocks itself.
-create function remove_captions() returns trigger language plpgsql as $$
-begin
-    perform rebuild_caption_blocks(organization_id, array_agg(distinct internal_id / 16))
-    from removed
-    where description_key <> ''
-        and exists (select from organizations where id = removed.organization_id and deleted_at is null)
-    group by organization_id;
-    return null;
-end $$;
-
-create trigger add_captions after insert on videos
-    referencing new table as added for each statement execute function add_captions();
-create trigger change_caption after update of description_key on videos
-    for each row when (old.description_key is distinct from new.description_key) execute function change_caption();
-create trigger remove_captions after delete on videos
-    referencing old table as removed for each statement execute function remove_captions();
-
--- Posts per UTC day, so that GET /overview need not count videos. A change appends a row (is_sum = false); housekeeping adds
--- such rows to the sum of their day. The count of a day is always the sum over all of its rows.
+-- Posts per UTC day, so that GET /overview need not count videos. A transaction appends its changes (is_sum = false), which
+-- housekeeping adds to the sums. The count of a day is always the sum over all of its rows.
 create table post_days (
     organization_id uuid not null references organizations on delete cascade,
     platform text not null,
@@ -437,41 +388,6 @@ create index post_days_by_day on post_days (organization_id, day, platform) incl
 -- Housekeeping: the row of a day's sum, and the changes that are not in it yet.
 create unique index post_days_sums on post_days (organization_id, day, platform) where is_sum;
 create index post_days_changes on post_days (organization_id) where not is_sum;
-
-create function add_posts() returns trigger language plpgsql as $$
-begin
-    insert into post_days
-    select organization_id, platform, (create_time at time zone 'UTC')::date, count(*), false
-    from added where create_time is not null group by 1, 2, 3;
-    return null;
-end $$;
-
-create function move_post() returns trigger language plpgsql as $$
-begin
-    insert into post_days
-    select new.organization_id, new.platform, (posted at time zone 'UTC')::date, posts, false
-    from (values (old.create_time, -1), (new.create_time, 1)) as change (posted, posts) where posted is not null;
-    return null;
-end $$;
-
--- The deletion of an organization deletes its days itself.
-create function remove_posts() returns trigger language plpgsql as $$
-begin
-    insert into post_days
-    select organization_id, platform, (create_time at time zone 'UTC')::date, -count(*), false
-    from removed
-    where create_time is not null
-        and exists (select from organizations where id = removed.organization_id and deleted_at is null)
-    group by 1, 2, 3;
-    return null;
-end $$;
-
-create trigger add_posts after insert on videos
-    referencing new table as added for each statement execute function add_posts();
-create trigger move_post after update of create_time on videos
-    for each row when (old.create_time is distinct from new.create_time) execute function move_post();
-create trigger remove_posts after delete on videos
-    referencing old table as removed for each statement execute function remove_posts();
 
 -- TRACKING: what is scraped when, by which tracker process, and which sources are paused (docs/tracking.md).
 
@@ -486,7 +402,7 @@ create table scrape_targets (
     -- What a source must be able to look up: username, id, shortcode or id_or_shortcode (model::readable::FoundBy).
     -- Without such a source the target is unsupported, whatever its status here.
     found_by text not null default 'username',
-    -- model::tracking::TrackingStatus
+    -- model::tracking::TrackingStatus. Null only in the transaction that adds the target.
     status text,
     -- false while the account, its creator or the video is paused
     enabled boolean not null default true,
@@ -496,6 +412,8 @@ create table scrape_targets (
     last_error text,
     -- Why the last attempt failed (model::tracking::FailureReason); null after a success.
     last_failure text,
+    -- The failure under which target_counts counts it; null unless it is failing.
+    counted_failure text,
     -- attempts that failed since the last success
     failures integer not null default 0,
     -- attempts since the last success in which the platform did not find it; after some it is marked unavailable
@@ -526,73 +444,8 @@ create index scrape_targets_failing on scrape_targets (platform) where enabled a
 -- The deletion of an organization.
 create index scrape_targets_organization on scrape_targets (organization_id);
 
--- Sets `status` and `found_by`. The target is locked by then, and the records are read as they are now: of concurrent
--- changes of a record, its creator and its target, the last one sees the others.
-create function set_target_status() returns trigger language plpgsql as $$
-declare
-    unavailable boolean;
-    active boolean;
-    creator_active boolean := true;
-    scraped boolean;
-    lookup text := 'username';
-begin
-    if new.kind = 'account' then
-        select a.is_unavailable, a.is_active, coalesce(c.is_active, true), a.last_scrape_time is not null
-        into unavailable, active, creator_active, scraped
-        from accounts a left join creators c on c.id = a.creator_id where a.id = new.id;
-    else
-        select v.is_unavailable, v.is_active, v.last_scrape_time is not null,
-            case when v.shortcode is null then 'id' when v.external_id is null then 'shortcode'
-                 else 'id_or_shortcode' end
-        into unavailable, active, scraped, lookup
-        from videos v where v.id = new.id;
-    end if;
-    if found then
-        new.found_by := lookup;
-        new.status := case when unavailable then 'unavailable' when not active then 'paused'
-            when not creator_active then 'paused_by_creator' when new.failures > 0 then 'failing'
-            when not scraped then 'pending' else 'active' end;
-    end if;
-    return new;
-end $$;
-
-create trigger set_status_of_new_target before insert on scrape_targets
-    for each row execute function set_target_status();
-create trigger set_target_status before update of id, status on scrape_targets
-    for each row execute function set_target_status();
-create trigger set_status_after_attempt before update of failures on scrape_targets
-    for each row when ((old.failures > 0) <> (new.failures > 0)) execute function set_target_status();
-
--- The status of a target depends on its record and its creator as well.
-create function touch_target() returns trigger language plpgsql as $$
-begin
-    update scrape_targets set status = status where id = new.id;
-    return null;
-end $$;
-
-create function touch_targets_of_creator() returns trigger language plpgsql as $$
-begin
-    update scrape_targets set status = status where id in (select id from accounts where creator_id = new.id);
-    return null;
-end $$;
-
-create trigger touch_targets_of_creator after update of is_active on creators
-    for each row when (old.is_active <> new.is_active) execute function touch_targets_of_creator();
-create trigger touch_target after update of is_unavailable, is_active, creator_id, last_scrape_time on accounts
-    for each row when (
-        (old.is_unavailable, old.is_active, old.creator_id, old.last_scrape_time is null)
-        is distinct from (new.is_unavailable, new.is_active, new.creator_id, new.last_scrape_time is null)
-    ) execute function touch_target();
-create trigger touch_target
-    after update of is_unavailable, is_active, external_id, shortcode, last_scrape_time on videos
-    for each row when (new.is_tracked and
-        (old.is_unavailable, old.is_active, old.external_id is null, old.shortcode is null, old.last_scrape_time is null)
-        is distinct from
-        (new.is_unavailable, new.is_active, new.external_id is null, new.shortcode is null, new.last_scrape_time is null)
-    ) execute function touch_target();
-
--- Numbers of targets by status. A change appends a row (is_sum = false); housekeeping adds such rows to their sum. A number
--- is always the sum over all rows. Writers never wait for each other here.
+-- Numbers of targets by status. A transaction appends its changes (is_sum = false), which housekeeping adds to the sums. A
+-- number is always the sum over all rows. Writers never wait for each other here.
 create table target_counts (
     organization_id uuid not null references organizations on delete cascade,
     platform text not null,
@@ -609,57 +462,12 @@ create unique index target_counts_sums on target_counts (organization_id, platfo
     where is_sum;
 create index target_counts_changes on target_counts (organization_id) where not is_sum;
 
-create function failure_to_count(status text, last_failure text) returns text language sql immutable as $$
-    select case when status = 'failing' then coalesce(last_failure, 'internal') else '' end
-$$;
-
-create function count_added_targets() returns trigger language plpgsql as $$
-begin
-    insert into target_counts
-    select organization_id, platform, found_by, status, failure_to_count(status, last_failure), count(*), false
-    from added where status is not null group by 1, 2, 3, 4, 5;
-    return null;
-end $$;
-
-create function count_changed_target() returns trigger language plpgsql as $$
-begin
-    insert into target_counts
-    select t.organization_id, t.platform, t.found_by, t.status, t.failure, t.targets, false
-    from (values
-        (old.organization_id, old.platform, old.found_by, old.status, failure_to_count(old.status, old.last_failure), -1),
-        (new.organization_id, new.platform, new.found_by, new.status, failure_to_count(new.status, new.last_failure), 1)
-    ) as t (organization_id, platform, found_by, status, failure, targets)
-    where t.status is not null;
-    return null;
-end $$;
-
--- The deletion of an organization deletes its counts itself.
-create function count_removed_targets() returns trigger language plpgsql as $$
-begin
-    insert into target_counts
-    select organization_id, platform, found_by, status, failure_to_count(status, last_failure), -count(*), false
-    from removed
-    where status is not null
-        and exists (select from organizations where id = removed.organization_id and deleted_at is null)
-    group by 1, 2, 3, 4, 5;
-    return null;
-end $$;
-
-create trigger count_added_targets after insert on scrape_targets
-    referencing new table as added for each statement execute function count_added_targets();
-create trigger count_changed_target after update on scrape_targets
-    for each row when (
-        (old.found_by, old.status, old.last_failure) is distinct from (new.found_by, new.status, new.last_failure)
-    ) execute function count_changed_target();
-create trigger count_removed_targets after delete on scrape_targets
-    referencing old table as removed for each statement execute function count_removed_targets();
-
 -- When to look for due targets of an organization: every enabled target has a wakeup of its organization, platform and kind
 -- at its next attempt or earlier. Leases look only at organizations with a passed wakeup. Where nothing is due, it is
 -- replaced by the time of the next attempt (store::tracking::wakeups).
 --
--- Triggers append a row when a target is added, enabled or due earlier. Nothing updates a row or waits for one, and no
--- transaction deletes a row that it does not see, so a concurrent change of targets is never missed.
+-- A transaction that adds or enables a target, or makes it due earlier, appends a row. Nothing updates a row or waits for
+-- one, and no transaction deletes a row that it does not see, so a concurrent change of targets is never missed.
 create table scrape_wakeups (
     organization_id uuid not null references organizations on delete cascade,
     platform text not null,
@@ -671,26 +479,6 @@ create table scrape_wakeups (
 create index scrape_wakeups_passed on scrape_wakeups (platform, wake_at);
 -- The deletion of an organization, and organizations without a wakeup.
 create index scrape_wakeups_organization on scrape_wakeups (organization_id);
-
-create function add_scrape_wakeups() returns trigger language plpgsql as $$
-begin
-    insert into scrape_wakeups (organization_id, platform, kind, wake_at)
-    select organization_id, platform, kind, min(next_attempt_at) from added where enabled group by 1, 2, 3;
-    return null;
-end $$;
-
-create function add_earlier_scrape_wakeup() returns trigger language plpgsql as $$
-begin
-    insert into scrape_wakeups (organization_id, platform, kind, wake_at)
-    values (new.organization_id, new.platform, new.kind, new.next_attempt_at);
-    return null;
-end $$;
-
-create trigger add_scrape_wakeups after insert on scrape_targets
-    referencing new table as added for each statement execute function add_scrape_wakeups();
-create trigger add_earlier_scrape_wakeup after update of enabled, next_attempt_at on scrape_targets
-    for each row when (new.enabled and (not old.enabled or new.next_attempt_at < old.next_attempt_at))
-    execute function add_earlier_scrape_wakeup();
 
 -- Attempts of the last 24 hours, per minute in which they ended. An attempt appends a row (is_sum = false); housekeeping
 -- adds such rows to the sum of their minute, and deletes old sums. No foreign key: a scrape should not lock its

@@ -170,6 +170,19 @@ fn migration_versions_are_unique() {
     }
 }
 
+#[test]
+fn triggers_are_few_and_described() {
+    let architecture = fs::read_to_string(Path::new(ROOT).join("ARCHITECTURE.md")).unwrap();
+    let (_, section) = architecture.split_once("## What Postgres does by itself").unwrap();
+    let migrations: String = sql_files("migrations").into_iter().map(|(_, sql)| sql).collect();
+    let triggers: Vec<_> = migrations.split("create trigger ").skip(1).collect();
+    assert!(triggers.len() <= 10, "rules belong in `store::Write`");
+    for trigger in triggers {
+        let name = trigger.split_whitespace().next().unwrap();
+        assert!(section.contains(&format!("`{name}`")), "ARCHITECTURE.md does not say why {name} is needed");
+    }
+}
+
 /// With the rights of the definer a view would show the rows of all organizations.
 #[test]
 fn views_run_with_the_rights_of_the_invoker() {

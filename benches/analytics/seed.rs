@@ -90,6 +90,11 @@ pub async fn fill(databases: &Databases, layout: &Layout, last_day: NaiveDate) {
         insert_records(databases, &chunks, receiver)
     );
     sqlx::query(include_str!("seed/targets.pg.sql")).execute(&databases.pg).await.unwrap();
+    let organizations: Vec<Uuid> =
+        sqlx::query_scalar("select id from organizations").fetch_all(&databases.pg).await.unwrap();
+    for organization in organizations {
+        harness::rebuild_derived_tables(&databases.pg, organization).await;
+    }
     let last_id = sqlx::query("select setval('internal_ids', $1)").bind(layout.last_id());
     last_id.execute(&databases.pg).await.unwrap();
     sqlx::raw_sql("vacuum analyze").execute(&databases.pg).await.unwrap();

@@ -280,6 +280,7 @@ async fn keep_due(pg: &PgPool) {
                    where id in (select id from scrape_targets where next_attempt_at > now() and lease_owner is null
                                 order by next_attempt_at limit $1)";
         sqlx::query(due).bind(DUE_TARGETS).execute(pg).await.unwrap();
+        harness::wake_trackers(pg).await;
     }
 }
 

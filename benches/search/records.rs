@@ -28,7 +28,7 @@ pub struct Records {
 pub async fn generate(pg: &PgPool, source: &Captions) -> Records {
     let mut random = Random(0x7d3a_11e5);
     let mut connection = pg.acquire().await.unwrap();
-    // Disables the triggers, which maintain tables that search does not read.
+    // Disables the triggers, which check references.
     sqlx::query("set session_replication_role = replica").execute(&mut *connection).await.unwrap();
     let weights: f64 = (1..ORGANIZATIONS).map(|index| 1.0 / index as f64).sum();
     let mut largest = None;

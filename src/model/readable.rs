@@ -1,5 +1,7 @@
 //! The platforms that the configured sources can read.
 
+use serde::Serialize;
+
 use super::identifier::PlatformVideoId;
 use super::platform::Platform;
 
@@ -14,7 +16,8 @@ pub struct ReadablePlatforms {
 }
 
 /// The identifier by which a source must be able to look a target up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, sqlx::Type)]
+#[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
 pub enum FoundBy {
     /// An account.

@@ -19,7 +19,6 @@ use crate::store::lifecycle::future_times::{self, SNAPSHOT_TABLES};
 use crate::store::lifecycle::purge::MAX_STATEMENT_ORGANIZATIONS;
 use crate::store::postgres::clock;
 use crate::store::records::organizations;
-use crate::store::tracking::wakeups;
 use crate::store::{self, Write, retry_on_conflict};
 
 /// Records per unit of work.
@@ -110,7 +109,7 @@ async fn reset_records(
     summary.accounts += accounts.len() as u64;
     summary.videos += videos.len() as u64;
     summary.targets += retry_on_conflict(|| future_times::reset_targets(pg, organization, now)).await?;
-    wakeups::merge(pg, organization).await
+    Ok(())
 }
 
 /// Deletes snapshots of days to come. Reads the time before each deletion: a new day may begin meanwhile.

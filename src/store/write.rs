@@ -12,8 +12,12 @@ use uuid::Uuid;
 use super::Error;
 use super::outbox::event::{self, Event, RemovedVideo, SubjectVideo};
 use super::postgres::Transaction;
+use super::records::captions::CaptionChanges;
+use super::records::post_days::PostDayChanges;
+use super::tracking::target_status;
 use crate::failpoint;
 use crate::model::picture::PictureKind;
+use crate::model::platform::Platform;
 use crate::model::snapshot::{AccountSnapshot, VideoSnapshot};
 
 /// Records in a row of `search_changes`: the row stays in its page.
@@ -44,6 +48,14 @@ pub struct Commit {
     pub outbox_position: Option<i64>,
 }
 
+/// A video in the tables that follow from videos: posts per day, and captions.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct Post {
+    pub video_id: i64,
+    pub platform: Platform,
+    pub create_time: Option<DateTime<Utc>>,
+}
+
 /// An open unit of work on one organization.
 pub struct Write {
     organization: Uuid,
@@ -65,6 +77,10 @@ struct Changes {
     since: Option<NaiveDate>,
     earliest_snapshot: Option<NaiveDate>,
     search_changes: BTreeSet<(Entity, Uuid)>,
+    /// Accounts and videos whose scrape targets may have another status.
+    targets: BTreeSet<Uuid>,
+    post_days: PostDayChanges,
+    captions: CaptionChanges,
     /// Whether accounts or videos show another picture.
     pictures: BTreeSet<PictureKind>,
 }
@@ -103,6 +119,35 @@ impl Write {
     pub fn record_video_change(&mut self, id: Uuid) {
         self.changes.videos.insert(id);
         self.changes.search_changes.insert((Entity::Video, id));
+    }
+
+    /// Records that the status of an account's or a video's scrape target may change: it is new, or something changed that
+    /// its status depends on.
+    pub fn record_target_change(&mut self, id: Uuid) {
+        self.changes.targets.insert(id);
+    }
+
+    /// Records the caption and the post of a new video.
+    pub fn record_new_post(&mut self, post: &Post, caption: Option<&str>) {
+        self.changes.post_days.add(post.platform, post.create_time, 1);
+        self.changes.captions.add(post.video_id, caption.unwrap_or_default());
+    }
+
+    /// Records that a stored video has another time of posting.
+    pub fn record_post_move(&mut self, post: &Post, create_time: Option<DateTime<Utc>>) {
+        self.changes.post_days.add(post.platform, post.create_time, -1);
+        self.changes.post_days.add(post.platform, create_time, 1);
+    }
+
+    /// Records that a stored video has another caption.
+    pub fn record_caption_change(&mut self, video_id: i64) {
+        self.changes.captions.refresh(video_id);
+    }
+
+    /// Records that a stored video is deleted.
+    pub fn record_post_removal(&mut self, post: &Post) {
+        self.changes.post_days.add(post.platform, post.create_time, -1);
+        self.changes.captions.refresh(post.video_id);
     }
 
     /// Records that an account or a video shows another picture, which only responses do.
@@ -188,6 +233,7 @@ impl Write {
     /// Commits the change together with its outbox row, its search changes and the new data version.
     pub async fn commit(mut self) -> Result<Commit, Error> {
         let (accounts_changed, videos_changed) = self.changes.changed_versions();
+        self.update_derived_tables().await?;
         let outbox_position = self.insert_outbox_row().await?;
         self.insert_search_changes().await?;
         // Last, because it locks the organization until the commit, even where no version changes: the organization can
@@ -196,6 +242,15 @@ impl Write {
         self.transaction.commit().await?;
         failpoint::reached("write-committed");
         Ok(Commit { outbox_position })
+    }
+
+    /// Writes what follows from changed records. After all changes of these, because targets are locked after them.
+    async fn update_derived_tables(&mut self) -> Result<(), Error> {
+        let changes = &mut self.changes;
+        std::mem::take(&mut changes.captions).write(&mut self.transaction, self.organization).await?;
+        std::mem::take(&mut changes.post_days).append(&mut self.transaction, self.organization).await?;
+        let targets: Vec<_> = std::mem::take(&mut changes.targets).into_iter().collect();
+        target_status::refresh(&mut self.transaction, self.organization, &targets).await
     }
 
     async fn insert_outbox_row(&mut self) -> Result<Option<i64>, Error> {

@@ -1,4 +1,4 @@
-//! Counts of new posts come from changes that triggers record. They must equal the counts of videos before and after
+//! Counts of new posts come from changes that commits append. They must equal the counts of videos before and after
 //! housekeeping compacts the changes.
 
 use chrono::Days;

@@ -1,7 +1,7 @@
 //! What the model expects of rankings: metrics of both windows, changes, and orders.
 
 use chrono::{Days, NaiveDate};
-use harness::{Organization, Response, Stack};
+use harness::{Organization, Response, Stack, rebuild_derived_tables};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -40,6 +40,7 @@ impl Ranked {
             .await
             .unwrap();
         }
+        rebuild_derived_tables(organization.pg(), organization.id).await;
         let listed = organization.get("/accounts?limit=200").await.ok(200);
         let by_id =
             |id: &Uuid| listed.list("/data").iter().find(|account| account["id"] == json!(id)).unwrap();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::Days;
-use harness::{Organization, Response, Stack, wait_until};
+use harness::{Organization, Response, Stack, rebuild_derived_tables, wait_until};
 use serde_json::{Map, Value, json};
 
 use super::agree::{indices, join_ids, parse_time, window_query};
@@ -163,6 +163,7 @@ async fn status_filter_follows_tracking_at_once() {
             async |response: Response| response.list("/data").iter().any(|entry| entry["id"] == json!(id));
         assert!(!listed(ranked.get(&format!("{path}{status}")).await).await, "{status}");
         sqlx::query(change).bind(id).execute(ranked.organization.pg()).await.unwrap();
+        rebuild_derived_tables(ranked.organization.pg(), ranked.organization.id).await;
         assert!(listed(ranked.get(&format!("{path}{status}")).await).await, "{status}");
         let shown = ranked.get(&format!("/accounts/{id}")).await;
         assert_eq!(shown.text("/data/tracking/status"), status);

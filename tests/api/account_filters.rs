@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use harness::{TestApi, send};
+use harness::{TestApi, rebuild_derived_tables, send};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tidemark::app::App;
@@ -102,7 +102,7 @@ async fn insert_accounts(api: &TestApi, random: &mut Random, creators: &[String]
         .execute(api.pg())
         .await
         .unwrap();
-    }
+    }    rebuild_derived_tables(api.pg(), api.organization.id).await;
 }
 
 /// An API for the same organization, with sources for these platforms only.

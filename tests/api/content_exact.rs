@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
-use harness::TestApi;
+use harness::{TestApi, rebuild_derived_tables};
 use reqwest::Url;
 use sqlx::PgPool;
 use tidemark::model::text::fold_case;
@@ -223,6 +223,7 @@ async fn create_videos(pg: &PgPool, organization: Uuid, random: &mut Random) -> 
     .execute(pg)
     .await
     .unwrap();
+    rebuild_derived_tables(pg, organization).await;
     sqlx::query_as("select v.*, a.creator_id, a.category from videos v left join accounts a on a.id = v.account_id where v.organization_id = $1")
         .bind(organization)
         .fetch_all(pg)

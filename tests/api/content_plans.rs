@@ -14,7 +14,7 @@ use tidemark::store::records::content::{
     self, Candidate, CategoryScope, ContentFilter, ContentReader, ContentRows, ContentSort,
 };
 use tidemark::store::records::videos::VideoSort;
-use tidemark::store::tracking::targets::REFRESH_ENABLED;
+use tidemark::store::tracking::target_status;
 use uuid::Uuid;
 
 use super::paging_plans::{FEW_THOUSAND, LIMIT, ListPlans, MANY, Plan, SMALL, far_positions};
@@ -218,12 +218,13 @@ async fn new_records_are_read_by_their_ids() {
             .fetch_all(pg)
             .await
             .unwrap();
-    let plan: Vec<String> = sqlx::query_scalar(AssertSqlSafe(format!("explain {REFRESH_ENABLED}")))
-        .bind(organization)
-        .bind(accounts)
-        .fetch_all(pg)
-        .await
-        .unwrap();
+    let plan: Vec<String> =
+        sqlx::query_scalar(AssertSqlSafe(format!("explain {}", target_status::SELECT)))
+            .bind(organization)
+            .bind(accounts)
+            .fetch_all(pg)
+            .await
+            .unwrap();
     assert!(plan.iter().any(|line| line.contains("scrape_targets_pkey")), "{plan:#?}");
 }
 

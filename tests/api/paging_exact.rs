@@ -4,12 +4,15 @@
 use std::cmp::Ordering;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use harness::TestApi;
+use harness::{TestApi, assert_derived_tables, rebuild_derived_tables, wait_until};
 use sqlx::PgPool;
 use tidemark::model::text::fold_case;
 use tidemark::model::video::VideoType;
+use tidemark::store::Write;
 use tidemark::store::postgres::keyset::{KeysetPosition, PageRequest, SortDirection, SortKey};
+use tidemark::store::records::accounts::change;
 use tidemark::store::records::videos::{self, VideoFilter, VideoSort};
+use tidemark::store::write::Post;
 use uuid::Uuid;
 
 /// Parts of captions: some fold to others, some are wildcards in SQL, `A` separates captions in the store.
@@ -243,79 +246,95 @@ async fn pages_match_a_model_of_filters_and_sorts() {
     for _ in 0..10 {
         add_videos(pg, organization, &mut random, &accounts, 300).await;
     }
+    rebuild_derived_tables(pg, organization).await;
     compare(&api, &mut random, &accounts, 120).await;
 
     // Updates captions, deletes videos and an account, and inserts videos.
     let rows = fetch_rows(pg, organization).await;
+    let mut write = Write::begin(pg, organization).await.unwrap();
     for _ in 0..150 {
         let caption = random.caption();
-        sqlx::query("update videos set description = $2, description_key = $3 where id = $1")
-            .bind(random.pick(&rows).id)
-            .bind(&caption)
-            .bind(caption.as_deref().map(fold_case))
-            .execute(pg)
-            .await
-            .unwrap();
+        set_caption(&mut write, random.pick(&rows).id, caption.as_deref()).await;
     }
     let deleted: Vec<_> = (0..200).map(|_| random.pick(&rows).id).collect();
-    sqlx::query("delete from videos where id = any($1)").bind(deleted).execute(pg).await.unwrap();
-    sqlx::query("delete from accounts where id = $1").bind(accounts[0].0).execute(pg).await.unwrap();
+    let delete = "delete from videos where id = any($1) returning internal_id as video_id, platform, create_time";
+    let deleted: Vec<Post> =
+        sqlx::query_as(delete).bind(deleted).fetch_all(write.connection()).await.unwrap();
+    deleted.iter().for_each(|post| write.record_post_removal(post));
+    change::delete(&mut write, accounts[0].0).await.unwrap();
+    write.commit().await.unwrap();
+    assert_derived_tables(pg, organization).await;
     let accounts = &accounts[1..];
     for _ in 0..20 {
         add_videos(pg, organization, &mut random, accounts, 3).await;
     }
+    rebuild_derived_tables(pg, organization).await;
     compare(&api, &mut random, accounts, 120).await;
-
-    // Deleted captions leave nothing.
-    sqlx::query("delete from videos where organization_id = $1")
-        .bind(organization)
-        .execute(pg)
-        .await
-        .unwrap();
-    let left: i64 = sqlx::query_scalar("select count(*) from caption_blocks where organization_id = $1")
-        .bind(organization)
-        .fetch_one(pg)
-        .await
-        .unwrap();
-    assert_eq!(left, 0);
 }
 
+async fn set_caption(write: &mut Write, id: Uuid, caption: Option<&str>) {
+    let update = "update videos set description = $2, description_key = $3 where id = $1 returning internal_id";
+    let internal_id = sqlx::query_scalar(update)
+        .bind(id)
+        .bind(caption)
+        .bind(caption.map(fold_case))
+        .fetch_one(write.connection())
+        .await
+        .unwrap();
+    write.record_caption_change(internal_id);
+}
+
+/// Commits of two transactions that change captions of the same block do not wait for each other.
 #[tokio::test]
 async fn concurrent_caption_updates_do_not_block() {
     let api = TestApi::start().await;
     let (pg, organization) = (api.pg(), api.organization.id);
     // Many, because concurrent tests take ids from the same sequence.
-    let blocks: Vec<(i64, Vec<Uuid>)> = sqlx::query_as(
+    let blocks: Vec<Vec<Uuid>> = sqlx::query_scalar(
         "with created as (
              insert into videos (id, subject_id, organization_id, platform, external_id, is_tracked, added_at, tracked_at,
                  updated_at, description, description_key)
              select gen_random_uuid(), 0, $1, 'tiktok', n::text, true, now(), now(), now(), 'before', 'before'
              from generate_series(1, 400) n
              returning id, internal_id)
-         select internal_id / 16, array_agg(id) from created group by 1 having count(*) > 1",
+         select array_agg(id) from created group by internal_id / 16 having count(*) > 1",
     )
     .bind(organization)
     .fetch_all(pg)
     .await
     .unwrap();
-    let (block, videos) = &blocks[0];
-    let (mut one, mut other) = (pg.begin().await.unwrap(), pg.begin().await.unwrap());
-    for (transaction, video, caption) in [(&mut one, videos[0], "one"), (&mut other, videos[1], "other")] {
-        sqlx::query("set local lock_timeout = '3s'").execute(&mut **transaction).await.unwrap();
-        sqlx::query("update videos set description = $2, description_key = $2 where id = $1")
-            .bind(video)
-            .bind(caption)
-            .execute(&mut **transaction)
-            .await
-            .unwrap();
+    rebuild_derived_tables(pg, organization).await;
+    let mut holder = pg.begin().await.unwrap();
+    let lock = sqlx::query("select from organizations where id = $1 for no key update");
+    lock.bind(organization).execute(&mut *holder).await.unwrap();
+    let (mut commits, mut processes) = (Vec::new(), Vec::new());
+    for (video, caption) in blocks[0].iter().zip(["one", "other"]) {
+        let mut write = Write::begin(pg, organization).await.unwrap();
+        set_caption(&mut write, *video, Some(caption)).await;
+        let pid = sqlx::query_scalar("select pg_backend_pid()");
+        processes.push(pid.fetch_one(write.connection()).await.unwrap());
+        commits.push(tokio::spawn(write.commit()));
     }
-    one.commit().await.unwrap();
-    other.commit().await.unwrap();
+    wait_until("both commits wait for the organization alone", async || {
+        let waiting: i64 = sqlx::query_scalar(
+            "select count(*) from pg_stat_activity
+             where pid = any($1) and wait_event_type = 'Lock' and query like 'update organizations%'",
+        )
+        .bind(&processes as &[i32])
+        .fetch_one(pg)
+        .await
+        .unwrap();
+        (waiting == 2).then_some(())
+    })
+    .await;
+    holder.rollback().await.unwrap();
+    for commit in commits {
+        commit.await.unwrap().unwrap();
+    }
     let captions: Vec<String> = sqlx::query_scalar(
-        "select unnest(string_to_array(captions, 'A')) from caption_blocks where organization_id = $1 and block = $2",
+        "select unnest(string_to_array(captions, 'A')) from caption_blocks where organization_id = $1",
     )
     .bind(organization)
-    .bind(block)
     .fetch_all(pg)
     .await
     .unwrap();

@@ -1,6 +1,6 @@
 //! Search over HTTP, and that `q` of the lists finds the same records.
 
-use harness::{TestApi, WAIT_TIMEOUT, send, wait_until};
+use harness::{TestApi, WAIT_TIMEOUT, rebuild_derived_tables, send, wait_until};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tidemark::model::text::fold_case;
@@ -271,6 +271,7 @@ async fn insert_records(api: &TestApi, random: &mut Random) -> [Vec<Record>; 3] 
         videos.push((video.to_string(), caption, size));
     }
     write.commit().await.unwrap();
+    rebuild_derived_tables(api.pg(), api.organization.id).await;
     let next: i64 = sqlx::query_scalar("select pg_snapshot_xmax(pg_current_snapshot())::text::bigint")
         .fetch_one(api.pg())
         .await

@@ -1,6 +1,8 @@
 //! The state of tracking: statuses agree with the records, through every change of them.
 
-use harness::{Organization, TestApi, create_organization, send};
+use harness::{
+    Organization, TestApi, assert_derived_tables, create_organization, rebuild_derived_tables, send,
+};
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 use tidemark::app::App;
@@ -24,6 +26,7 @@ async fn tally(api: &Organization, list: &str) -> Value {
 
 /// Checks that the numbers by status are those of the lists, and returns the state.
 async fn state(api: &Organization) -> Value {
+    assert_derived_tables(api.pg(), api.id).await;
     let state = api.get("/v2/tracking").await.ok(200).json["data"].clone();
     assert_eq!(state["accounts"], tally(api, "accounts").await);
     assert_eq!(state["videos"], tally(api, "videos").await);
@@ -40,6 +43,7 @@ async fn state(api: &Organization) -> Value {
 async fn set(api: &TestApi, table: &str, id: &str, assignments: &str) {
     let statement = format!("update {table} set {assignments} where id = $1");
     sqlx::query(AssertSqlSafe(statement)).bind(parse_id(id)).execute(api.pg()).await.unwrap();
+    rebuild_derived_tables(api.pg(), api.organization.id).await;
 }
 
 async fn add_accounts(api: &TestApi, creator: &str) -> Vec<String> {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Days, SecondsFormat, TimeDelta, Utc};
-use harness::Organization;
+use harness::{Organization, rebuild_derived_tables};
 use sqlx::AssertSqlSafe;
 use tidemark::import::{self, ImportOptions};
 use tidemark::sandbox::history::{HistoryOptions, InstagramCounters, write_history};
@@ -204,4 +204,5 @@ async fn set_statuses(organization: &Organization) {
     ] {
         sqlx::query(AssertSqlSafe(statement)).bind(organization.id).execute(organization.pg()).await.unwrap();
     }
+    rebuild_derived_tables(organization.pg(), organization.id).await;
 }

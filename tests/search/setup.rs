@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use harness::{IsolatedStores, WAIT_TIMEOUT, create_organization, wait_until};
+use harness::{IsolatedStores, WAIT_TIMEOUT, create_organization, rebuild_derived_tables, wait_until};
 use sqlx::PgPool;
 use tidemark::app::{Clock, Databases};
 use tidemark::store::Write;
@@ -226,6 +226,7 @@ pub(crate) async fn add_videos(pg: &PgPool, organization: Uuid, account: Option<
     .unwrap();
     ids.into_iter().for_each(|id| write.record_video_change(id));
     write.commit().await.unwrap();
+    rebuild_derived_tables(pg, organization).await;
 }
 
 /// A xorshift generator.

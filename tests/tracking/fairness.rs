@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
-use harness::wait_until;
+use harness::{assert_derived_tables, wait_until, wake_trackers};
 use serde_json::Value;
 use sqlx::types::Json;
 use tidemark::model::platform::Platform;
 use tidemark::sandbox::world::Fault;
+use tidemark::store::Write;
+use tidemark::store::records::accounts::change::{self, AccountChange};
 use tidemark::store::tracking::leases::{self, LeaseOrder, LeaseRequest};
-use tidemark::store::tracking::wakeups;
+use tidemark::store::tracking::{targets, wakeups};
 use uuid::Uuid;
 
 use crate::recording_source::RecordingSource;
@@ -27,6 +29,7 @@ async fn small_organization_gets_half_beside_100_000_accounts() {
         large,
     )
     .await;
+    wake_trackers(tracker.pg()).await;
     sqlx::raw_sql("analyze scrape_targets; analyze accounts; analyze organizations")
         .execute(tracker.pg())
         .await
@@ -66,6 +69,8 @@ async fn lease_reads_only_organizations_with_due_targets() {
          insert into scrape_targets (id, organization_id, platform, kind, next_attempt_at)
          select gen_random_uuid(), id, 'tiktok', 'account', now() + interval '1 day'
          from organizations where name = 'idle';
+         insert into scrape_wakeups (organization_id, platform, kind, wake_at)
+         select organization_id, platform, kind, min(next_attempt_at) from scrape_targets group by 1, 2, 3;
          analyze organizations; analyze scrape_targets; analyze scrape_wakeups",
     )
     .execute(tracker.pg())
@@ -111,31 +116,47 @@ async fn changed_target_is_leased_at_once() {
     let request = tracker.lease_request(Platform::Tiktok, 8).await;
     let advance = || wakeups::advance(tracker.pg(), Platform::Tiktok, None, request.now);
     let lease = async || leases::lease(tracker.pg(), request).await.unwrap().0.len();
-    for (idle, change) in [
-        (
-            "update scrape_targets set enabled = false where id = $1",
-            "update scrape_targets set enabled = true where id = $1",
-        ),
-        (
-            "update scrape_targets set next_attempt_at = now() + interval '1 day' where id = $1",
-            "update scrape_targets set next_attempt_at = now() - interval '1 hour' where id = $1",
-        ),
-        (
-            "delete from scrape_targets where id = $1",
-            "insert into scrape_targets (id, organization_id, platform, kind, next_attempt_at)
-             select id, organization_id, platform, 'account', now() - interval '1 hour' from accounts where id = $1",
-        ),
-    ] {
-        tracker.execute(idle, account).await;
-        let mut changing = tracker.pg().begin().await.unwrap();
-        sqlx::query(change).bind(account).execute(&mut *changing).await.unwrap();
+    let change_account = async |write: &mut Write, change: AccountChange| {
+        change::update(write, account, &change).await.unwrap();
+    };
+    for case in ["enabled", "rescheduled", "restarted", "added"] {
+        let mut write = Write::begin(tracker.pg(), organization).await.unwrap();
+        match case {
+            "enabled" => {
+                change_account(&mut write, AccountChange { is_active: Some(false), ..Default::default() }).await;
+            }
+            "added" => targets::remove(&mut write, &[account]).await.unwrap(),
+            _ => {
+                let idle = "update scrape_targets set next_attempt_at = now() + interval '1 day',
+                                last_attempt_at = now() - interval '1 day' where id = $1";
+                sqlx::query(idle).bind(account).execute(write.connection()).await.unwrap();
+            }
+        }
+        write.commit().await.unwrap();
+        let mut write = Write::begin(tracker.pg(), organization).await.unwrap();
+        match case {
+            "enabled" => {
+                change_account(&mut write, AccountChange { is_active: Some(true), ..Default::default() }).await;
+            }
+            "rescheduled" => targets::set_interval(&mut write, &[account], 6).await.unwrap(),
+            "restarted" => targets::restart(&mut write, account, request.now).await.unwrap(),
+            _ => targets::add_accounts(&mut write, &[account], request.now).await.unwrap(),
+        }
+        // The commit writes its wakeup and waits for the organization.
+        let mut holder = tracker.pg().begin().await.unwrap();
+        let lock = sqlx::query("select from organizations where id = $1 for no key update");
+        lock.bind(organization).execute(&mut *holder).await.unwrap();
+        let commit = tokio::spawn(write.commit());
+        tracker.wait_blocked().await;
         // Replaces the passed wakeup, and does not see the change.
         advance().await.unwrap();
-        assert_eq!(lease().await, 0, "{change}");
-        changing.commit().await.unwrap();
+        assert_eq!(lease().await, 0, "{case}");
+        holder.rollback().await.unwrap();
+        commit.await.unwrap().unwrap();
         advance().await.unwrap();
-        assert_eq!(lease().await, 1, "{change}");
+        assert_eq!(lease().await, 1, "{case}");
         tracker.execute("update scrape_targets set lease_until = null where id = $1", account).await;
+        assert_derived_tables(tracker.pg(), organization).await;
     }
 }
 
@@ -231,6 +252,7 @@ async fn trackers_never_fetch_an_account_concurrently() {
             (80, Some(&round), Some(&round))
         );
         tracker.execute("update scrape_targets set next_attempt_at = now() - interval '1 minute' where organization_id = $1", organization).await;
+        wake_trackers(tracker.pg()).await;
     }
     for stop in stops {
         stop.cancel();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use harness::{CapturedLog, wait_until};
+use harness::{CapturedLog, wait_until, wake_trackers};
 use serde_json::{Value, json};
 use tidemark::model::platform::Platform;
 use tidemark::platforms::http_client::RequestLimits;
@@ -139,6 +139,7 @@ async fn rejected_credentials_fail_no_account_and_are_logged_once() {
             Uuid::nil(),
         )
         .await;
+    wake_trackers(tracker.pg()).await;
     wait_until("the source is paused", async || {
         tidemark::store::tracking::source_pauses::fetch_all(tracker.pg()).await.unwrap().pop()
     })

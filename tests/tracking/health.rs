@@ -1,7 +1,7 @@
 //! The state of tracking in the API: attempts, failures by reason, sources, and the health of the whole service.
 
 use chrono::TimeDelta;
-use harness::{CapturedLog, wait_until};
+use harness::{CapturedLog, assert_derived_tables, rebuild_derived_tables, wait_until};
 use serde_json::{Value, json};
 use sqlx::types::Json;
 use tidemark::model::platform::Platform;
@@ -76,9 +76,11 @@ async fn reasons_of_failures_follow_from_the_responses() {
         let state = client.state().await;
         let shown: Vec<_> = state["failures"].as_array().unwrap().iter().map(|f| &f["reason"]).collect();
         assert_eq!(shown, [reason], "{fault:?}: {target:?}");
+        assert_derived_tables(tracker.pg(), client.organization).await;
         tracker.sandbox.world.fail_next(Platform::Instagram, fault, 0);
         tracker.execute("delete from accounts where id = $1", account).await;
         tracker.execute("delete from scrape_targets where id = $1", account).await;
+        rebuild_derived_tables(tracker.pg(), client.organization).await;
     }
 }
 

@@ -1,5 +1,6 @@
 //! Which account a response belongs to: usernames that change, return or belong to another account.
 
+use harness::rebuild_derived_tables;
 use tidemark::model::platform::Platform;
 use tidemark::store::records::accounts::change;
 
@@ -104,6 +105,7 @@ async fn deleting_an_account_does_not_deadlock_with_a_scrape() {
             video,
         )
         .await;
+    rebuild_derived_tables(tracker.pg(), organization).await;
     let mut write = tracker.lock_account(organization, account).await;
     tracker.run(1);
     tracker.wait_blocked().await;

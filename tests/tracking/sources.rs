@@ -2,7 +2,7 @@
 //! it.
 
 use chrono::TimeDelta;
-use harness::wait_until;
+use harness::{rebuild_derived_tables, wait_until};
 use serde_json::json;
 use tidemark::model::platform::Platform;
 use tidemark::platforms::http_client::RequestLimits;
@@ -86,6 +86,7 @@ async fn target_of_a_paused_source_waits_alone() {
     .execute(tracker.pg())
     .await
     .unwrap();
+    rebuild_derived_tables(tracker.pg(), organization).await;
     let account = tracker.add_account(organization, Platform::Instagram, &name).await;
     tracker.run(1);
     assert_eq!(tracker.wait_attempted(account).await.failures, 0);

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use clap::Parser;
-use harness::{IsolatedStores, Process, http_client, send, serve, wait_until};
+use harness::{
+    IsolatedStores, Process, http_client, rebuild_derived_tables, send, serve, wait_until, wake_trackers,
+};
 use sqlx::PgPool;
 use tidemark::app::{App, Clock, Databases, Settings};
 use tidemark::model::identifier::Username;
@@ -145,6 +147,7 @@ impl TestTracker {
         .execute(self.pg())
         .await
         .unwrap();
+        rebuild_derived_tables(self.pg(), organization).await;
     }
 
     /// Runs a tracker with this many slots per platform until the test ends or cancels the token.
@@ -258,6 +261,7 @@ impl TestTracker {
             id,
         )
         .await;
+        wake_trackers(self.pg()).await;
     }
 
     pub async fn execute(&self, sql: &'static str, id: Uuid) {

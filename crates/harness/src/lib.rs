@@ -25,6 +25,7 @@
 //! A crate, so that it is compiled once and not with each test binary.
 
 mod api;
+mod derived_tables;
 mod isolated_stack;
 mod isolated_stores;
 mod log;
@@ -43,6 +44,7 @@ mod template;
 use std::future::Future;
 use std::time::{Duration, Instant};
 
+pub use derived_tables::{assert_derived_tables, rebuild_derived_tables, wake_trackers};
 pub use api::{ProxiedApi, TestApi, api_database, serve, serve_with_limits};
 pub use isolated_stack::{IsolatedStack, Up};
 pub use isolated_stores::IsolatedStores;

@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, PgPool, Postgres};
 use tidemark::store::records::organizations::{self, OrganizationChange};
 use uuid::Uuid;
 
-use super::IsolatedStores;
+use super::{IsolatedStores, rebuild_derived_tables};
 
 /// Numbers of records.
 #[derive(Debug, Clone, Copy)]
@@ -114,6 +114,7 @@ impl Population {
     async fn insert_records(self, pg: &PgPool, organization: Uuid) {
         self.insert_accounts(pg, organization).await;
         self.insert_videos(pg, organization).await;
+        rebuild_derived_tables(pg, organization).await;
     }
 
     async fn insert_accounts(self, pg: &PgPool, organization: Uuid) {

@@ -74,7 +74,10 @@ pub async fn reset_accounts(write: &mut Write, ids: &[Uuid], now: DateTime<Utc>)
     .bind(now)
     .execute(write.connection())
     .await?;
-    ids.iter().for_each(|id| write.record_account_change(*id));
+    for id in ids {
+        write.record_account_change(*id);
+        write.record_target_change(*id);
+    }
     Ok(())
 }
 
@@ -90,26 +93,36 @@ pub async fn reset_videos(write: &mut Write, ids: &[Uuid], now: DateTime<Utc>) -
     .bind(now)
     .execute(write.connection())
     .await?;
-    ids.iter().for_each(|id| write.record_video_change(*id));
+    for id in ids {
+        write.record_video_change(*id);
+        write.record_target_change(*id);
+    }
     Ok(())
 }
 
 /// Makes an organization's targets due whose attempts lie ahead of `now`, and repeats their deep reads. Returns their
 /// number.
 pub async fn reset_targets(pg: &PgPool, organization: Uuid, now: DateTime<Utc>) -> Result<u64, Error> {
-    let reset = sqlx::query(
-        "update scrape_targets set next_attempt_at = $2,
-            last_attempt_at = case when last_attempt_at <= $2 then last_attempt_at end,
-            weekly_read_at = case when weekly_read_at <= $2 then weekly_read_at end,
-            monthly_read_at = case when monthly_read_at <= $2 then monthly_read_at end
-         where organization_id = $1 and (greatest(last_attempt_at, weekly_read_at, monthly_read_at) > $2
-            or (last_attempt_at is null and next_attempt_at > $2))",
+    let reset: i64 = sqlx::query_scalar(
+        "with reset as (
+            update scrape_targets set next_attempt_at = $2,
+                last_attempt_at = case when last_attempt_at <= $2 then last_attempt_at end,
+                weekly_read_at = case when weekly_read_at <= $2 then weekly_read_at end,
+                monthly_read_at = case when monthly_read_at <= $2 then monthly_read_at end
+            where organization_id = $1 and (greatest(last_attempt_at, weekly_read_at, monthly_read_at) > $2
+                or (last_attempt_at is null and next_attempt_at > $2))
+            returning platform, kind
+         ), woken as (
+            insert into scrape_wakeups (organization_id, platform, kind, wake_at)
+            select distinct $1, platform, kind, $2 from reset
+         )
+         select count(*) from reset",
     )
     .bind(organization)
     .bind(now)
-    .execute(pg)
+    .fetch_one(pg)
     .await?;
-    Ok(reset.rows_affected())
+    Ok(reset.unsigned_abs())
 }
 
 /// Ends pauses of sources that began ahead of `now`, and deletes request counts of days to come.

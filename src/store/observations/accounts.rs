@@ -22,6 +22,7 @@ struct StoredAccount {
     latest: AccountLatest,
     observed_at: Option<DateTime<Utc>>,
     tracked_since: Option<NaiveDate>,
+    is_scraped: bool,
 }
 
 observed_row! {
@@ -36,7 +37,7 @@ observed_row! {
 
 static SELECT: LazyLock<String> = LazyLock::new(|| {
     format!(
-        "select id, {}, observed_at, known_at, tracked_since
+        "select id, {}, observed_at, known_at, tracked_since, last_scrape_time is not null as is_scraped
          from accounts where organization_id = $1 and id = any($2) order by id for update",
         format_columns(&ProfileCounters::NAMES, AccountFields::LIST, str::to_owned)
     )
@@ -90,6 +91,9 @@ fn apply(write: &mut Write, stored: &StoredAccount, observed: ObservedAccount) -
     }
     if stored.latest.name.get() != latest.name.get() {
         write.record_account_change(stored.id);
+    }
+    if !stored.is_scraped && observed.scraped_at.is_some() {
+        write.record_target_change(stored.id);
     }
     AccountRow {
         id: stored.id,

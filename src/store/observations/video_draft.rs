@@ -12,6 +12,7 @@ use crate::model::snapshot::VideoSnapshot;
 use crate::model::text::fold_case;
 use crate::store::outbox::event::SubjectVideo;
 use crate::store::tracking::targets;
+use crate::store::write::Post;
 use crate::store::{Error, Write};
 
 pub(super) struct VideoDraft {
@@ -131,6 +132,7 @@ impl VideoDraft {
         let Some(deleted) = &newer.stored else { return Ok(()) };
         write.record_video_move(deleted.subject_video(), self.subject_video());
         write.record_video_change(deleted.id);
+        write.record_post_removal(&deleted.post());
         merge_rows(write, self.id, deleted.id).await
     }
 
@@ -164,7 +166,7 @@ impl VideoDraft {
         }
     }
 
-    /// Records what changes by writing this row: search documents, gains and snapshots.
+    /// Records what changes by writing this row: search documents, the scrape target, gains and snapshots.
     pub(super) fn record_changes(&mut self, write: &mut Write, row: &VideoRow) {
         let stored = self.stored.as_ref();
         // Gains depend on the account and the day of posting, breakouts on the media type, too.
@@ -182,12 +184,34 @@ impl VideoDraft {
         if rollups_change || description_changes {
             write.record_video_change(self.id);
         }
+        let target_changes = stored.is_some_and(|stored| {
+            stored.external_id.is_none() != row.external_id.is_none()
+                || stored.shortcode.is_none() != row.shortcode.is_none()
+                || (!stored.is_scraped && row.scraped_at.is_some())
+        });
+        if row.is_tracked && target_changes {
+            write.record_target_change(self.id);
+        }
         if rollups_change {
             write.record_subject_change(self.subject_id, row.tracked_since);
         }
+        self.record_post(write, row);
         let SubjectVideo { subject_id, video_id } = self.subject_video();
         for (observed_at, counters) in self.observations.drain(..) {
             write.record_video_snapshot(VideoSnapshot { subject_id, video_id, observed_at, counters });
+        }
+    }
+    fn record_post(&self, write: &mut Write, row: &VideoRow) {
+        let create_time = self.latest.create_time.get().copied();
+        let Some(stored) = &self.stored else {
+            let post = Post { video_id: self.internal_id, platform: self.platform, create_time };
+            return write.record_new_post(&post, row.description_key.as_deref());
+        };
+        if stored.latest.create_time.get() != self.latest.create_time.get() {
+            write.record_post_move(&stored.post(), create_time);
+        }
+        if stored.latest.description.get() != self.latest.description.get() {
+            write.record_caption_change(self.internal_id);
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::model::observed::{VideoFields, VideoLatest};
 use crate::model::platform::Platform;
 use crate::store::outbox::event::SubjectVideo;
 use crate::store::postgres::copy::CopyRows;
-use crate::store::tracking::targets;
+use crate::store::write::Post;
 use crate::store::{Error, Write};
 
 #[derive(sqlx::FromRow)]
@@ -31,11 +31,17 @@ pub(super) struct StoredVideo {
     pub(super) latest: VideoLatest,
     pub(super) observed_at: Option<DateTime<Utc>>,
     pub(super) tracked_since: Option<NaiveDate>,
+    pub(super) is_scraped: bool,
 }
 
 impl StoredVideo {
     pub(super) const fn subject_video(&self) -> SubjectVideo {
         SubjectVideo { subject_id: self.subject_id, video_id: self.internal_id }
+    }
+
+    pub(super) fn post(&self) -> Post {
+        let create_time = self.latest.create_time.get().copied();
+        Post { video_id: self.internal_id, platform: self.platform, create_time }
     }
 }
 
@@ -61,7 +67,7 @@ observed_row! {
 static SELECT: LazyLock<String> = LazyLock::new(|| {
     format!(
         "select v.id, v.internal_id, v.platform, v.external_id, v.shortcode, v.account_id, v.subject_id, v.is_tracked,
-                {}, v.observed_at, v.known_at, v.tracked_since
+                {}, v.observed_at, v.known_at, v.tracked_since, v.last_scrape_time is not null as is_scraped
          from videos v
          where v.organization_id = $1 and v.platform = $2
            and (v.external_id = any($3) or v.shortcode = any($4))
@@ -104,8 +110,8 @@ pub(super) async fn select(write: &mut Write, observed: &[ObservedVideo]) -> Res
     Ok(stored)
 }
 
-/// Inserts new videos, and scrape targets for those that are tracked individually.
-pub(super) async fn insert(write: &mut Write, now: DateTime<Utc>, rows: Vec<VideoRow>) -> Result<(), Error> {
+/// Inserts new videos.
+pub(super) async fn insert(write: &mut Write, rows: Vec<VideoRow>) -> Result<(), Error> {
     if rows.is_empty() {
         return Ok(());
     }
@@ -123,12 +129,11 @@ pub(super) async fn insert(write: &mut Write, now: DateTime<Utc>, rows: Vec<Vide
         ];
         copy.add(row.columns().chain(more));
     }
-    copy.copy_into(write, "videos").await?;
-    add_targets(write, now, &rows).await
+    copy.copy_into(write, "videos").await
 }
 
-/// Updates stored videos, and adds scrape targets for those that are tracked individually.
-pub(super) async fn update(write: &mut Write, now: DateTime<Utc>, rows: Vec<VideoRow>) -> Result<(), Error> {
+/// Updates stored videos.
+pub(super) async fn update(write: &mut Write, rows: Vec<VideoRow>) -> Result<(), Error> {
     if rows.is_empty() {
         return Ok(());
     }
@@ -138,10 +143,5 @@ pub(super) async fn update(write: &mut Write, now: DateTime<Utc>, rows: Vec<Vide
         .bind(Utc::now())
         .execute(write.connection())
         .await?;
-    add_targets(write, now, &rows).await
-}
-
-async fn add_targets(write: &mut Write, now: DateTime<Utc>, rows: &[VideoRow]) -> Result<(), Error> {
-    let tracked: Vec<_> = rows.iter().filter(|row| row.is_tracked).map(|row| row.id).collect();
-    targets::add_videos(write, &tracked, now).await
+    Ok(())
 }

@@ -15,6 +15,7 @@ use super::video_draft::VideoDraft;
 use super::video_rows::{self, StoredVideo};
 use crate::model::counters::Counters;
 use crate::model::platform::Platform;
+use crate::store::tracking::targets;
 use crate::store::{Error, Write};
 
 /// Deleted videos, each with the one that it was merged into.
@@ -46,7 +47,7 @@ pub async fn save_videos(
     lock_accounts_nowait(write, others.collect()).await?;
     let (mut drafts, merged) = build_drafts(write, observed, stored).await?;
     let mut first_days: BTreeMap<Uuid, Option<NaiveDate>> = BTreeMap::new();
-    let (mut inserted, mut updated) = (Vec::new(), Vec::new());
+    let (mut inserted, mut updated, mut newly_tracked) = (Vec::new(), Vec::new(), Vec::new());
     for draft in &mut drafts {
         let row = draft.to_row();
         draft.record_changes(write, &row);
@@ -54,10 +55,14 @@ pub async fn save_videos(
             let day = first_days.entry(account).or_default();
             *day = day.iter().copied().chain(row.tracked_since).min();
         }
+        if row.is_tracked && draft.stored.as_ref().is_none_or(|stored| !stored.is_tracked) {
+            newly_tracked.push(row.id);
+        }
         if draft.stored.is_some() { updated.push(row) } else { inserted.push(row) }
     }
-    video_rows::insert(write, now, inserted).await?;
-    video_rows::update(write, now, updated).await?;
+    video_rows::insert(write, inserted).await?;
+    video_rows::update(write, updated).await?;
+    targets::add_videos(write, &newly_tracked, now).await?;
     refresh_accounts(write, &first_days).await?;
     let covers = drafts.iter().filter_map(|draft| Some((draft.id, draft.cover_url()?.to_owned()))).collect();
     let internal_ids = drafts.into_iter().map(|draft| draft.internal_id).collect();

@@ -13,7 +13,6 @@ use crate::model::text::fold_case;
 use crate::store::postgres::keyset::{
     KeysetPosition, List, ListPage, PageRequest, Sort, SortColumn, SortKey, TextFilter, push_equal,
 };
-use crate::store::tracking::targets;
 use crate::store::{Error, Write};
 
 /// The filter of a list of creators.
@@ -201,7 +200,7 @@ pub async fn update(write: &mut Write, id: Uuid, change: &CreatorChange) -> Resu
                 .bind(id)
                 .fetch_all(write.connection())
                 .await?;
-        targets::refresh_enabled(write, &accounts).await?;
+        accounts.into_iter().for_each(|account| write.record_target_change(account));
     }
     write.record_creator_change(id);
     Ok(())
@@ -224,9 +223,9 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
     .bind(Utc::now())
     .fetch_all(write.connection())
     .await?;
-    targets::refresh_enabled(write, &accounts).await?;
     for account in accounts {
         write.record_account_change(account);
+        write.record_target_change(account);
     }
     sqlx::query("delete from creators where organization_id = $1 and id = $2")
         .bind(write.organization())

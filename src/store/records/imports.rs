@@ -113,10 +113,11 @@ pub async fn link_creators(
     .bind(Utc::now())
     .fetch_all(write.connection())
     .await?;
-    for account in &linked {
-        write.record_account_change(*account);
+    for account in linked {
+        write.record_account_change(account);
+        write.record_target_change(account);
     }
-    targets::refresh_enabled(write, &linked).await
+    Ok(())
 }
 
 async fn find_or_create_creator(write: &mut Write, name: &str) -> Result<Uuid, Error> {

@@ -1,6 +1,7 @@
 //! Records in Postgres: organizations, keys, accounts, creators, videos and what belongs to them.
 
 pub mod accounts;
+pub(in crate::store) mod captions;
 pub mod content;
 pub mod creators;
 pub mod exports;

@@ -1,4 +1,4 @@
-//! The tracker's state in Postgres: scrape targets and their numbers, refreshes, ended attempts, leases, wrong
+//! The tracker's state in Postgres: scrape targets, their status and numbers, refreshes, ended attempts, leases, wrong
 //! clocks, and pauses, budgets and pages of sources.
 
 pub mod ended_attempts;
@@ -11,5 +11,6 @@ pub mod source_budgets;
 pub mod source_pages;
 pub mod source_pauses;
 pub mod target_counts;
+pub mod target_status;
 pub mod targets;
 pub mod wakeups;

@@ -29,7 +29,7 @@ const LOCK: &str =
 
 /// Public for tests of its plan.
 pub const SELECT_ACCOUNTS: &str = "
-    select t.id, t.platform, 'username' as found_by, a.is_unavailable, t.enabled as is_enabled,
+    select t.id, t.platform, t.found_by, a.is_unavailable, t.enabled as is_enabled,
         coalesce(t.lease_until > now(), false) as is_leased, t.refresh_requested_at is not null as is_queued,
         a.last_scrape_time as last_success_at
     from accounts a join scrape_targets t on t.id = a.id
@@ -38,10 +38,7 @@ pub const SELECT_ACCOUNTS: &str = "
 
 /// Public for tests of its plan.
 pub const SELECT_VIDEOS: &str = "
-    select t.id, t.platform,
-        case when v.shortcode is null then 'id' when v.external_id is null then 'shortcode'
-             else 'id_or_shortcode' end as found_by,
-        v.is_unavailable, t.enabled as is_enabled,
+    select t.id, t.platform, t.found_by, v.is_unavailable, t.enabled as is_enabled,
         coalesce(t.lease_until > now(), false) as is_leased, t.refresh_requested_at is not null as is_queued,
         v.last_scrape_time as last_success_at
     from videos v join scrape_targets t on t.id = v.id

@@ -241,6 +241,9 @@ async fn update_identity(
     if is_renamed {
         write.record_account_change(account);
     }
+    if locked.is_unavailable {
+        write.record_target_change(account);
+    }
     if locked.is_unavailable || is_renamed {
         tracing::info!(%account, username, "account is available again, or has a new username");
     }
@@ -285,6 +288,7 @@ async fn release_username(write: &mut Write, account: Uuid) -> Result<(), Error>
     .bind(account)
     .execute(write.connection())
     .await?;
+    write.record_target_change(account);
     Ok(())
 }
 
@@ -299,19 +303,27 @@ pub async fn set_account_unavailable(
         .bind(unavailable)
         .execute(write.connection())
         .await?;
+    write.record_target_change(account);
     Ok(())
 }
 
 /// Returns false if the video is no longer tracked. Locks its account first.
 pub async fn set_video_unavailable(write: &mut Write, video: Uuid, unavailable: bool) -> Result<bool, Error> {
     observations::lock_account_of_video(write, video).await?;
-    let updated = sqlx::query(
-        "update videos set is_unavailable = $3 where organization_id = $1 and id = $2 and is_tracked",
+    let has_changed: Option<bool> = sqlx::query_scalar(
+        "with before as (
+            select id, is_unavailable from videos where organization_id = $1 and id = $2 and is_tracked for update
+         )
+         update videos v set is_unavailable = $3 from before where v.id = before.id
+         returning before.is_unavailable <> $3",
     )
     .bind(write.organization())
     .bind(video)
     .bind(unavailable)
-    .execute(write.connection())
+    .fetch_optional(write.connection())
     .await?;
-    Ok(updated.rows_affected() == 1)
+    if has_changed == Some(true) {
+        write.record_target_change(video);
+    }
+    Ok(has_changed.is_some())
 }

@@ -1,7 +1,11 @@
-//! The table `target_counts`, an organization's targets by status: triggers on records and targets append changes
-//! (`migrations/0001_first_version.sql`), which this merges into one row per status.
+//! The table `target_counts`, an organization's targets by status: commits append changes, which housekeeping merges into one
+//! row per status.
 
-use sqlx::PgPool;
+use std::collections::HashMap;
+
+use serde::Serialize;
+use sqlx::types::Json;
+use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use crate::model::platform::Platform;
@@ -41,6 +45,47 @@ pub async fn fetch(pg: &PgPool, organization: Uuid) -> Result<Vec<TargetCount>, 
     .fetch_all(pg)
     .await?;
     Ok(counts)
+}
+
+/// What targets have in common that are counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+pub(super) struct CountKey {
+    pub(super) platform: Platform,
+    pub(super) found_by: FoundBy,
+    pub(super) status: TrackingStatus,
+    pub(super) failure: Option<FailureReason>,
+}
+
+/// Appends changes of the numbers of targets.
+pub(super) async fn append(
+    connection: &mut PgConnection,
+    organization: Uuid,
+    changes: HashMap<CountKey, i64>,
+) -> Result<(), Error> {
+    #[derive(Serialize)]
+    struct Row {
+        #[serde(flatten)]
+        key: CountKey,
+        targets: i64,
+    }
+    let rows: Vec<_> = changes
+        .into_iter()
+        .filter(|(_, targets)| *targets != 0)
+        .map(|(key, targets)| Row { key, targets })
+        .collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    sqlx::query(
+        "insert into target_counts (organization_id, platform, found_by, status, failure, targets, is_sum)
+         select $1, platform, found_by, status, coalesce(failure, ''), targets, false
+         from jsonb_to_recordset($2) as x(platform text, found_by text, status text, failure text, targets bigint)",
+    )
+    .bind(organization)
+    .bind(Json(rows))
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// Merges up to `limit` rows into the sum of their status and returns how many. Processes may run it concurrently.

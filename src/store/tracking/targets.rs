@@ -1,7 +1,7 @@
 //! Scrape targets: when each account and each individually tracked video is due, and how its last attempts ended.
 //!
-//! A target is enabled while its account and that account's creator are active, or its video is. A change of one of these
-//! flags has to call [`refresh_enabled`].
+//! A target is enabled while its account and that account's creator are active, or its video is. A change of what this or the
+//! status depends on calls [`Write::record_target_change`]. A statement that makes targets due earlier adds wakeups.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgPool;
@@ -13,55 +13,32 @@ use crate::store::{Error, Write};
 
 /// Adds targets of accounts, due at `now`, unless they exist.
 pub async fn add_accounts(write: &mut Write, accounts: &[Uuid], now: DateTime<Utc>) -> Result<(), Error> {
-    sqlx::query(
-        "insert into scrape_targets (id, organization_id, platform, kind, enabled, next_attempt_at)
-         select a.id, a.organization_id, a.platform, 'account', a.is_active and coalesce(c.is_active, true), $3
-         from accounts a left join creators c on c.id = a.creator_id
-         where a.organization_id = $1 and a.id = any($2)
-         on conflict do nothing",
-    )
-    .bind(write.organization())
-    .bind(accounts)
-    .bind(now)
-    .execute(write.connection())
-    .await?;
-    Ok(())
+    let insert = "insert into scrape_targets (id, organization_id, platform, kind, next_attempt_at)
+         select id, organization_id, platform, 'account', $3 from accounts where organization_id = $1 and id = any($2)
+         on conflict do nothing";
+    add(write, insert, accounts, now).await
 }
 
 /// Adds targets of individually tracked videos, due at `now`, unless they exist.
 pub async fn add_videos(write: &mut Write, videos: &[Uuid], now: DateTime<Utc>) -> Result<(), Error> {
-    if videos.is_empty() {
-        return Ok(());
-    }
-    sqlx::query(
-        "insert into scrape_targets (id, organization_id, platform, kind, enabled, next_attempt_at)
-         select id, organization_id, platform, 'video', is_active, $3
-         from videos where organization_id = $1 and id = any($2) and is_tracked
-         on conflict do nothing",
-    )
-    .bind(write.organization())
-    .bind(videos)
-    .bind(now)
-    .execute(write.connection())
-    .await?;
-    Ok(())
+    let insert = "insert into scrape_targets (id, organization_id, platform, kind, next_attempt_at)
+         select id, organization_id, platform, 'video', $3 from videos
+         where organization_id = $1 and id = any($2) and is_tracked
+         on conflict do nothing";
+    add(write, insert, videos, now).await
 }
 
-/// Not by the organization of the targets: while statistics do not know its new ones, the planner would expect one, and read
-/// all of them for each id.
-pub const REFRESH_ENABLED: &str = "update scrape_targets t set enabled = x.enabled
-     from (
-        select a.id, a.is_active and coalesce(c.is_active, true) as enabled
-        from accounts a left join creators c on c.id = a.creator_id
-        where a.organization_id = $1 and a.id = any($2)
-        union all
-        select id, is_active from videos where organization_id = $1 and id = any($2) and is_tracked
-     ) x
-     where t.id = x.id and t.enabled <> x.enabled";
-
-/// Enables or disables targets of accounts and videos by their own and their creators' flags.
-pub async fn refresh_enabled(write: &mut Write, ids: &[Uuid]) -> Result<(), Error> {
-    sqlx::query(REFRESH_ENABLED).bind(write.organization()).bind(ids).execute(write.connection()).await?;
+async fn add(
+    write: &mut Write,
+    insert: &'static str,
+    ids: &[Uuid],
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    sqlx::query(insert).bind(write.organization()).bind(ids).bind(now).execute(write.connection()).await?;
+    ids.iter().for_each(|id| write.record_target_change(*id));
     Ok(())
 }
 
@@ -80,15 +57,40 @@ pub async fn fetch_interval_hours(pg: &PgPool, organization: Uuid, id: Uuid) -> 
 }
 
 /// Public for tests of its plan.
-pub const SET_INTERVAL: &str = "update scrape_targets set next_attempt_at = case
-         when failures = 0 then last_attempt_at + make_interval(hours => $3)
-         else least(next_attempt_at, last_attempt_at + make_interval(hours => $3)) end
-     where organization_id = $1 and id = any($2) and last_attempt_at is not null";
+pub const SET_INTERVAL: &str = "
+    with changed as (
+        update scrape_targets set next_attempt_at = case
+            when failures = 0 then last_attempt_at + make_interval(hours => $3)
+            else least(next_attempt_at, last_attempt_at + make_interval(hours => $3)) end
+        where organization_id = $1 and id = any($2) and last_attempt_at is not null
+        returning platform, kind, next_attempt_at
+    )
+    insert into scrape_wakeups (organization_id, platform, kind, wake_at)
+    select $1, platform, kind, min(next_attempt_at) from changed group by 2, 3";
 
 /// Reschedules targets to an interval after their last attempt. While attempts fail, only to an earlier time.
 pub async fn set_interval(write: &mut Write, ids: &[Uuid], hours: i32) -> Result<(), Error> {
     let query = sqlx::query(SET_INTERVAL).bind(write.organization()).bind(ids).bind(hours);
     query.execute(write.connection()).await?;
+    Ok(())
+}
+
+/// Makes a target due, as if no attempt had failed.
+pub async fn restart(write: &mut Write, id: Uuid, now: DateTime<Utc>) -> Result<(), Error> {
+    sqlx::query(
+        "with changed as (
+            update scrape_targets set next_attempt_at = $3, failures = 0, not_found_runs = 0
+            where organization_id = $1 and id = $2
+            returning platform, kind
+         )
+         insert into scrape_wakeups (organization_id, platform, kind, wake_at) select $1, platform, kind, $3 from changed",
+    )
+    .bind(write.organization())
+    .bind(id)
+    .bind(now)
+    .execute(write.connection())
+    .await?;
+    write.record_target_change(id);
     Ok(())
 }
 
@@ -102,21 +104,29 @@ pub async fn merge(write: &mut Write, from: Uuid, into: Uuid) -> Result<(), Erro
            and (i.lease_until is null or i.lease_until < now())",
         "update scrape_targets set id = $3 where organization_id = $1 and id = $2
            and not exists (select from scrape_targets where id = $3)",
-        "delete from scrape_targets where organization_id = $1 and id = $2 and id <> $3",
     ] {
         let query = sqlx::query(statement).bind(write.organization()).bind(from).bind(into);
         query.execute(write.connection()).await?;
     }
-    Ok(())
+    write.record_target_change(into);
+    remove(write, &[from]).await
 }
 
 /// Deletes targets of accounts or videos that are no longer tracked.
 pub async fn remove(write: &mut Write, ids: &[Uuid]) -> Result<(), Error> {
-    sqlx::query("delete from scrape_targets where organization_id = $1 and id = any($2)")
-        .bind(write.organization())
-        .bind(ids)
-        .execute(write.connection())
-        .await?;
+    sqlx::query(
+        "with removed as (
+            delete from scrape_targets where organization_id = $1 and id = any($2)
+            returning platform, found_by, status, counted_failure
+         )
+         insert into target_counts (organization_id, platform, found_by, status, failure, targets, is_sum)
+         select $1, platform, found_by, status, coalesce(counted_failure, ''), -count(*), false
+         from removed where status is not null group by 2, 3, 4, 5",
+    )
+    .bind(write.organization())
+    .bind(ids)
+    .execute(write.connection())
+    .await?;
     Ok(())
 }
 
@@ -158,33 +168,25 @@ pub async fn finish_attempt(
     attempt: AttemptResult,
 ) -> Result<Option<DateTime<Utc>>, Error> {
     let (reason, error) = attempt.failure.map(|failure| (failure.reason, failure.error)).unzip();
-    let finished_at = sqlx::query_scalar(
-        "with finished as (
-            update scrape_targets set last_attempt_at = $4, next_attempt_at = $5, last_error = $6, failures = $7,
-                not_found_runs = $8, lease_owner = null, lease_until = null,
-                weekly_read_at = case when $9 then $4 else weekly_read_at end,
-                monthly_read_at = case when $10 then $4 else monthly_read_at end, last_failure = $11,
-                refresh_requested_at = null
-            where organization_id = $1 and id = $2 and lease_owner = $3
-            returning organization_id, last_failure is null as succeeded
-         )
-         insert into ended_attempts (organization_id, minute, succeeded, failed, is_sum)
-         select organization_id, $12, succeeded::integer, (not succeeded)::integer, false from finished
-         returning clock_timestamp()",
-    )
-    .bind(write.organization())
-    .bind(target)
-    .bind(owner)
-    .bind(attempt.at)
-    .bind(attempt.next)
-    .bind(error)
-    .bind(attempt.failures)
-    .bind(attempt.not_found_runs)
-    .bind(attempt.deep_reads.weekly)
-    .bind(attempt.deep_reads.monthly)
-    .bind(reason)
-    .bind(ended_attempts::minute(attempt.ended_at))
-    .fetch_optional(write.connection())
-    .await?;
-    Ok(finished_at)
+    let finished: Option<(DateTime<Utc>, bool)> = sqlx::query_as(include_str!("finish_attempt.sql"))
+        .bind(write.organization())
+        .bind(target)
+        .bind(owner)
+        .bind(attempt.at)
+        .bind(attempt.next)
+        .bind(error)
+        .bind(attempt.failures)
+        .bind(attempt.not_found_runs)
+        .bind(attempt.deep_reads.weekly)
+        .bind(attempt.deep_reads.monthly)
+        .bind(reason)
+        .bind(ended_attempts::minute(attempt.ended_at))
+        .fetch_optional(write.connection())
+        .await?;
+    Ok(finished.map(|(postgres_now, failure_changes)| {
+        if failure_changes {
+            write.record_target_change(target);
+        }
+        postgres_now
+    }))
 }

@@ -1,9 +1,11 @@
 //! Wakeups: when to look for due targets of an organization, so that leases skip organizations with nothing due.
 //!
-//! Triggers add them (`migrations/0001_first_version.sql`). A wakeup may be early, never late.
+//! What adds a target, enables it or makes it due earlier appends one. A wakeup may be early, never late.
+
+use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::leases::TargetKind;
@@ -13,16 +15,23 @@ use crate::store::Error;
 /// Passed wakeups that one statement checks.
 const MAX_CHECKED_WAKEUPS: i64 = 1_000;
 
-/// Replaces an organization's wakeups by the first ones, after a statement that made many targets due.
-pub async fn merge(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
-    sqlx::query(
-        "with merged as (delete from scrape_wakeups where organization_id = $1 returning platform, kind, wake_at)
-         insert into scrape_wakeups (organization_id, platform, kind, wake_at)
-         select $1, platform, kind, min(wake_at) from merged group by 2, 3",
-    )
-    .bind(organization)
-    .execute(pg)
-    .await?;
+/// Adds wakeups.
+pub(super) async fn append(
+    connection: &mut PgConnection,
+    organization: Uuid,
+    wakeups: HashMap<(Platform, TargetKind), DateTime<Utc>>,
+) -> Result<(), Error> {
+    for ((platform, kind), wake_at) in wakeups {
+        sqlx::query(
+            "insert into scrape_wakeups (organization_id, platform, kind, wake_at) values ($1, $2, $3, $4)",
+        )
+        .bind(organization)
+        .bind(platform)
+        .bind(kind)
+        .bind(wake_at)
+        .execute(&mut *connection)
+        .await?;
+    }
     Ok(())
 }
 

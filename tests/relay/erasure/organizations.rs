@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 
-use harness::{IsolatedStores, Stack, wait_until};
+use harness::{IsolatedStores, Stack, rebuild_derived_tables, wait_until};
 use sqlx::AssertSqlSafe;
 use tidemark::store::lifecycle::ErasureLock;
 use tidemark::store::lifecycle::organizations as erasure;
@@ -72,6 +72,7 @@ async fn fill_other_tables(stores: &IsolatedStores, organization: Uuid) {
     ] {
         sqlx::query(statement).bind(organization).execute(stores.pg()).await.unwrap();
     }
+    rebuild_derived_tables(stores.pg(), organization).await;
 }
 
 /// Runs `org delete` in a process that dies at an armed failpoint.

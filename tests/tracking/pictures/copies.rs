@@ -1,6 +1,6 @@
 //! From a scrape to the copy that the API serves: which pictures are fetched, and how often.
 
-use harness::{Stack, http_client, send, wait_until};
+use harness::{Stack, http_client, send, wait_until, wake_trackers};
 use image::GenericImageView;
 use serde_json::json;
 use tidemark::media::MediaFolder;
@@ -268,6 +268,7 @@ async fn rankings_show_a_replaced_picture() {
         .execute(stack.pg())
         .await
         .unwrap();
+    wake_trackers(stack.pg()).await;
     let second = wait_ranked(first).await;
     assert_eq!(send(http_client().get(&second)).await.status, 200);
 }

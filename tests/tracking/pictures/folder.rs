@@ -1,6 +1,6 @@
 //! The folder of copies: its limit, its loss, a full disk, and processes that are killed while they write to it.
 
-use harness::{IsolatedStack, http_client, send, wait_until};
+use harness::{IsolatedStack, http_client, send, wait_until, wake_trackers};
 use tidemark::model::platform::Platform;
 
 use super::{MAX_BYTES, PLATFORM, Setup, files};
@@ -161,6 +161,7 @@ async fn isolated_full_media_disk_shows_original_urls() {
         .execute(isolated.pg())
         .await
         .unwrap();
+    wake_trackers(isolated.pg()).await;
     wait_until("the account shows a copy", async || {
         let record = organization.get(&path).await.ok(200);
         record.text("/data/profile_pic_url").contains("/media/").then_some(())

@@ -13,6 +13,7 @@ use crate::model::platform::Platform;
 use crate::store::outbox::event::{RemovedVideo, SubjectVideo};
 use crate::store::records::result_of_one;
 use crate::store::tracking::targets;
+use crate::store::write::Post;
 use crate::store::{Error, Write};
 
 /// A partial update of an account. `Some(None)` clears a field.
@@ -57,9 +58,12 @@ pub async fn update_all(
         if let Some(hours) = change.scrape_interval_hours {
             targets::set_interval(write, &found, hours).await?;
         }
-        targets::refresh_enabled(write, &found).await?;
+        let is_target_changed = change.is_active.is_some() || change.creator_id.is_some();
         for id in &found {
             write.record_account_change(*id);
+            if is_target_changed {
+                write.record_target_change(*id);
+            }
         }
     }
     let found: HashSet<_> = found.into_iter().collect();
@@ -129,17 +133,8 @@ pub async fn rename(write: &mut Write, id: Uuid, username: &str, now: DateTime<U
     .execute(write.connection())
     .await
     .map_err(|error| to_conflict(error, before.platform, username.as_str()))?;
-    sqlx::query(
-        "update scrape_targets set next_attempt_at = $3, failures = 0, not_found_runs = 0
-         where organization_id = $1 and id = $2",
-    )
-    .bind(write.organization())
-    .bind(id)
-    .bind(now)
-    .execute(write.connection())
-    .await?;
     write.record_account_change(id);
-    Ok(())
+    targets::restart(write, id, now).await
 }
 
 /// Deletes an account with its discovered videos and their history. Individually tracked videos stay with theirs. Returns
@@ -163,8 +158,8 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<bool, Error> {
         write.record_video_move(from, SubjectVideo { subject_id, video_id });
         write.record_video_change(video);
     }
-    let removed: Vec<(Uuid, i64)> = sqlx::query_as(
-        "delete from videos where organization_id = $1 and account_id = $2 returning id, internal_id",
+    let removed: Vec<(Uuid, i64, Option<DateTime<Utc>>)> = sqlx::query_as(
+        "delete from videos where organization_id = $1 and account_id = $2 returning id, internal_id, create_time",
     )
     .bind(write.organization())
     .bind(id)
@@ -176,8 +171,12 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<bool, Error> {
         .bind(id)
         .execute(write.connection())
         .await?;
-    let removed = removed.into_iter().map(|(id, video_id)| RemovedVideo { id, video_id }).collect();
-    write.record_subject_removal(account.internal_id, Some(id), removed).await?;
+    let mut removed_videos = Vec::with_capacity(removed.len());
+    for (id, video_id, create_time) in removed {
+        write.record_post_removal(&Post { video_id, platform: account.platform, create_time });
+        removed_videos.push(RemovedVideo { id, video_id });
+    }
+    write.record_subject_removal(account.internal_id, Some(id), removed_videos).await?;
     Ok(has_detached)
 }
 

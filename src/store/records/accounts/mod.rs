@@ -44,7 +44,7 @@ static COLUMNS: LazyLock<String> = LazyLock::new(|| {
         "effective_post_lookback_days" => {
             format!("coalesce(a.post_lookback_days, o.default_post_lookback_days) as {field}")
         }
-        "tracking" => format!("{TRACKING} {NEXT_ATTEMPT} as tracking_next_attempt_at, a.platform = any("),
+        "tracking" => format!("{TRACKING} a.platform = any("),
         field => format!("a.{field}"),
     };
     let fields = Account::FIELDS.iter().filter(|field| **field != "r#type");
@@ -55,7 +55,7 @@ const TRACKING: &str = "
     a.is_unavailable as tracking_unavailable, a.is_active as tracking_active,
     coalesce(c.is_active, true) as tracking_creator_active, coalesce(t.failures > 0, false) as tracking_failing,
     a.last_scrape_time is not null as tracking_scraped, t.last_attempt_at as tracking_last_attempt_at,
-    t.last_error as tracking_last_error, ";
+    t.next_attempt_at as tracking_next_attempt_at, t.last_error as tracking_last_error, ";
 
 /// The time of the next attempt of `scrape_targets t`, null while none is planned. It is indexed.
 const NEXT_ATTEMPT: &str = "(case when t.enabled then t.next_attempt_at end)";

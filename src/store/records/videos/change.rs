@@ -15,6 +15,7 @@ use crate::model::platform::Platform;
 use crate::store::outbox::event::RemovedVideo;
 use crate::store::records::result_of_one;
 use crate::store::tracking::targets;
+use crate::store::write::Post;
 use crate::store::{Error, Write};
 
 /// A partial update of a video's tracking.
@@ -58,6 +59,8 @@ struct LockedVideo {
     internal_id: i64,
     subject_id: i64,
     account_id: Option<Uuid>,
+    platform: Platform,
+    create_time: Option<DateTime<Utc>>,
 }
 
 /// Starts tracking a video individually; it is due at `now`.
@@ -257,13 +260,14 @@ pub async fn update(write: &mut Write, id: Uuid, change: &VideoChange) -> Result
     }
     if change.is_active.is_some() {
         write.record_video_change(id);
+        write.record_target_change(id);
     }
-    targets::refresh_enabled(write, &[id]).await
+    Ok(())
 }
 
 /// Stops tracking a video individually. It is deleted with its history unless it was also found on an account.
 pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
-    let LockedVideo { internal_id, subject_id, account_id, .. } = lock(write, id).await?;
+    let LockedVideo { internal_id, subject_id, account_id, platform, create_time } = lock(write, id).await?;
     targets::remove(write, &[id]).await?;
     if account_id.is_none() {
         sqlx::query("delete from videos where organization_id = $1 and id = $2")
@@ -271,6 +275,7 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
             .bind(id)
             .execute(write.connection())
             .await?;
+        write.record_post_removal(&Post { video_id: internal_id, platform, create_time });
         let removed = RemovedVideo { id, video_id: internal_id };
         return write.record_subject_removal(subject_id, None, vec![removed]).await;
     }
@@ -292,7 +297,7 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
 /// Locks an individually tracked video.
 async fn lock(write: &mut Write, id: Uuid) -> Result<LockedVideo, Error> {
     sqlx::query_as(
-        "select internal_id, subject_id, account_id from videos
+        "select internal_id, subject_id, account_id, platform, create_time from videos
          where organization_id = $1 and id = $2 and is_tracked for update",
     )
     .bind(write.organization())
