@@ -2,6 +2,7 @@
 //!
 //! Leases use the database's clock; due times use the service clock.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -71,108 +72,8 @@ pub struct LeaseRequest<'a> {
     pub in_flight: &'a [Uuid],
 }
 
-macro_rules! due {
-    () => {
-        "enabled and platform = $2 and next_attempt_at <= $3 and (lease_until is null or lease_until < now())
-            and id <> all($4)"
-    };
-}
-
-macro_rules! waits_for_refresh {
-    () => {
-        "refresh_requested_at is not null and enabled and (lease_until is null or lease_until < now())
-            and id <> all($3) and ($7::text is null or kind = $7)"
-    };
-}
-
-macro_rules! has_kind {
-    () => {
-        "($8::text is null or kind = $8)"
-    };
-}
-
-/// Leases targets of organizations in turn. Only organizations with a passed wakeup are looked at, an index lookup each.
-///
-/// The lateral join keeps the planner from reversing the join, which would lose the order. Row comparisons and orders
-/// include the organization: the planner assumes that every organization has as many targets as the largest, and would
-/// otherwise scan all due targets for a small one's three.
-macro_rules! lease_statement {
-    ($direction:literal) => {
-        concat!(
-            "with organizations_due as materialized (
-                select o.id, row_number() over () as turn
-                from (
-                    select o.id
-                    from (
-                        select distinct organization_id as id from scrape_wakeups
-                        where platform = $2 and wake_at <= $3 and ", has_kind!(), "
-                    ) awake
-                    join organizations o on o.id = awake.id
-                    where o.deleted_at is null
-                    order by o.id <= $7, o.id
-                ) o
-                cross join lateral (
-                    select from scrape_targets
-                    where (organization_id, next_attempt_at) >= (o.id, '-infinity')
-                        and (organization_id, next_attempt_at) <= (o.id, $3) and ", due!(), " and ", has_kind!(), "
-                    order by organization_id, next_attempt_at limit 1
-                ) has_due
-                limit $6
-            ), due as (
-                select d.id, o.turn
-                from organizations_due o cross join lateral (
-                    select id, next_attempt_at from scrape_targets
-                    where (organization_id, next_attempt_at) >= (o.id, '-infinity')
-                        and (organization_id, next_attempt_at) <= (o.id, $3) and ", due!(), " and ", has_kind!(), "
-                    order by organization_id ", $direction, ", next_attempt_at ", $direction, " limit $6
-                    for update skip locked
-                ) d
-                order by row_number() over (partition by o.turn order by d.next_attempt_at ", $direction, "), o.turn
-                limit $6
-            )
-            update scrape_targets t set lease_owner = $1, lease_until = now() + $5
-            from due left join accounts a on a.id = due.id
-            where t.id = due.id
-            returning t.id, t.organization_id, t.platform, t.kind, t.failures, t.not_found_runs, a.username,
-                a.platform_id, due.turn"
-        )
-    };
-}
-
-/// The statement that leases refreshes of organizations in turn, the longest waiting first. Public for tests of its plan.
-///
-/// Row comparisons leave the planner only the index of refreshes.
-pub const REFRESH_STATEMENT: &str = concat!(
-    "with organizations_waiting as materialized (
-        select o.id, row_number() over (order by o.id <= $6, o.id) as turn
-        from (
-            select distinct organization_id as id from scrape_targets where platform = $2 and ",
-    waits_for_refresh!(),
-    "
-        ) waiting
-        join organizations o on o.id = waiting.id
-        where o.deleted_at is null
-        order by turn limit $5
-    ), waiting as (
-        select r.id, o.turn
-        from organizations_waiting o cross join lateral (
-            select id, refresh_requested_at from scrape_targets
-            where (platform, organization_id, refresh_requested_at) >= ($2, o.id, '-infinity')
-                and (platform, organization_id, refresh_requested_at) <= ($2, o.id, 'infinity') and ",
-    waits_for_refresh!(),
-    "
-            order by platform, organization_id, refresh_requested_at limit $5
-            for update skip locked
-        ) r
-        order by row_number() over (partition by o.turn order by r.refresh_requested_at), o.turn
-        limit $5
-    )
-    update scrape_targets t set lease_owner = $1, lease_until = now() + $4
-    from waiting left join accounts a on a.id = waiting.id
-    where t.id = waiting.id
-    returning t.id, t.organization_id, t.platform, t.kind, t.failures, t.not_found_runs, a.username,
-        a.platform_id, waiting.turn"
-);
+/// The statement that leases refreshes. Public for tests of its plan.
+pub const REFRESH_STATEMENT: &str = include_str!("lease_refreshes.sql");
 
 #[derive(sqlx::FromRow)]
 struct TargetInTurn {
@@ -183,10 +84,9 @@ struct TargetInTurn {
 
 /// The statement that leases due targets. Public for tests of its plan.
 pub fn statement(order: LeaseOrder) -> &'static str {
-    match order {
-        LeaseOrder::OldestFirst => lease_statement!("asc"),
-        LeaseOrder::NewestFirst => lease_statement!("desc"),
-    }
+    static STATEMENTS: LazyLock<[String; 2]> =
+        LazyLock::new(|| ["asc", "desc"].map(|order| include_str!("lease.sql").replace("{direction}", order)));
+    &STATEMENTS[order as usize]
 }
 
 /// Leases due targets. Also returns the organization that was served last.
@@ -244,29 +144,7 @@ pub async fn lease_same_accounts(
     if usernames.is_empty() {
         return Ok(Vec::new());
     }
-    let leased = sqlx::query_as(
-        "update scrape_targets t set lease_owner = $1, lease_until = now() + $5
-         from (
-            select same.id, leased.username, leased.platform_id
-            from (select distinct username, platform_id from unnest($6::text[], $7::text[]) as a(username, platform_id)) leased
-            cross join lateral (
-                select id
-                from (
-                    select a.id as account_id from accounts a
-                    where a.platform = $2 and a.username = leased.username
-                        and a.platform_id is not distinct from leased.platform_id
-                ) account
-                join scrape_targets on id = account_id
-                where (next_attempt_at <= $3 or refresh_requested_at is not null) and enabled and platform = $2
-                    and (lease_until is null or lease_until < now()) and id <> all($4)
-                order by next_attempt_at limit $8
-                for update of scrape_targets skip locked
-            ) same
-         ) due
-         where t.id = due.id
-         returning t.id, t.organization_id, t.platform, t.kind, t.failures, t.not_found_runs, due.username,
-            due.platform_id",
-    )
+    let leased = sqlx::query_as(include_str!("lease_same_accounts.sql"))
     .bind(request.owner)
     .bind(request.platform)
     .bind(request.now)
