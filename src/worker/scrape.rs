@@ -263,7 +263,7 @@ impl TargetScrape<'_> {
         let id = self.target.id;
         if is_not_found && not_found_runs >= NOT_FOUND_LIMIT {
             match self.target.kind {
-                TargetKind::Account => scrapes::set_account_unavailable(&mut write, id, true).await?,
+                TargetKind::Account => scrapes::mark_unavailable(&mut write, id, true).await?,
                 TargetKind::Video => _ = scrapes::set_video_unavailable(&mut write, id, true).await?,
             }
         }

@@ -159,7 +159,7 @@ pub async fn check_identity(
     if let (Some(stored), Some(observed)) = (locked.platform_id.as_deref(), observed.platform_id)
         && stored != observed
     {
-        release_username(write, account).await?;
+        mark_unavailable(write, account, false).await?;
         return Ok(IdentityCheck::OtherAccount(format!(
             "the username {requested} now belongs to another account of the platform: correct the username, or delete the \
              account"
@@ -169,14 +169,14 @@ pub async fn check_identity(
         && let Some(platform_id) = observed.platform_id
         && let Some(other) = find_by_platform_id(write, account, locked.platform, platform_id).await?
     {
-        set_account_unavailable(write, account, true).await?;
+        mark_unavailable(write, account, true).await?;
         return Ok(IdentityCheck::OtherAccount(format!(
             "the platform's account is tracked already, as {other}: delete this one"
         )));
     }
     let same_id = locked.platform_id.is_some() && observed.platform_id.is_some();
     if locked.username_unchecked && !same_id && !has_known_post(write, account, observed).await? {
-        release_username(write, account).await?;
+        mark_unavailable(write, account, false).await?;
         return Ok(IdentityCheck::OtherAccount(format!(
             "the username {requested} shows none of the account's known posts: correct the username, or delete the account"
         )));
@@ -278,31 +278,17 @@ fn to_write_conflict(error: sqlx::Error) -> Error {
     }
 }
 
-/// Marks an account as unavailable and lets another account of the organization have its username.
-async fn release_username(write: &mut Write, account: Uuid) -> Result<(), Error> {
+/// Marks an account as unavailable. Unless it keeps its username, another account of the organization may have that.
+pub async fn mark_unavailable(write: &mut Write, account: Uuid, keeps_username: bool) -> Result<(), Error> {
     sqlx::query(
-        "update accounts set is_unavailable = true, holds_username = false
+        "update accounts set is_unavailable = true, holds_username = holds_username and $3
          where organization_id = $1 and id = $2",
     )
     .bind(write.organization())
     .bind(account)
+    .bind(keeps_username)
     .execute(write.connection())
     .await?;
-    write.record_target_change(account);
-    Ok(())
-}
-
-pub async fn set_account_unavailable(
-    write: &mut Write,
-    account: Uuid,
-    unavailable: bool,
-) -> Result<(), Error> {
-    sqlx::query("update accounts set is_unavailable = $3 where organization_id = $1 and id = $2")
-        .bind(write.organization())
-        .bind(account)
-        .bind(unavailable)
-        .execute(write.connection())
-        .await?;
     write.record_target_change(account);
     Ok(())
 }
