@@ -51,7 +51,7 @@ fn squawk(folder: &Path, files: &[String]) -> Vec<String> {
     findings.lines().filter(|line| line.starts_with("migrations/")).map(str::to_owned).collect()
 }
 
-/// What Squawk finds in a migration after the first version.
+/// The findings of Squawk in a migration after the first version.
 fn findings(sql: &str) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("migrations")).unwrap();

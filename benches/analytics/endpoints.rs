@@ -40,7 +40,7 @@ pub enum Endpoint {
     Benchmarks,
 }
 
-/// What restricts or pages `/content/top`.
+/// The filter or page of `/content/top`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Filter {
     None,
@@ -162,7 +162,7 @@ impl Endpoint {
         }
     }
 
-    /// The same as SQL.
+    /// Returns an equal query in SQL.
     pub fn sql(self) -> &'static str {
         match self {
             Endpoint::Overview => include_str!("sql/overview.sql"),

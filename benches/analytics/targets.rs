@@ -28,7 +28,7 @@ pub struct SqlResponse {
 }
 
 impl Targets {
-    /// The same without rollups in memory.
+    /// Returns the targets without rollups in memory.
     pub fn without_rollups(&self) -> Self {
         Targets { api: self.querying_api.clone(), ..self.clone() }
     }

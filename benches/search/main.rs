@@ -139,7 +139,7 @@ async fn compare(
     println!("| {characters} | {kind} | {found:.1} | {search} | {postgres} | {ratio:.1} |");
 }
 
-/// The same videos in the same order, found by Postgres alone.
+/// Finds equal videos in equal order by Postgres alone.
 async fn search_postgres(pg: &PgPool, organization: Uuid, query: &str, limit: usize) -> Vec<Uuid> {
     let pattern = query.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
     sqlx::query_scalar(

@@ -1,4 +1,4 @@
-//! What handlers of analytics work with: the window of a request, and the version of the data that its response is computed
+//! The input of analytics besides arguments: the window of a request, and the version of the data that its response is computed
 //! from, or was computed from when it was cached.
 
 use std::marker::PhantomData;
@@ -69,7 +69,7 @@ pub enum RecordDependency {
 /// Everything that handlers of analytics may use besides their arguments, so that a response depends on nothing else.
 pub struct Analytics {
     pub pg: PgPool,
-    /// The same for all requests of a process.
+    /// Equal for all requests of a process.
     pub readable: ReadablePlatforms,
     pub organization: Uuid,
     pub history_since: Option<NaiveDate>,

@@ -266,7 +266,7 @@ async fn benchmarks_read_only_posts_that_may_have_a_value() {
     assert_eq!(fetch(0, "10").await, (vec![json!(50)], 1));
     // The 700 posts of the last weeks have not reached the second age.
     assert_eq!(fetch(1, "10,50").await, (vec![json!(100), json!(50)], 2));
-    // Of these, 50 reached the age within retention.
+    // Now 50 of these reached the age within retention.
     sqlx::query("update organizations set history_since = $2, history_since_set_at = now() where id = $1")
         .bind(aged.organization.id)
         .bind(ago(today, 1))

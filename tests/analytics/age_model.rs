@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::agree::join_ids;
 use super::model::{History, Ids};
 
-/// What distributions are computed with in place of 1, so that a rate is an integer.
+/// The unit of distributions in place of 1, so that a rate is an integer.
 const ONE: i128 = 10_i128.pow(24);
 
 /// Views, likes, comments and shares.

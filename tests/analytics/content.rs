@@ -22,7 +22,7 @@ const SURF: &str = "surf, and \"snow\"";
 struct Selection {
     query: String,
     videos: Vec<usize>,
-    /// What `data_as_of` is about.
+    /// Videos and accounts that `data_as_of` is about.
     scope: (Vec<usize>, Vec<usize>),
 }
 

@@ -120,7 +120,7 @@ async fn export_that_fails_breaks_off_and_is_logged() {
     let [line] = &lines[..] else { panic!("{lines:#?}") };
     assert!(expected.iter().all(|text| line.contains(text)), "{line}");
 
-    // What fails at once is a problem.
+    // A failure before the first byte is a problem.
     send(large.request()).await.problem(500, "INTERNAL_ERROR");
     large.api.clickhouse.replace("FROM video_dailx", "FROM video_daily");
 

@@ -1,4 +1,4 @@
-//! What the model expects of rankings: metrics of both windows, changes, and orders.
+//! The model of rankings: metrics of both windows, changes, and orders.
 
 use chrono::{Days, NaiveDate};
 use harness::{Organization, Response, Stack, rebuild_derived_tables};

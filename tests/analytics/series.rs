@@ -36,7 +36,7 @@ struct Scope {
     accounts_only: bool,
 }
 
-/// What a request asks of each row.
+/// The form of rows that a request asks for.
 #[derive(Debug, Clone, Copy, Default)]
 struct Shape {
     granularity: Option<&'static str>,

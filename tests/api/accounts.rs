@@ -293,7 +293,7 @@ async fn unavailable_account_can_be_renamed() {
         409,
         "it is scraped under its current name"
     );
-    // Of Instagram alone: invalid before it is a conflict.
+    // A rule of Instagram alone: invalid before it is a conflict.
     assert_eq!(api.patch(&path, json!({"username": "n"})).await.fields(), ["username"]);
     assert_eq!(api.patch(&path, json!({"username": "OLD"})).await.status, 200);
     sqlx::query("update accounts set is_unavailable = true, holds_username = false where id = $1")

@@ -18,7 +18,7 @@ use super::paging_exact::Random;
 const SORTS: [&str; 5] = ["create_time", "view_count", "like_count", "play_count", "added_at"];
 const DIRECTIONS: [&str; 2] = ["desc", "asc"];
 const FILTERS: usize = 12;
-/// More than the scanned start of a range, so that caption blocks are searched too.
+/// The scanned start of a range is shorter, so that caption blocks are searched too.
 const VIDEOS: usize = 1_100;
 
 #[derive(Debug, Clone, sqlx::FromRow)]

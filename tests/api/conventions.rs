@@ -1,4 +1,4 @@
-//! What all endpoints share: error form, request ids, body limits and CORS.
+//! Conventions of all endpoints: error form, request ids, body limits and CORS.
 
 use std::time::Duration;
 

@@ -11,7 +11,7 @@ use tidemark::model::organization::KeyStatus;
 use tidemark::store::records::keys;
 use uuid::Uuid;
 
-/// What the actions change.
+/// The state that the actions change.
 #[derive(Clone)]
 pub struct Control {
     pub clickhouse: Arc<TcpProxy>,

@@ -1,4 +1,4 @@
-//! What the tests in the browser run against: organizations, keys, and an API whose databases may fail.
+//! The environment of the tests in the browser: organizations, keys, and an API whose databases may fail.
 
 use std::sync::{Arc, Mutex};
 
@@ -24,7 +24,7 @@ pub struct World {
     adding: Organization,
     /// With pictures.
     pictured: Organization,
-    /// Of these, the id of the account without one.
+    /// Id of the account without a picture.
     account_without_picture: String,
     read_key: String,
     revocable_key: String,

@@ -29,7 +29,7 @@ fn table() -> Table {
     table
 }
 
-/// What the table calls the place of a file; None for one that sets nothing.
+/// The table's name for the place of a file; None for one that sets nothing.
 fn place(file: &str) -> Option<&'static str> {
     match file {
         "src/store/clickhouse/users.rs" => Some("users"),

@@ -53,7 +53,7 @@ fn base_images_are_pinned_and_compatible() {
         instructions_of("FROM").iter().map(|from| from.split(' ').next().unwrap().to_owned()).collect();
     let [build, run] = &images[..] else { panic!("not two stages: {images:?}") };
     assert!(build.starts_with("rust:") && run.starts_with("debian:"), "{images:?}");
-    // The same C library.
+    // Both have one C library.
     assert!(images.iter().all(|image| image.contains("bookworm") && image.contains("-slim")), "{images:?}");
     assert!(run.split('-').any(|part| part.len() == 8 && part.parse::<u32>().is_ok()), "{run} has no date");
     let manifest = text("Cargo.toml");
@@ -145,7 +145,7 @@ fn image_has_all_shared_libraries() {
     let needed: BTreeSet<_> =
         listing.lines().filter_map(|line| line.split_whitespace().next()?.rsplit('/').next()).collect();
     assert!(needed.contains("libc.so.6"), "{listing}");
-    // Of libc6 and libgcc-s1, which Debian always has; the first is the kernel's.
+    // Libraries of libc6 and libgcc-s1, which Debian always has; the first is the kernel's.
     let present = ["linux-vdso.so", "ld-linux", "libc.so", "libm.so", "libgcc_s.so"];
     for library in needed {
         assert!(present.iter().any(|name| library.starts_with(name)), "{library} is not in the image");

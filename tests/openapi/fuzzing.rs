@@ -18,7 +18,7 @@ const FIELDS_BEYOND_SCHEMAS: [&str; 6] =
     ["cursor", "period", "start_date", "end_date", "posted_after", "posted_before"];
 /// The share of valid requests to each operation that must succeed.
 const MIN_SUCCESS_RATE: f64 = 0.3;
-/// Of fewer valid requests only one must succeed.
+/// If fewer requests are valid, only one must succeed.
 const MIN_REQUESTS: u64 = 10;
 
 #[tokio::test]

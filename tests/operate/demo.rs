@@ -68,7 +68,7 @@ impl Demo {
         self.organization.get(path).await.ok(200).list("/data").to_vec()
     }
 
-    /// What the sandbox shows of the platform's account that a record is about.
+    /// Returns the platform's account that a record is about, as the sandbox shows it.
     async fn shown(&self, record: &Value) -> Value {
         let (platform, username) = (text(record, "platform"), text(record, "username"));
         let url = &self.stack.connection.sandbox_url;

@@ -20,7 +20,7 @@ use harness::relay::scrape;
 /// A PgBouncer that is stopped at the end of the test.
 struct PgBouncer {
     process: Child,
-    /// Of the test's database.
+    /// URL of the test's database.
     url: String,
     _folder: TempDir,
 }

@@ -1,4 +1,4 @@
-//! What kill tests share: their seed, and waiting until killed processes are back.
+//! Helpers of kill tests: their seed, and waiting until killed processes are back.
 
 use std::time::{Duration, Instant};
 

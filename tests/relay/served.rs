@@ -1,4 +1,4 @@
-//! What the sandbox has served: the truth that kill tests compare the service with.
+//! Record of what the sandbox has served: the truth that kill tests compare the service with.
 //!
 //! The sandbox's clock is stopped while it serves, so a scrape at a time got exactly what was served at that time, and
 //! repeated responses are equal.

@@ -149,7 +149,7 @@ fn history_is_a_year_of_fifty_posts_per_account() {
     }
     let mut posts: HashMap<String, HashSet<String>> = HashMap::new();
     let mut descriptions = 0;
-    // Of each post in days, in order.
+    // Ages of each post in days, in order.
     let mut ages: HashMap<String, Vec<i64>> = HashMap::new();
     let mut reader = csv::Reader::from_reader(videos.as_slice());
     assert_eq!(reader.headers().expect("a header").len(), 17);

@@ -193,7 +193,7 @@ async fn matches_with_the_fewest_views_are_found() {
     let folder = TempDir::new().unwrap();
     let organization = organization(&pg).await;
     let follower = IndexFollower::open(&pg, folder.path()).await;
-    // Of 4,000 records, the first 632 are scanned in ranking order, and up to 1,200 candidates are fetched at once.
+    // The first 632 of 4,000 records are scanned in ranking order, and up to 1,200 candidates are fetched at once.
     let captions: Vec<_> = (0..4_000)
         .map(|number| {
             let text = match number {

@@ -269,7 +269,7 @@ async fn check_statement_parents(receiver: &Receiver) {
         let contexts = contexts.filter_map(|(_, context)| context.as_deref());
         contexts.map(|context| context.split('-').nth(2).unwrap().to_owned()).collect()
     });
-    // Of a request and of the relay.
+    // Spans of a request and of the relay.
     assert!(parents.len() > 5, "{parents:?}");
     wait_until("the statements' spans are received", || async {
         receiver.read(|received| {

@@ -12,7 +12,7 @@ use tidemark::store::tracking::{ended_attempts, queues};
 use crate::client::Client;
 use crate::test_tracker::TestTracker;
 
-/// What of a state is compared.
+/// The compared parts of a state.
 fn parts(state: &Value, names: &[&str]) -> Value {
     names.iter().map(|name| ((*name).to_owned(), state[*name].clone())).collect()
 }

@@ -96,7 +96,7 @@ impl TestTracker {
         self.health_checks(&Platform::ALL).await["tracker"].clone()
     }
 
-    /// What `/health` of an API says whose sources read some platforms.
+    /// Returns `/health` of an API whose sources read some platforms.
     pub async fn health_checks(&self, readable: &[Platform]) -> serde_json::Value {
         let folder = tempfile::tempdir().unwrap();
         let search = SearchIndex::open(folder.path()).unwrap();

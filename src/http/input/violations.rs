@@ -1,15 +1,15 @@
-//! What is wrong with a request, field by field.
+//! Violations of a request, field by field.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What is wrong with one field.
+/// A field that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Violation {
     /// Dotted path of the field, such as `metadata.team` or `instagram_post_ids[3]`.
     #[schemars(example = &"limit")]
     pub field: String,
-    /// What the field must be.
+    /// Requirement on the field.
     #[schemars(example = &"must be from 1 to 200")]
     pub message: String,
 }

@@ -65,7 +65,7 @@ impl WindowParams {
         WindowParams(request)
     }
 
-    /// The same for all spellings of a window, on any day.
+    /// Returns one value for all spellings of a window, on any day.
     pub fn canonical(&self) -> Option<Window> {
         Window::resolve(self.0, NaiveDate::default()).ok()
     }

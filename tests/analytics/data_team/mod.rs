@@ -32,7 +32,7 @@ async fn documented(engine: &Engine, parameters: &Parameters) -> Vec<(&'static s
     results
 }
 
-/// What an engine without restrictions answers.
+/// The results of an engine without restrictions.
 struct Expected {
     views: Vec<String>,
     rows: Vec<String>,
@@ -147,7 +147,7 @@ async fn check_escapes(engine: &Engine, own: &Tenant, other: &Tenant) {
     }
 }
 
-/// What docs/data-access.md says about keys of hidden rows: on some versions `mergeTreeIndex` shows them, on all
+/// Checks docs/data-access.md about keys of hidden rows: on some versions `mergeTreeIndex` shows them, on all
 /// `mergeTreeAnalyzeIndexes` tells whether one may exist.
 async fn check_keys(engine: &Engine, other: &Tenant) {
     let index =

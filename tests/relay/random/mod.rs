@@ -183,7 +183,7 @@ impl KillTest {
         self.exiting.clear();
     }
 
-    /// What the sandbox has served today.
+    /// Returns what the sandbox has served today.
     async fn fetch_served(&self) -> Served {
         let record = self.stack().fetch_served().await;
         Served::new(serde_json::from_value::<Vec<ServedItem>>(record).expect("a record of the sandbox"))

@@ -84,7 +84,7 @@ async fn covers_are_copied_and_fetched_once() {
     assert_eq!(requests.len(), covers + 1);
     assert!(requests.values().all(|count| *count == 1), "{requests:?}");
     setup.assert_consistent().await;
-    // The same pictures under other URLs.
+    // The platform shows the pictures under other URLs.
     setup.tracker.sandbox.world.advance(30.0).unwrap();
     setup.scrape(account).await;
     setup.wait_idle().await;

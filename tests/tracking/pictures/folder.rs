@@ -36,7 +36,7 @@ async fn lost_folder_shows_original_urls_and_is_refilled() {
 
 #[tokio::test]
 async fn folder_stays_within_its_limit() {
-    // More than the copies that are stored at once, and less than those of two accounts.
+    // Room for more than the copies that are stored at once, and for less than those of two accounts.
     const LIMIT: u64 = 400 << 10;
     let setup = Setup::start().await;
     let stop = setup.tracker.run_with_pictures(&setup.folder(), LIMIT);

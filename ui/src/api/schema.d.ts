@@ -4333,7 +4333,7 @@ export type components = {
          * @enum {string}
          */
         VideoType: "video" | "account_video" | "content";
-        /** @description What is wrong with one field. */
+        /** @description A field that is wrong. */
         Violation: {
             /**
              * @description Dotted path of the field, such as `metadata.team` or `instagram_post_ids[3]`.
@@ -4341,7 +4341,7 @@ export type components = {
              */
             field: string;
             /**
-             * @description What the field must be.
+             * @description Requirement on the field.
              * @example must be from 1 to 200
              */
             message: string;
