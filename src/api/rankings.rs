@@ -33,7 +33,7 @@ pub(super) enum Metric {
 
 impl Metric {
     pub(super) fn read(query: &mut QueryParams<'_>) -> Self {
-        query.describe("What to rank by: gains of the window, posts in it, or engagement per view.");
+        query.describe("Metric to rank by: gains of the window, posts in it, or engagement per view.");
         query.variant_or("metric", Metric::Views)
     }
 }

@@ -102,7 +102,8 @@ async fn insert_accounts(api: &TestApi, random: &mut Random, creators: &[String]
         .execute(api.pg())
         .await
         .unwrap();
-    }    rebuild_derived_tables(api.pg(), api.organization.id).await;
+    }
+    rebuild_derived_tables(api.pg(), api.organization.id).await;
 }
 
 /// An API for the same organization, with sources for these platforms only.

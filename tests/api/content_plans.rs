@@ -218,13 +218,12 @@ async fn new_records_are_read_by_their_ids() {
             .fetch_all(pg)
             .await
             .unwrap();
-    let plan: Vec<String> =
-        sqlx::query_scalar(AssertSqlSafe(format!("explain {}", target_status::SELECT)))
-            .bind(organization)
-            .bind(accounts)
-            .fetch_all(pg)
-            .await
-            .unwrap();
+    let plan: Vec<String> = sqlx::query_scalar(AssertSqlSafe(format!("explain {}", target_status::SELECT)))
+        .bind(organization)
+        .bind(accounts)
+        .fetch_all(pg)
+        .await
+        .unwrap();
     assert!(plan.iter().any(|line| line.contains("scrape_targets_pkey")), "{plan:#?}");
 }
 

@@ -257,7 +257,8 @@ async fn pages_match_a_model_of_filters_and_sorts() {
         set_caption(&mut write, random.pick(&rows).id, caption.as_deref()).await;
     }
     let deleted: Vec<_> = (0..200).map(|_| random.pick(&rows).id).collect();
-    let delete = "delete from videos where id = any($1) returning internal_id as video_id, platform, create_time";
+    let delete =
+        "delete from videos where id = any($1) returning internal_id as video_id, platform, create_time";
     let deleted: Vec<Post> =
         sqlx::query_as(delete).bind(deleted).fetch_all(write.connection()).await.unwrap();
     deleted.iter().for_each(|post| write.record_post_removal(post));
@@ -273,7 +274,8 @@ async fn pages_match_a_model_of_filters_and_sorts() {
 }
 
 async fn set_caption(write: &mut Write, id: Uuid, caption: Option<&str>) {
-    let update = "update videos set description = $2, description_key = $3 where id = $1 returning internal_id";
+    let update =
+        "update videos set description = $2, description_key = $3 where id = $1 returning internal_id";
     let internal_id = sqlx::query_scalar(update)
         .bind(id)
         .bind(caption)

@@ -15,8 +15,7 @@ static MIGRATIONS: Migrator = sqlx::migrate!();
 
 /// The migrations of a later version, which adds one with this statement.
 fn later_version(statement: &'static str, no_tx: bool) -> Migrator {
-    let added =
-        Migration::new(9999, "later".into(), MigrationType::Simple, statement.into_sql_str(), no_tx);
+    let added = Migration::new(9999, "later".into(), MigrationType::Simple, statement.into_sql_str(), no_tx);
     Migrator::with_migrations(MIGRATIONS.iter().cloned().chain([added]).collect())
 }
 

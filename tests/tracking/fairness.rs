@@ -123,7 +123,8 @@ async fn changed_target_is_leased_at_once() {
         let mut write = Write::begin(tracker.pg(), organization).await.unwrap();
         match case {
             "enabled" => {
-                change_account(&mut write, AccountChange { is_active: Some(false), ..Default::default() }).await;
+                change_account(&mut write, AccountChange { is_active: Some(false), ..Default::default() })
+                    .await;
             }
             "added" => targets::remove(&mut write, &[account]).await.unwrap(),
             _ => {
@@ -136,7 +137,8 @@ async fn changed_target_is_leased_at_once() {
         let mut write = Write::begin(tracker.pg(), organization).await.unwrap();
         match case {
             "enabled" => {
-                change_account(&mut write, AccountChange { is_active: Some(true), ..Default::default() }).await;
+                change_account(&mut write, AccountChange { is_active: Some(true), ..Default::default() })
+                    .await;
             }
             "rescheduled" => targets::set_interval(&mut write, &[account], 6).await.unwrap(),
             "restarted" => targets::restart(&mut write, account, request.now).await.unwrap(),

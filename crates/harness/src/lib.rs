@@ -44,8 +44,8 @@ mod template;
 use std::future::Future;
 use std::time::{Duration, Instant};
 
-pub use derived_tables::{assert_derived_tables, rebuild_derived_tables, wake_trackers};
 pub use api::{ProxiedApi, TestApi, api_database, serve, serve_with_limits};
+pub use derived_tables::{assert_derived_tables, rebuild_derived_tables, wake_trackers};
 pub use isolated_stack::{IsolatedStack, Up};
 pub use isolated_stores::IsolatedStores;
 pub use log::CapturedLog;

@@ -84,8 +84,9 @@ struct TargetInTurn {
 
 /// The statement that leases due targets. Public for tests of its plan.
 pub fn statement(order: LeaseOrder) -> &'static str {
-    static STATEMENTS: LazyLock<[String; 2]> =
-        LazyLock::new(|| ["asc", "desc"].map(|order| include_str!("lease.sql").replace("{direction}", order)));
+    static STATEMENTS: LazyLock<[String; 2]> = LazyLock::new(|| {
+        ["asc", "desc"].map(|order| include_str!("lease.sql").replace("{direction}", order))
+    });
     &STATEMENTS[order as usize]
 }
 
@@ -145,16 +146,16 @@ pub async fn lease_same_accounts(
         return Ok(Vec::new());
     }
     let leased = sqlx::query_as(include_str!("lease_same_accounts.sql"))
-    .bind(request.owner)
-    .bind(request.platform)
-    .bind(request.now)
-    .bind(request.in_flight)
-    .bind(request.duration)
-    .bind(usernames)
-    .bind(platform_ids)
-    .bind(MAX_SHARED_ACCOUNTS)
-    .fetch_all(pg)
-    .await?;
+        .bind(request.owner)
+        .bind(request.platform)
+        .bind(request.now)
+        .bind(request.in_flight)
+        .bind(request.duration)
+        .bind(usernames)
+        .bind(platform_ids)
+        .bind(MAX_SHARED_ACCOUNTS)
+        .fetch_all(pg)
+        .await?;
     Ok(leased)
 }
 

@@ -131,7 +131,12 @@ pub(in crate::store) async fn refresh(
         let TargetState { platform, kind, next_attempt_at, .. } = target;
         if let Some(status) = target.status {
             *counts
-                .entry(CountKey { platform, found_by: target.found_by, status, failure: target.counted_failure })
+                .entry(CountKey {
+                    platform,
+                    found_by: target.found_by,
+                    status,
+                    failure: target.counted_failure,
+                })
                 .or_default() -= 1;
         }
         let key =

@@ -28,12 +28,7 @@ pub async fn add_videos(write: &mut Write, videos: &[Uuid], now: DateTime<Utc>) 
     add(write, insert, videos, now).await
 }
 
-async fn add(
-    write: &mut Write,
-    insert: &'static str,
-    ids: &[Uuid],
-    now: DateTime<Utc>,
-) -> Result<(), Error> {
+async fn add(write: &mut Write, insert: &'static str, ids: &[Uuid], now: DateTime<Utc>) -> Result<(), Error> {
     if ids.is_empty() {
         return Ok(());
     }

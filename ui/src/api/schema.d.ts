@@ -1650,7 +1650,7 @@ export type components = {
              */
             posts_per_day_7d: number[];
         };
-        /** @description What an organization uses of its quota. */
+        /** @description The usage of an organization's quota. */
         AccountUsage: {
             /**
              * Format: int32
@@ -4329,7 +4329,7 @@ export type components = {
          *
          *     - `video`: Individually tracked.
          *     - `account_video`: Discovered on a tracked account.
-         *     - `content`: Of either kind.
+         *     - `content`: Tracked in either way.
          * @enum {string}
          */
         VideoType: "video" | "account_video" | "content";
@@ -7325,7 +7325,7 @@ export interface operations {
                 include_today?: boolean;
                 /** @description Page size. */
                 limit?: number;
-                /** @description What to rank by: gains of the window, posts in it, or engagement per view. */
+                /** @description Metric to rank by: gains of the window, posts in it, or engagement per view. */
                 metric?: "views" | "likes" | "comments" | "shares" | "engagement" | "engagement_rate" | "followers" | "new_posts";
                 /** @description With `metric=engagement_rate`: views that an account has to gain to be ranked. */
                 min_gained_views?: number;
@@ -9876,7 +9876,7 @@ export interface operations {
                 include_today?: boolean;
                 /** @description Maximum number of creators. */
                 limit?: number;
-                /** @description What to rank by: gains of the window, posts in it, or engagement per view. */
+                /** @description Metric to rank by: gains of the window, posts in it, or engagement per view. */
                 metric?: "views" | "likes" | "comments" | "shares" | "engagement" | "engagement_rate" | "followers" | "new_posts";
                 /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
                 period?: "7d" | "30d" | "90d" | "custom";
