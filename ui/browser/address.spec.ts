@@ -50,7 +50,7 @@ function chosen(dashboard: Dashboard): Promise<string[]> {
   return dashboard.choices.evaluateAll((elements) =>
     elements.map((element) => {
       const control = element as HTMLInputElement;
-      // The numbers of a figure load.
+      // The numbers of a tile load.
       const text = element.firstElementChild ?? element;
       const name =
         element.getAttribute("aria-label") ??

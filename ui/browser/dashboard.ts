@@ -67,8 +67,8 @@ export class Dashboard {
       .locator("xpath=following-sibling::dd[1]");
   }
 
-  /** A figure of the overview: its name, its value and its change. */
-  figure(name: string): Locator {
+  /** A metric of the overview: its name, its value and its change. */
+  tile(name: string): Locator {
     return this.card("Gained in this period").getByText(name, { exact: true }).locator("..");
   }
 

@@ -103,21 +103,21 @@ test("every number on pages of accounts and creators is the API's", async ({ das
   }
 });
 
-test("the figures of the overview stand under their names", async ({ dashboard, world }) => {
+test("the metrics of the overview stand under their names", async ({ dashboard, world }) => {
   const api = apiClient({ baseUrl: world.baseUrl, key: world.keys.write });
   await dashboard.open("/?period=30d", world.keys.write);
   const { data: overview } = await api.GET("/overview", { params: { query: { period: "30d" } } });
-  const figures = {
+  const metrics = {
     Views: overview?.data.views,
     Engagement: overview?.data.engagement,
     "Engagement rate": overview?.data.engagement_rate,
     Followers: overview?.data.followers,
     "New posts": overview?.data.new_posts,
   };
-  for (const [name, figure] of Object.entries(figures)) {
-    const tile = dashboard.figure(name);
-    await expect(tile.locator(`[title="${exact(figure?.current)}"]`), name).toHaveCount(1);
-    await expect(tile, name).toContainText(change(figure?.change_percent));
+  for (const [name, metric] of Object.entries(metrics)) {
+    const tile = dashboard.tile(name);
+    await expect(tile.locator(`[title="${exact(metric?.current)}"]`), name).toHaveCount(1);
+    await expect(tile, name).toContainText(change(metric?.change_percent));
   }
 });
 

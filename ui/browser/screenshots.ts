@@ -13,7 +13,7 @@ const SIZES = [
 const VARIANTS = {
   grid: "/content?layout=grid",
   filters: "/content?kind=tracked&period=90d&sort=-create_time",
-  split: "/?split=platform&period=90d&figure=engagement_rate",
+  split: "/?split=platform&period=90d&metric=engagement_rate",
   "not-updating": "/accounts?status=failing",
   "no-match": "/accounts?q=nothinghasthisname",
   coverage: "/tracking?period=90d",

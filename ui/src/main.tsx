@@ -4,7 +4,7 @@ import "@preact/signals";
 import { render } from "preact";
 
 import "./start.ts";
-import { forgetStarted } from "./api/ahead.ts";
+import { dropPrefetched } from "./api/prefetch.ts";
 import { Frame } from "./components/frame.tsx";
 import { SignInPage } from "./pages/sign-in.tsx";
 import { key } from "./state/session.ts";
@@ -16,4 +16,4 @@ function App() {
 
 followHistory();
 render(<App />, document.body);
-setTimeout(forgetStarted);
+setTimeout(dropPrefetched);

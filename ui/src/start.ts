@@ -1,11 +1,11 @@
 // What runs first, while the code of the pages is still on its way: restores the session, and starts the requests that the page of
 // the address begins with, the most important ones first.
 
-import { AHEAD } from "./api/ahead.ts";
 import { fetchIdentity } from "./api/client.ts";
-import { fetchAccounts } from "./components/account-rows.ts";
-import { fetchContent } from "./components/content-rows.ts";
-import { fetchCreators } from "./components/creator-rows.ts";
+import { PREFETCH } from "./api/prefetch.ts";
+import { fetchAccounts } from "./loads/account-rows.ts";
+import { fetchContent } from "./loads/content-rows.ts";
+import { fetchCreators } from "./loads/creator-rows.ts";
 import { fetchDays, fetchTotals, isSplit, overviewScope } from "./loads/overview.ts";
 import {
   fetchBreakouts,
@@ -32,40 +32,44 @@ type Start = (view: View, id: string) => unknown;
 
 function startOverview(view: View): void {
   const queries = overviewQueries(view);
-  void fetchDays(view, overviewScope(view), isSplit(view), AHEAD);
-  void fetchTotals(view, overviewScope(view), AHEAD);
-  void fetchTopContent(queries.content, AHEAD);
-  void fetchBreakouts(queries.breakouts, AHEAD);
-  void fetchTopAccounts(queries.accounts, AHEAD);
-  void fetchTopCreators(queries.creators, AHEAD);
-  void fetchTracking(AHEAD);
+  void fetchDays(view, overviewScope(view), isSplit(view), PREFETCH);
+  void fetchTotals(view, overviewScope(view), PREFETCH);
+  void fetchTopContent(queries.content, PREFETCH);
+  void fetchBreakouts(queries.breakouts, PREFETCH);
+  void fetchTopAccounts(queries.accounts, PREFETCH);
+  void fetchTopCreators(queries.creators, PREFETCH);
+  void fetchTracking(PREFETCH);
 }
 
 function startRecord(view: View, scope: { account_id: string } | { creator_id: string }): void {
-  void fetchDays(view, scope, false, AHEAD);
-  void fetchTotals(view, scope, AHEAD);
-  void fetchTopContent(recordContentQuery(view, scope), AHEAD);
+  void fetchDays(view, scope, false, PREFETCH);
+  void fetchTotals(view, scope, PREFETCH);
+  void fetchTopContent(recordContentQuery(view, scope), PREFETCH);
 }
 
 const LISTS: Readonly<Record<string, Start>> = {
   "": startOverview,
-  content: (view) => fetchContent(view, null, AHEAD, () => {}),
-  accounts: (view) => [fetchAccounts(view, null, AHEAD), fetchCategories(AHEAD)],
-  creators: (view) => fetchCreators(view, null, AHEAD),
-  tracking: (view) => [fetchTracking(AHEAD), fetchNotUpdating(AHEAD), fetchCoverage(view, AHEAD)],
+  content: (view) => fetchContent(view, null, PREFETCH),
+  accounts: (view) => [fetchAccounts(view, null, PREFETCH), fetchCategories(PREFETCH)],
+  creators: (view) => fetchCreators(view, null, PREFETCH),
+  tracking: (view) => [fetchTracking(PREFETCH), fetchNotUpdating(PREFETCH), fetchCoverage(view, PREFETCH)],
 };
 
 const RECORDS: Readonly<Record<string, Start>> = {
-  content: (view, id) => [fetchVideo(id, AHEAD), fetchCounters(id, AHEAD), fetchHistory(id, view, AHEAD)],
+  content: (view, id) => [
+    fetchVideo(id, PREFETCH),
+    fetchCounters(id, PREFETCH),
+    fetchHistory(id, view, PREFETCH),
+  ],
   accounts: (view, id) => [
-    fetchAccount(id, AHEAD),
+    fetchAccount(id, PREFETCH),
     startRecord(view, { account_id: id }),
-    fetchBenchmarks(id, AHEAD),
+    fetchBenchmarks(id, PREFETCH),
   ],
   creators: (view, id) => [
-    fetchCreator(id, AHEAD),
+    fetchCreator(id, PREFETCH),
     startRecord(view, { creator_id: id }),
-    fetchCreatorAccounts(id, view, AHEAD),
+    fetchCreatorAccounts(id, view, PREFETCH),
   ],
 };
 
@@ -73,5 +77,5 @@ restoreSession();
 if (key.value !== null) {
   const [, root = "", id = ""] = view.value.path.split("/");
   (id ? RECORDS : LISTS)[root]?.(view.value, id);
-  void fetchIdentity(AHEAD);
+  void fetchIdentity(PREFETCH);
 }

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { contentFilters, sortOf } from "../src/components/content-rows.ts";
+import { accountOrder } from "../src/loads/account-rows.ts";
+import { contentFilters, contentMetric, contentOrder } from "../src/loads/content-rows.ts";
+import { creatorOrder } from "../src/loads/creator-rows.ts";
 import { parseView } from "../src/state/view.ts";
 
 function view(query: string) {
@@ -32,25 +34,23 @@ test("invalid filters are left out", () => {
   assert.deepEqual(contentFilters(view("min_views=1e999")), {});
 });
 
-test("a gain sorts the ranking, everything else the list", () => {
-  assert.deepEqual(sortOf(view("")), { order_by: null, metric: "views", direction: "desc", text: "-views" });
-  assert.deepEqual(sortOf(view("metric=likes")), {
-    order_by: null,
-    metric: "likes",
-    direction: "desc",
-    text: "-likes",
-  });
-  assert.deepEqual(sortOf(view("sort=-comments&metric=likes")), {
-    order_by: null,
-    metric: "comments",
-    direction: "desc",
-    text: "-comments",
-  });
-  assert.deepEqual(sortOf(view("sort=create_time")), {
-    order_by: "create_time",
-    metric: "views",
+test("a metric sorts the ranking, everything else the list", () => {
+  assert.deepEqual(contentOrder(view("")), { metric: "views", direction: "desc", text: "-views" });
+  assert.deepEqual(contentOrder(view("metric=likes")).metric, "likes");
+  assert.deepEqual(contentOrder(view("sort=-comments&metric=likes")).text, "-comments");
+  assert.deepEqual(contentOrder(view("sort=create_time")), {
+    field: "create_time",
     direction: "asc",
     text: "create_time",
   });
-  assert.equal(sortOf(view("sort=-love")).text, "-views");
+  assert.equal(contentMetric(view("sort=create_time&metric=likes")), "likes");
+  assert.equal(contentOrder(view("sort=-love")).text, "-views");
+});
+
+test("a search or a filter that the ranking lacks shows the list", () => {
+  assert.equal(accountOrder(parseView("/accounts", "")).text, "-views");
+  assert.equal(accountOrder(parseView("/accounts", "sort=-views&q=salt")).text, "-follower_count");
+  assert.equal(accountOrder(parseView("/accounts", "sort=username&linked=true")).text, "username");
+  assert.equal(creatorOrder(parseView("/creators", "sort=-followers")).metric, "followers");
+  assert.equal(creatorOrder(parseView("/creators", "sort=-followers&q=salt")).field, "name");
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { reasonOf } from "../src/components/tracking-reason.ts";
+import { reasonOf } from "../src/tracking-reason.ts";
 
 test("an active record needs no reason, every other status has one", () => {
   assert.equal(reasonOf({ status: "active", last_error: null }), null);

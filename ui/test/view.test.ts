@@ -7,9 +7,9 @@ const ADDRESSES = [
   "/",
   "/?period=7d",
   "/accounts?period=90d&include_today=false&compare=none&platform=tiktok&metric=likes",
-  "/?period=90d&figure=engagement_rate&split=platform",
+  "/?period=90d&metric=engagement_rate&split=platform",
   "/content?sort=-likes&layout=grid&account_id=0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65&media_type=reel&posted_after=2026-01-01&min_views=1000",
-  "/content/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65?counter=like_count&values=cumulative",
+  "/content/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65?metric=likes&values=cumulative",
   "/content?period=custom&start_date=2026-01-01&end_date=2026-02-28&sort=-views&q=a+%26+b",
 ];
 
@@ -30,6 +30,7 @@ test("invalid values fall back to the defaults", () => {
     "period=custom&start_date=2026-02-02&end_date=2026-02-01",
     "platform=myspace",
     "metric=love",
+    "values=both",
     "q=",
   ]) {
     assert.equal(formatView(parse(`/?${query}`)), "/", query);

@@ -3,12 +3,13 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { ApiProblem } from "./client.ts";
+import type { Load } from "./resource.ts";
 
 export interface Action<Input extends unknown[]> {
   /** Resolves to whether it succeeded. */
   run: (...input: Input) => Promise<boolean>;
   isRunning: boolean;
-  problem: ApiProblem | null;
+  problem: ApiProblem | undefined;
   /** Runs the last input again. */
   retry: () => void;
 }
@@ -17,22 +18,21 @@ export interface Action<Input extends unknown[]> {
 export function useAction<Input extends unknown[]>(
   act: (signal: AbortSignal, ...input: Input) => Promise<unknown>,
 ): Action<Input> {
-  const [isRunning, setRunning] = useState(false);
-  const [problem, setProblem] = useState<ApiProblem | null>(null);
-  const lastInput = useRef<Input | null>(null);
-  const controller = useRef<AbortController | null>(null);
-  useEffect(() => () => controller.current?.abort(), []);
+  const [load, setLoad] = useState<Load<unknown>>({ status: "idle" });
+  const lastRun = useRef<{ input: Input; controller: AbortController } | undefined>(undefined);
+  useEffect(() => () => lastRun.current?.controller.abort(), []);
   const run = async (...input: Input) => {
-    lastInput.current = input;
-    controller.current = new AbortController();
-    const { signal } = controller.current;
-    setRunning(true);
-    setProblem(null);
-    const failure = await act(signal, ...input).then(() => null, ApiProblem.from);
-    if (signal.aborted) return false;
-    setRunning(false);
-    setProblem(failure);
-    return failure === null;
+    const controller = new AbortController();
+    lastRun.current = { input, controller };
+    setLoad({ status: "loading" });
+    const end = await act(controller.signal, ...input).then(
+      (data): Load<unknown> => ({ status: "ready", data }),
+      (cause): Load<unknown> => ({ status: "failed", problem: ApiProblem.from(cause) }),
+    );
+    if (controller.signal.aborted) return false;
+    setLoad(end);
+    return end.status === "ready";
   };
-  return { run, isRunning, problem, retry: () => lastInput.current && void run(...lastInput.current) };
+  const retry = () => lastRun.current && void run(...lastRun.current.input);
+  return { run, isRunning: load.status === "loading", problem: load.problem, retry };
 }

@@ -3,7 +3,7 @@
 import createClient, { type Middleware } from "openapi-fetch";
 
 import { key, signOut } from "../state/session.ts";
-import { fetchOnce } from "./ahead.ts";
+import { fetchOnce } from "./prefetch.ts";
 import { noteRateLimit } from "./rate-limit.ts";
 import { RecordedRequest } from "./requests.ts";
 import type { components, paths } from "./schema.d.ts";

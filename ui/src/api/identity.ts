@@ -3,6 +3,7 @@
 import { useLayoutEffect, useState } from "preact/hooks";
 
 import { ApiProblem, fetchIdentity, type Identity } from "./client.ts";
+import type { Load } from "./resource.ts";
 
 /** The API accepts a revoked key for up to 3 s. Together with this interval, the session ends within 5 s. */
 const INTERVAL_MS = 1_900;
@@ -10,7 +11,7 @@ const INTERVAL_MS = 1_900;
 const MAX_SHARE = 0.1;
 const RETRY_MS = 10_000;
 
-function isSame(a: Identity | null, b: Identity): boolean {
+function isSame(a: Identity | undefined, b: Identity): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
@@ -19,8 +20,9 @@ function delayAfter(outcome: Identity | ApiProblem): number {
   return Math.max(INTERVAL_MS, 60_000 / (outcome.rate_limit * MAX_SHARE));
 }
 
-export function useIdentity(): Identity | null {
-  const [identity, setIdentity] = useState<Identity | null>(null);
+/** The last identity stays while the API does not answer. */
+export function useIdentity(): Load<Identity> {
+  const [identity, setIdentity] = useState<Load<Identity>>({ status: "loading" });
   useLayoutEffect(() => {
     const controller = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -28,7 +30,9 @@ export function useIdentity(): Identity | null {
       const outcome = await fetchIdentity(controller.signal).catch(ApiProblem.from);
       if (controller.signal.aborted) return;
       if (!(outcome instanceof ApiProblem))
-        setIdentity((current) => (isSame(current, outcome) ? current : outcome));
+        setIdentity((current) =>
+          isSame(current.data, outcome) ? current : { status: "ready", data: outcome },
+        );
       clearTimeout(timer);
       if (!document.hidden) timer = setTimeout(check, delayAfter(outcome));
     };
@@ -45,4 +49,9 @@ export function useIdentity(): Identity | null {
     };
   }, []);
   return identity;
+}
+
+/** Whether the key may change anything; undefined until that is known. */
+export function mayWrite({ data }: Load<Identity>): boolean | undefined {
+  return data?.scopes.includes("write");
 }

@@ -6,15 +6,21 @@ import { ApiProblem } from "./client.ts";
 import { requestsOf } from "./requests.ts";
 import { afterAbove, startAbove } from "./shown.ts";
 
-export interface Resource<T> {
-  /** Of the current request, or of an earlier one while this one is running. */
-  data: T | null;
-  problem: ApiProblem | null;
-  isLoading: boolean;
+/** `idle`: nothing is asked for. Earlier data and the problem of the last attempt stay until an attempt ends. */
+export type Load<T> =
+  | { status: "idle"; data?: undefined; problem?: undefined }
+  | { status: "loading"; data?: T | undefined; problem?: ApiProblem | undefined }
+  | { status: "ready"; data: T; problem?: undefined }
+  | { status: "failed"; data?: T | undefined; problem: ApiProblem };
+
+export type Resource<T> = Load<T> & {
   /** URLs of the requests that were last answered. */
   requests: readonly string[];
   reload: () => void;
-}
+};
+
+/** `before` is the last data. */
+export type Loader<T> = (signal: AbortSignal, before: T | undefined) => Promise<T>;
 
 interface Run {
   dependencies: readonly unknown[];
@@ -23,60 +29,61 @@ interface Run {
   end: () => void;
 }
 
-interface State<T> extends Pick<Resource<T>, "data" | "problem" | "requests"> {
-  /** The run that ended. */
-  run: Run | null;
-}
+/** The last run that ended. */
+type Ended<T> = { run?: Run; requests: readonly string[] } & Pick<Load<T>, "data" | "problem">;
 
 function isSame(left: readonly unknown[], right: readonly unknown[]): boolean {
   return left.every((value, position) => Object.is(value, right[position]));
 }
 
-function abort({ controller, end }: Run): void {
-  controller.abort();
-  end();
+function abort(run: Run | null): void {
+  run?.controller.abort();
+  run?.end();
 }
 
 /**
- * Loads again whenever `dependencies` change. Requests start while the component renders, not after it: a page's own before those
- * of its parts, and all before the browser draws. What is below the first screen (`isBelow`) waits until the rest is drawn.
+ * Loads again whenever `dependencies` change; without a loader, nothing. Requests start while the component renders, not after it:
+ * a page's own before those of its parts, and all before the browser draws. What is below the first screen (`isBelow`) waits until
+ * the rest is drawn.
  */
 export function useResource<T>(
-  load: (signal: AbortSignal) => Promise<T>,
+  load: Loader<T> | null,
   dependencies: readonly unknown[],
   { isBelow = false } = {},
 ): Resource<T> {
-  const [state, setState] = useState<State<T>>({ data: null, problem: null, requests: [], run: null });
+  const [{ run: ended, data, problem, requests }, setEnded] = useState<Ended<T>>({ requests: [] });
   const [attempt, setAttempt] = useState(0);
   const current = useRef<Run | null>(null);
-  const wanted = [...dependencies, attempt];
+  const wanted = [load === null, attempt, ...dependencies];
   if (!current.current || !isSame(current.current.dependencies, wanted)) {
-    if (current.current) abort(current.current);
-    const run: Run = {
-      dependencies: wanted,
-      controller: new AbortController(),
-      end: isBelow ? () => {} : startAbove(),
-    };
+    abort(current.current);
+    const end = isBelow || !load ? () => {} : startAbove();
+    const run: Run = { dependencies: wanted, controller: new AbortController(), end };
     current.current = run;
     const { signal } = run.controller;
-    const end = (change: Pick<State<T>, "problem"> & Partial<State<T>>) => {
+    const finish = (outcome: Pick<Ended<T>, "data" | "problem">) => {
       if (signal.aborted) return;
-      setState((state) => ({ ...state, ...change, requests: requestsOf(signal), run }));
-      run.end();
+      setEnded({ run, requests: requestsOf(signal), ...outcome });
+      end();
     };
-    const result = isBelow ? load(signal).finally(afterAbove) : load(signal);
-    result.then(
-      (data) => end({ data, problem: null }),
-      (cause: unknown) => end({ problem: ApiProblem.from(cause) }),
+    const result = load?.(signal, data);
+    (isBelow ? result?.finally(afterAbove) : result)?.then(
+      (data) => finish({ data }),
+      (cause: unknown) => finish({ data, problem: ApiProblem.from(cause) }),
     );
   }
-  useLayoutEffect(() => () => (current.current ? abort(current.current) : undefined), []);
+  useLayoutEffect(() => () => abort(current.current), []);
   const reload = useCallback(() => setAttempt((attempt) => attempt + 1), []);
-  return {
-    data: state.data,
-    problem: state.problem,
-    requests: state.requests,
-    isLoading: state.run !== current.current,
-    reload,
-  };
+  const shared = { requests, reload };
+  if (!load) return { ...shared, status: "idle" };
+  if (ended !== current.current) return { ...shared, status: "loading", data, problem };
+  return problem
+    ? { ...shared, status: "failed", data, problem }
+    : { ...shared, status: "ready", data: data as T };
+}
+
+/** The same resource with a part of its data, or other data made of it. */
+export function mapResource<T, U>(resource: Resource<T>, change: (data: T) => U): Resource<U> {
+  const data = resource.data === undefined ? undefined : change(resource.data);
+  return { ...resource, data } as Resource<U>;
 }

@@ -4,10 +4,10 @@ import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import { fetchCategories } from "../loads/tracking.ts";
 import { navigate, setFilters, view } from "../state/view.ts";
+import { STATUSES } from "../tracking-reason.ts";
 import { statusName } from "./parts.tsx";
 import { CreatorPicker } from "./record-pickers.tsx";
 import { TextFilter } from "./text-filter.tsx";
-import { STATUSES } from "./tracking-reason.ts";
 
 const FILTERS = ["q", "status", "category", "creator_id", "linked"] as const;
 

@@ -7,7 +7,7 @@ import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import type { components, paths } from "../api/schema.d.ts";
 import { plural } from "../format.ts";
-import { navigate } from "../state/view.ts";
+import { goTo } from "../state/view.ts";
 import { ConfirmDialog } from "./confirm.tsx";
 import { useDraft } from "./draft.ts";
 import { ProblemNotice } from "./parts.tsx";
@@ -39,7 +39,7 @@ export function PauseButton({ account, onChanged }: Props) {
       <button type="button" disabled={toggle.isRunning} onClick={() => toggle.run()}>
         {account.is_active ? "Pause tracking" : "Resume tracking"}
       </button>
-      {toggle.problem && <ProblemNotice problem={toggle.problem} retry={toggle.retry} />}
+      <ProblemNotice of={toggle} />
     </>
   );
 }
@@ -149,7 +149,7 @@ export function AccountSettings({ account, onChanged }: Props) {
         />
       </label>
       <Tags tags={draft.tags} onChange={(tags) => set({ tags })} />
-      {save.problem && <ProblemNotice problem={save.problem} retry={save.retry} />}
+      <ProblemNotice of={save} />
       <div class="controls">
         <button type="submit" class="primary" disabled={!isChanged || save.isRunning}>
           {save.isRunning ? "Saving…" : "Save"}
@@ -170,7 +170,7 @@ function RemoveButton({ account }: { account: Account }) {
     await unwrap(
       api.DELETE("/accounts/{account_id}", { params: { path: { account_id: account.id } }, signal }),
     );
-    navigate({ path: "/accounts", filters: new Map() });
+    goTo("/accounts");
   });
   return (
     <>
@@ -189,7 +189,7 @@ function RemoveButton({ account }: { account: Account }) {
             Its {plural(account.total_post_count, "post")} and their history are deleted with it. This cannot
             be undone. To stop reading it and keep the history, pause it instead.
           </p>
-          {remove.problem && <ProblemNotice problem={remove.problem} retry={remove.retry} />}
+          <ProblemNotice of={remove} />
         </ConfirmDialog>
       )}
     </>

@@ -8,11 +8,11 @@ import { api, unwrap } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { plural } from "../format.ts";
 import { linkTo, PLATFORMS, type Platform } from "../state/view.ts";
+import { reasonOf } from "../tracking-reason.ts";
 import { type AccountLine, parseLines } from "./account-lines.ts";
 import { PLATFORM_NAMES } from "./controls.tsx";
 import { useFocus } from "./focus.ts";
 import { ProblemNotice } from "./parts.tsx";
-import { reasonOf } from "./tracking-reason.ts";
 
 /** How often accounts that wait for their first read are requested, and how many at most. */
 const ARRIVAL_MS = 3_000;
@@ -170,7 +170,7 @@ export function AddAccounts({ onAdded, onClose }: { onAdded: () => void; onClose
               </label>
             ))}
           </fieldset>
-          {add.problem && <ProblemNotice problem={add.problem} retry={send} />}
+          <ProblemNotice of={{ ...add, retry: send }} />
           <div>
             <button type="submit" class="primary" disabled={isRunning || lines.length === 0}>
               {isRunning ? "Adding…" : lines.length > 1 ? `Track ${lines.length} accounts` : "Track"}

@@ -35,9 +35,9 @@ async function fetchAges({ id, account_id, media_type }: Content, signal: AbortS
   };
 }
 
-/** Null until the post is known. */
-export function AgeCurve({ video }: { video: Content | null }) {
-  const resource = useResource(async (signal) => video && fetchAges(video, signal), [video?.id], {
+/** Empty until the post is known. */
+export function AgeCurve({ video }: { video: Content | undefined }) {
+  const resource = useResource(video ? (signal) => fetchAges(video, signal) : null, [video?.id], {
     isBelow: true,
   });
   const hasRange = resource.data?.usual.some(({ p50 }) => p50 !== null);

@@ -3,9 +3,9 @@
 import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import { LineChart } from "../charts/line.tsx";
+import { chartOf, metricOf, SERIES_METRICS } from "../state/metrics.ts";
 import { MAX_SERIES_DAYS, rangeDays, setFilters, type View, view, windowParameters } from "../state/view.ts";
-import { FigureSelect } from "./figure-tiles.tsx";
-import { chartOf, figureOf, SERIES_FIGURES, seriesFigure } from "./figures.ts";
+import { MetricSelect } from "./metric-tiles.tsx";
 import { Card, RangeTooLong } from "./parts.tsx";
 
 export const MAX_COMPARED = 5;
@@ -33,17 +33,16 @@ async function fetchName(creator_id: string, signal: AbortSignal): Promise<reado
 
 interface Props {
   ids: readonly string[];
-  /** Names by id, of the creators that the page lists; null until it does. */
-  names: ReadonlyMap<string, string> | null;
+  /** Names by id, of the creators that the page lists, once it does. */
+  names: ReadonlyMap<string, string> | undefined;
 }
 
 export function Comparison({ ids, names }: Props) {
-  const metric = seriesFigure(figureOf(view.value));
+  const metric = metricOf(SERIES_METRICS, view.value.metric);
   const query = { ...windowParameters(view.value.range), creator_ids: [...ids], metric };
   const isTooLong = rangeDays(view.value.range) > MAX_SERIES_DAYS;
   const series = useResource(
-    async (signal) =>
-      isTooLong ? null : unwrap(api.GET("/creators/timeseries", { params: { query }, signal })),
+    isTooLong ? null : (signal) => unwrap(api.GET("/creators/timeseries", { params: { query }, signal })),
     [JSON.stringify(query)],
   );
   const unlisted = names ? ids.filter((id) => !names.has(id)) : [];
@@ -56,7 +55,7 @@ export function Comparison({ ids, names }: Props) {
   const { title, ...look } = chartOf(series.data?.meta.metric ?? metric);
   const actions = (
     <>
-      <FigureSelect figures={SERIES_FIGURES} />
+      <MetricSelect metrics={SERIES_METRICS} />
       <button type="button" class="plain" onClick={() => setCompared([])}>
         End comparison
       </button>
@@ -69,24 +68,21 @@ export function Comparison({ ids, names }: Props) {
       height={292}
       note={`${ids.length} of at most ${MAX_COMPARED} creators`}
       actions={actions}
+      idle={<RangeTooLong />}
     >
-      {(loaded) =>
-        loaded === null ? (
-          <RangeTooLong />
-        ) : (
-          <LineChart
-            title={`${title}, by creator`}
-            dates={loaded.meta.dates}
-            today={loaded.meta.dates.findIndex((date) => date > loaded.meta.complete_through)}
-            {...look}
-            series={ids.flatMap((id, position) =>
-              loaded.data[id]
-                ? [{ name: nameOf(id), values: loaded.data[id], colour: COLOURS[position] ?? 1 }]
-                : [],
-            )}
-          />
-        )
-      }
+      {(loaded) => (
+        <LineChart
+          title={`${title}, by creator`}
+          dates={loaded.meta.dates}
+          today={loaded.meta.dates.findIndex((date) => date > loaded.meta.complete_through)}
+          {...look}
+          series={ids.flatMap((id, position) =>
+            loaded.data[id]
+              ? [{ name: nameOf(id), values: loaded.data[id], colour: COLOURS[position] ?? 1 }]
+              : [],
+          )}
+        />
+      )}
     </Card>
   );
 }

@@ -1,8 +1,8 @@
 // Posts as covers.
 
 import { clock, compact, gain, postedOn } from "../format.ts";
+import type { ContentRow } from "../loads/content-rows.ts";
 import { linkTo } from "../state/view.ts";
-import type { ContentRow } from "./content-rows.ts";
 import { PLATFORM_NAMES } from "./controls.tsx";
 import { Count } from "./parts.tsx";
 import { Picture } from "./picture.tsx";

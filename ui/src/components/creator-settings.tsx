@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 import { useAction } from "../api/action.ts";
 import { api, unwrap } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
-import { navigate } from "../state/view.ts";
+import { goTo } from "../state/view.ts";
 import { ConfirmDialog } from "./confirm.tsx";
 import { useDraft } from "./draft.ts";
 import { ProblemNotice } from "./parts.tsx";
@@ -36,7 +36,7 @@ export function PauseCreatorButton({ creator, onChanged }: Props) {
       <button type="button" disabled={toggle.isRunning} onClick={() => toggle.run()}>
         {creator.is_active ? "Pause all its accounts" : "Resume its accounts"}
       </button>
-      {toggle.problem && <ProblemNotice problem={toggle.problem} retry={toggle.retry} />}
+      <ProblemNotice of={toggle} />
     </>
   );
 }
@@ -81,7 +81,7 @@ export function CreatorSettings({ creator, onChanged }: Props) {
         />
       </label>
       <Tags tags={tags} onChange={(tags) => change({ tags })} />
-      {save.problem && <ProblemNotice problem={save.problem} retry={save.retry} />}
+      <ProblemNotice of={save} />
       <div class="controls">
         <button type="submit" class="primary" disabled={!isChanged || save.isRunning}>
           {save.isRunning ? "Saving…" : "Save"}
@@ -103,7 +103,7 @@ function RemoveCreator({ creator }: { creator: Creator }) {
     await unwrap(
       api.DELETE("/creators/{creator_id}", { params: { path: { creator_id: creator.id } }, signal }),
     );
-    navigate({ path: "/creators", filters: new Map() });
+    goTo("/creators");
   });
   return (
     <>
@@ -119,7 +119,7 @@ function RemoveCreator({ creator }: { creator: Creator }) {
           onClose={() => setAsking(false)}
         >
           <p>Its accounts stay, with their history, and have no creator then.</p>
-          {remove.problem && <ProblemNotice problem={remove.problem} retry={remove.retry} />}
+          <ProblemNotice of={remove} />
         </ConfirmDialog>
       )}
     </>

@@ -5,6 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 
 import type { Identity } from "../api/client.ts";
 import { useIdentity } from "../api/identity.ts";
+import type { Load } from "../api/resource.ts";
 import { AccountPage } from "../pages/account.tsx";
 import { AccountsPage } from "../pages/accounts.tsx";
 import { ApiPage } from "../pages/api.tsx";
@@ -12,6 +13,7 @@ import { ContentPage } from "../pages/content.tsx";
 import { CreatorPage } from "../pages/creator.tsx";
 import { CreatorsPage } from "../pages/creators.tsx";
 import { OverviewPage } from "../pages/overview.tsx";
+import type { PageProps } from "../pages/props.ts";
 import { TrackingPage } from "../pages/tracking.tsx";
 import { VideoPage } from "../pages/video.tsx";
 import { signOut } from "../state/session.ts";
@@ -19,12 +21,6 @@ import { linkTo, view } from "../state/view.ts";
 import { Icon, type IconName, Mark } from "./icons.tsx";
 import { Empty } from "./parts.tsx";
 import { openSearch, SearchPalette } from "./search.tsx";
-
-export interface PageProps {
-  identity: Identity | null;
-  /** The id in the path of a single record's page. */
-  id: string;
-}
 
 interface Page {
   name: string;
@@ -86,7 +82,7 @@ function useArrival(address: string, name: string): void {
   }, [address]);
 }
 
-function Sidebar({ root, identity }: { root: string; identity: Identity | null }) {
+function Sidebar({ root, identity }: { root: string; identity: Load<Identity> }) {
   return (
     <header class="sidebar">
       <a class="brand" href={linkTo("/")} aria-label="Tidemark, overview">
@@ -111,8 +107,8 @@ function Sidebar({ root, identity }: { root: string; identity: Identity | null }
         ))}
       </nav>
       <div class="who small quiet">
-        <p title={identity ? `Key: ${identity.api_key_name}` : undefined}>
-          {identity?.organization.name ?? "\u00a0"}
+        <p title={identity.data && `Key: ${identity.data.api_key_name}`}>
+          {identity.data?.organization.name ?? "\u00a0"}
         </p>
         <button type="button" class="plain small" onClick={() => signOut(null)}>
           <Icon name="exit" />

@@ -3,19 +3,12 @@
 import type { Resource } from "../api/resource.ts";
 import { LineChart } from "../charts/line.tsx";
 import { exact } from "../format.ts";
-import { setFilters, view } from "../state/view.ts";
+import { COUNTER_METRICS, COUNTERS, type Counter, METRIC_NAMES, metricOf } from "../state/metrics.ts";
+import { navigate, type View, view } from "../state/view.ts";
+import { MetricSelect } from "./metric-tiles.tsx";
 import { Card } from "./parts.tsx";
 
-const COUNTERS = [
-  { name: "view_count", title: "Views" },
-  { name: "like_count", title: "Likes" },
-  { name: "comment_count", title: "Comments" },
-  { name: "share_count", title: "Shares" },
-  { name: "saved_count", title: "Saves" },
-  { name: "play_count", title: "Plays" },
-] as const;
-type Counter = (typeof COUNTERS)[number]["name"];
-export type Counts = Record<Counter, number | null>;
+export type Counts = Record<(typeof COUNTERS)[Counter], number | null>;
 
 export interface HistoryDay extends Counts {
   date: string;
@@ -29,34 +22,20 @@ interface Props {
   events?: ReadonlyMap<string, string>;
 }
 
-/** Days without an observation are gaps. The counter, and whether it is cumulative, are in the address. */
+/** Days without an observation are gaps. Which, and whether in all, is in the address. */
 export function HistoryCard({ resource, events }: Props) {
-  const { filters } = view.value;
-  const { name: counter, title } =
-    COUNTERS.find(({ name }) => name === filters.get("counter")) ?? COUNTERS[0];
-  const isCumulative = filters.get("values") === "cumulative";
+  const metric = metricOf(COUNTER_METRICS, view.value.metric);
+  const [title, counter] = [METRIC_NAMES[metric], COUNTERS[metric]];
+  const { values } = view.value;
+  const isCumulative = values === "cumulative";
   const actions = (
     <>
-      <select
-        aria-label="Counter"
-        value={counter}
-        onChange={(event) =>
-          setFilters({
-            counter: event.currentTarget.value === COUNTERS[0].name ? null : event.currentTarget.value,
-          })
-        }
-      >
-        {COUNTERS.map(({ name, title }) => (
-          <option key={name} value={name}>
-            {title}
-          </option>
-        ))}
-      </select>
+      <MetricSelect metrics={COUNTER_METRICS} />
       <select
         aria-label="Values"
-        value={isCumulative ? "cumulative" : "gains"}
+        value={values}
         onChange={(event) =>
-          setFilters({ values: event.currentTarget.value === "gains" ? null : event.currentTarget.value })
+          navigate({ values: event.currentTarget.value as View["values"] }, { replace: true })
         }
       >
         <option value="gains">each day</option>

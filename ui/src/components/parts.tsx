@@ -67,7 +67,16 @@ export function Entity({ id, href, name, detail, kind = "profile", src = null, o
   );
 }
 
-export function ProblemNotice({ problem, retry }: { problem: ApiProblem; retry: () => void }) {
+interface Attempt {
+  problem?: ApiProblem | undefined;
+  /** The latter if it has both. */
+  reload?: () => void;
+  retry?: () => void;
+}
+
+/** What went wrong, if anything did, and a button to try again. */
+export function ProblemNotice({ of: { problem, reload, retry = reload } }: { of: Attempt }) {
+  if (!problem) return null;
   return (
     <div class="notice" role="alert">
       <p>{problem.message}</p>
@@ -88,7 +97,7 @@ export function ProblemNotice({ problem, retry }: { problem: ApiProblem; retry: 
 }
 
 /** Keeps the room of a note that is not known yet. */
-export const DASHED_NOTE = <span class="unknown">dashed: 28 Sep – 27 Oct 2026</span>;
+export const LEGEND_PLACEHOLDER = <span class="unknown">dashed: 28 Sep – 27 Oct 2026</span>;
 
 export function CardTitle({ title, note }: { title: string; note?: ComponentChildren }) {
   return (
@@ -109,9 +118,11 @@ interface CardProps<T> {
   actions?: ComponentChildren;
   /** What stands there while nothing is loaded yet, if not a grey area. */
   placeholder?: ComponentChildren;
+  /** What stands there if nothing is asked for. */
+  idle?: ComponentChildren;
   /** Other requests whose data the card shows. */
   requests?: readonly string[];
-  children: (data: NonNullable<T>) => ComponentChildren;
+  children: (data: T) => ComponentChildren;
 }
 
 /** A titled part of a page that loads: first a skeleton, then its data, which stays while newer loads. */
@@ -121,17 +132,18 @@ export function Card<T>({
   height,
   note,
   actions,
-  placeholder,
+  placeholder = <div class="skeleton" style={{ height: `${height}px` }} />,
+  idle,
   requests = [],
   children,
 }: CardProps<T>) {
-  const { data, problem, isLoading, reload } = resource;
+  const { status, data, problem } = resource;
   const urls = [...resource.requests, ...requests];
   const body = useRef<HTMLDivElement>(null);
   const width = useMemo(() => signal(0), []);
   useObservedWidth(body, width);
   return (
-    <section class="card" aria-busy={isLoading} aria-label={title}>
+    <section class="card" aria-busy={status === "loading"} aria-label={title}>
       <header>
         <CardTitle title={title} note={note} />
         <div class="controls">
@@ -144,12 +156,10 @@ export function Card<T>({
           />
         </div>
       </header>
-      {problem && <ProblemNotice problem={problem} retry={reload} />}
+      <ProblemNotice of={resource} />
       <div ref={body} class="card-body" style={{ minHeight: problem ? "0" : `${height}px` }}>
         <CardWidth.Provider value={width}>
-          {data != null
-            ? children(data)
-            : !problem && (placeholder ?? <div class="skeleton" style={{ height: `${height}px` }} />)}
+          {data !== undefined ? children(data) : !problem && ((status === "idle" && idle) || placeholder)}
         </CardWidth.Provider>
       </div>
     </section>
@@ -163,7 +173,7 @@ interface WindowMeta {
 }
 
 /** Which days the numbers of a page are of, and how current they are. */
-export function WindowNote({ meta }: { meta: WindowMeta | undefined }) {
+export function WindowNote({ meta }: { meta: WindowMeta | null | undefined }) {
   return (
     <p class="window-note quiet small">
       {meta ? (

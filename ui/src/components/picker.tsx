@@ -33,8 +33,8 @@ export function Picker({ label, placeholder, find, onPick, canCreate = false, di
   const text = input.trim();
   const settled = useDebounced(text);
   const found = useResource(
-    async (signal) => (isOpen ? { text: settled, options: await find(settled, signal) } : null),
-    [isOpen, settled],
+    isOpen ? async (signal) => ({ text: settled, options: await find(settled, signal) }) : null,
+    [settled],
   );
   const options = found.data?.text === text ? [...found.data.options] : null;
   if (options && canCreate && text && !options.some(({ name }) => name.toLowerCase() === text.toLowerCase()))

@@ -13,9 +13,9 @@ import {
   type RankingPath,
   type RankingQuery,
 } from "../loads/rankings.ts";
+import { type ContentMetric, METRIC_NAMES, type RecordMetric, shortFormat } from "../state/metrics.ts";
 import { linkTo, type Platform, view } from "../state/view.ts";
 import { PLATFORM_NAMES } from "./controls.tsx";
-import { FIGURE_NAMES, type Figure, shortFormat } from "./figures.ts";
 import { Card, Change, Count, Empty, Entity } from "./parts.tsx";
 import { type Column, CsvButton, Table } from "./table.tsx";
 
@@ -60,7 +60,7 @@ function RankingCard<Row extends { id: string }>({
   columns: findColumns,
 }: RankingCardProps<Row>) {
   const resource = useResource(load, [JSON.stringify(query)], { isBelow: true });
-  const shown = useShownView(resource.isLoading);
+  const shown = useShownView(resource.status === "loading");
   const columns = useMemo(findColumns, [note, shown]);
   const height =
     HEAD_HEIGHT + Math.min(query.limit ?? MAX_EXPECTED_ROWS, MAX_EXPECTED_ROWS) * ROW_HEIGHT - PADDING;
@@ -83,17 +83,17 @@ function RankingCard<Row extends { id: string }>({
   );
 }
 
-function byMetric(metric: Figure = "views"): string {
-  return `by ${FIGURE_NAMES[metric].toLowerCase()}`;
+function byMetric(metric: RecordMetric = "views"): string {
+  return `by ${METRIC_NAMES[metric].toLowerCase()}`;
 }
 
 /** A number of the metric, and how it changed unless the page compares nothing. */
-function metricColumns<Metric extends Figure, Row extends { metrics: Record<Metric, number | null> }>(
+function metricColumns<Metric extends RecordMetric, Row extends { metrics: Record<Metric, number | null> }>(
   metric: Metric,
 ): Column<Row>[] {
   return [
     {
-      name: FIGURE_NAMES[metric],
+      name: METRIC_NAMES[metric],
       isNumber: true,
       csv: (row) => row.metrics[metric],
       render: (row) => <Count value={row.metrics[metric]} format={shortFormat(metric)} />,
@@ -102,15 +102,15 @@ function metricColumns<Metric extends Figure, Row extends { metrics: Record<Metr
 }
 
 interface Compared {
-  metrics: Record<Figure, number | null>;
-  previous: Record<Figure, number | null>;
+  metrics: Record<RecordMetric, number | null>;
+  previous: Record<RecordMetric, number | null>;
   change_percent: number | null;
 }
 
-function comparedColumns<Row extends Compared>(metric: Figure): Column<Row>[] {
+function comparedColumns<Row extends Compared>(metric: RecordMetric): Column<Row>[] {
   if (!view.value.compare) return metricColumns(metric);
   return [
-    ...metricColumns<Figure, Row>(metric),
+    ...metricColumns<RecordMetric, Row>(metric),
     {
       name: "Change",
       isNumber: true,
@@ -122,7 +122,6 @@ function comparedColumns<Row extends Compared>(metric: Figure): Column<Row>[] {
 
 type Response<Path extends RankingPath> =
   paths[Path]["get"]["responses"][200]["content"]["application/json"]["data"][number];
-type ContentMetric = NonNullable<RankingQuery<"/content/top">["metric"]>;
 
 type Post = Pick<
   Response<"/content/top">,

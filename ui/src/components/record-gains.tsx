@@ -1,13 +1,13 @@
-// What one account or creator gained in the window: figures with their change, one figure day by day, and followers.
+// What one account or creator gained in the window: metrics with their change, one of them day by day, and followers.
 
 import { useResource } from "../api/resource.ts";
 import { LineChart } from "../charts/line.tsx";
 import { exact, days as formatDays } from "../format.ts";
 import { fetchDays, fetchTotals, type Scope } from "../loads/overview.ts";
+import { chartOf, METRIC_NAMES, metricOf, RECORD_METRICS } from "../state/metrics.ts";
 import { view } from "../state/view.ts";
-import { FigureSelect, Figures, seriesOf, todayOf } from "./figure-tiles.tsx";
-import { chartOf, FIGURE_NAMES, figureOf } from "./figures.ts";
-import { Card, DASHED_NOTE } from "./parts.tsx";
+import { MetricSelect, MetricTiles, seriesOf, todayOf } from "./metric-tiles.tsx";
+import { Card, LEGEND_PLACEHOLDER } from "./parts.tsx";
 
 type Day = Awaited<ReturnType<typeof fetchDays>>["data"][number];
 
@@ -22,17 +22,16 @@ export function useRecordGains(id: string, scope: Scope) {
   return { totals, days };
 }
 
-export function RecordFigures({ totals, days }: ReturnType<typeof useRecordGains>) {
-  const figure = figureOf(view.value);
+export function RecordMetrics({ totals, days }: ReturnType<typeof useRecordGains>) {
   return (
     <Card
       title="In this period"
       resource={totals}
       requests={days.requests}
       height={118}
-      placeholder={<Figures overview={null} timeseries={null} figure={figure} />}
+      placeholder={<MetricTiles />}
     >
-      {(data) => <Figures overview={data} timeseries={days.data} figure={figure} />}
+      {(data) => <MetricTiles overview={data} timeseries={days.data} />}
     </Card>
   );
 }
@@ -50,8 +49,8 @@ export function DailyGains({
   days,
   hasSelect = true,
 }: Pick<ReturnType<typeof useRecordGains>, "days"> & { hasSelect?: boolean }) {
-  const figure = figureOf(view.value);
-  const { title, ...look } = chartOf(figure);
+  const metric = metricOf(RECORD_METRICS, view.value.metric);
+  const { title, ...look } = chartOf(metric);
   const rows = days.data?.data ?? [];
   const previous = rows.flatMap(({ previous }) => previous ?? []);
   const note =
@@ -62,14 +61,14 @@ export function DailyGains({
         : "",
     ]
       .filter(Boolean)
-      .join(" · ") || DASHED_NOTE;
+      .join(" · ") || LEGEND_PLACEHOLDER;
   return (
-    <Card title={title} resource={days} height={292} actions={hasSelect && <FigureSelect />} note={note}>
+    <Card title={title} resource={days} height={292} actions={hasSelect && <MetricSelect />} note={note}>
       {(data) => (
         <LineChart
           title={title}
           dates={data.data.map(({ date }) => date)}
-          series={seriesOf(FIGURE_NAMES[figure], 1, data.data, figure, (day) => day)}
+          series={seriesOf(METRIC_NAMES[metric], 1, data.data, metric, (day) => day)}
           today={todayOf(data)}
           events={postEvents(data.data)}
           {...look}

@@ -11,13 +11,14 @@ interface Props {
   list: string;
 }
 
-export function RecordProblem({ name, resource: { problem, reload }, list }: Props) {
+export function RecordProblem({ name, resource, list }: Props) {
+  const { problem } = resource;
   if (!problem) return null;
   const isMissing = problem.status === 404 || problem.status === 422;
   return (
     <>
       <h1>{isMissing ? `No such ${name.toLowerCase()}` : name}</h1>
-      <ProblemNotice problem={problem} retry={reload} />
+      <ProblemNotice of={resource} />
       {isMissing && (
         <Empty>
           It may have been removed.{" "}

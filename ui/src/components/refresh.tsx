@@ -86,7 +86,7 @@ export function RefreshButton({ record, request, reload, onRead }: Props) {
       <span class="small quiet" role="status">
         {asked && (isUnderway && !isAwaited ? outcome(record) : answer(asked))}
       </span>
-      {refresh.problem && <ProblemNotice problem={refresh.problem} retry={refresh.retry} />}
+      <ProblemNotice of={refresh} />
     </>
   );
 }

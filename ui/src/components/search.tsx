@@ -6,7 +6,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import { compact, day } from "../format.ts";
-import { navigate } from "../state/view.ts";
+import { goTo } from "../state/view.ts";
 import { PLATFORM_NAMES } from "./controls.tsx";
 import { useDebounced } from "./debounce.ts";
 import { Icon, type IconName } from "./icons.tsx";
@@ -129,7 +129,7 @@ async function findRecords(text: string, signal: AbortSignal): Promise<Hit[]> {
   ];
 }
 
-/** What a text finds. Null until the records of this very text are there. */
+/** What a text finds: pages, and records once those of this very text are there. */
 function useHits(text: string) {
   const settled = useDebounced(text);
   const records = useResource(
@@ -137,11 +137,10 @@ function useHits(text: string) {
     [settled],
   );
   const isCurrent = records.data?.text === text;
-  const failure = records.problem && !records.isLoading ? records.problem : null;
   return {
     hits: [...matchingPages(text), ...(isCurrent ? (records.data?.hits ?? []) : [])],
-    isCurrent: isCurrent || failure !== null,
-    problem: failure,
+    isCurrent: isCurrent || records.status === "failed",
+    problem: records.status === "failed" ? records.problem : undefined,
   };
 }
 
@@ -160,7 +159,7 @@ function Palette() {
     if (!hit) return;
     dialog.current?.close();
     const { pathname, searchParams } = new URL(hit.href, location.origin);
-    navigate({ path: pathname, filters: new Map(searchParams) });
+    goTo(pathname, Object.fromEntries(searchParams));
   };
   // Enter before the results of the text are there opens the first of them as soon as they are.
   useEffect(() => {

@@ -80,7 +80,7 @@ export function SelectionBar({ ids, onChanged, onClear }: Props) {
           {change.isRunning ? "Changing…" : ""}
         </span>
       </div>
-      {change.problem && <ProblemNotice problem={change.problem} retry={change.retry} />}
+      <ProblemNotice of={change} />
     </>
   );
 }

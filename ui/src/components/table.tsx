@@ -33,7 +33,7 @@ interface Props<Row> {
 
 export function Table<Row>({ title, columns: all, rows, rowKey, sort = "", isDense = false }: Props<Row>) {
   const columns = all.filter(({ render }) => render);
-  const current = view.value.filters.get("sort") ?? sort;
+  const current = view.value.sort || sort;
   const table = useRef<HTMLTableElement>(null);
   const near = useNearRows(table, rows.length);
   const [shown, others] = near
@@ -144,7 +144,7 @@ function Arrow({ direction }: { direction: "ascending" | "descending" | null }) 
 }
 
 function sortBy(sort: string): void {
-  navigate({ filters: new Map(view.value.filters).set("sort", sort) }, { replace: true });
+  navigate({ sort }, { replace: true });
 }
 
 /** Saves the rows of a table as a file. */

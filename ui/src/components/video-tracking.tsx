@@ -6,7 +6,7 @@ import { useAction } from "../api/action.ts";
 import { api, unwrap } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { time } from "../format.ts";
-import { linkTo, navigate } from "../state/view.ts";
+import { goTo, linkTo } from "../state/view.ts";
 import { ConfirmDialog } from "./confirm.tsx";
 import { Facts } from "./facts.tsx";
 import { ProblemNotice, Status, statusMeaning } from "./parts.tsx";
@@ -71,7 +71,7 @@ function Actions({ video, onChanged, onRead }: Omit<Props, "canWrite">) {
   const untrack = useAction(async (signal) => {
     await unwrap(api.DELETE("/videos/{video_id}", { params: { path }, signal }));
     if (isDiscovered) onChanged();
-    else navigate({ path: "/content", filters: new Map() });
+    else goTo("/content");
   });
   const refresh = async (signal: AbortSignal) =>
     (await unwrap(api.POST("/videos/{video_id}/refresh", { params: { path }, signal }))).data[0] ?? null;
@@ -80,7 +80,7 @@ function Actions({ video, onChanged, onRead }: Omit<Props, "canWrite">) {
   const failed = actions.find(({ problem }) => problem);
   return (
     <div class="video-actions">
-      {failed?.problem && !isAsking && <ProblemNotice problem={failed.problem} retry={failed.retry} />}
+      {failed && !isAsking && <ProblemNotice of={failed} />}
       <div class="controls">
         {video.is_tracked && (
           <RefreshButton record={video} request={refresh} reload={onChanged} onRead={onRead} />
@@ -114,7 +114,7 @@ function Actions({ video, onChanged, onRead }: Omit<Props, "canWrite">) {
           onClose={() => setAsking(false)}
         >
           <p>It is on no tracked account, so nothing of it stays. This cannot be undone.</p>
-          {untrack.problem && <ProblemNotice problem={untrack.problem} retry={untrack.retry} />}
+          <ProblemNotice of={untrack} />
         </ConfirmDialog>
       )}
     </div>

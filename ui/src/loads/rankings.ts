@@ -2,8 +2,8 @@
 
 import { api, unwrap } from "../api/client.ts";
 import type { paths } from "../api/schema.d.ts";
-import { figureOf } from "../components/figures.ts";
-import { METRICS, type Metric, type View, windowParameters } from "../state/view.ts";
+import { CONTENT_METRICS, metricOf, RECORD_METRICS } from "../state/metrics.ts";
+import { type View, windowParameters } from "../state/view.ts";
 
 export type RankingPath = "/content/top" | "/content/breakouts" | "/accounts/top" | "/creators/top";
 export type RankingQuery<Path extends RankingPath> = NonNullable<paths[Path]["get"]["parameters"]["query"]>;
@@ -17,28 +17,28 @@ export const fetchTopAccounts = (query: RankingQuery<"/accounts/top">, signal: A
 export const fetchTopCreators = (query: RankingQuery<"/creators/top">, signal: AbortSignal) =>
   unwrap(api.GET("/creators/top", { params: { query }, signal }));
 
-/** What posts are ranked by beside a figure that only accounts have. */
-function contentMetric(view: View): Metric {
-  return METRICS.find((metric) => metric === figureOf(view)) ?? "views";
-}
-
 /** The posts of an account or a creator that gained most. */
 export function recordContentQuery(
   view: View,
   filter: { account_id: string } | { creator_id: string },
 ): RankingQuery<"/content/top"> {
-  return { ...windowParameters(view.range), ...filter, metric: contentMetric(view), limit: 10 };
+  return {
+    ...windowParameters(view.range),
+    ...filter,
+    metric: metricOf(CONTENT_METRICS, view.metric),
+    limit: 10,
+  };
 }
 
 /** The rankings of the overview. */
 export function overviewQueries(view: View) {
   const platform = view.platform ? { platform: view.platform } : {};
   const shared = { ...windowParameters(view.range), ...platform, limit: 7 };
-  const figure = figureOf(view);
+  const metric = metricOf(RECORD_METRICS, view.metric);
   return {
-    content: { ...shared, metric: contentMetric(view) },
+    content: { ...shared, metric: metricOf(CONTENT_METRICS, view.metric) },
     breakouts: { ...platform, limit: 7 },
-    accounts: { ...shared, metric: figure },
-    creators: { ...shared, metric: figure },
+    accounts: { ...shared, metric },
+    creators: { ...shared, metric },
   };
 }

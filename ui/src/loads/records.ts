@@ -2,7 +2,7 @@
 
 import { api, unwrap } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
-import { figureOf, seriesFigure } from "../components/figures.ts";
+import { metricOf, SERIES_METRICS } from "../state/metrics.ts";
 import { type View, windowParameters } from "../state/view.ts";
 
 /** Ages of posts that an account is compared by, in days. */
@@ -32,7 +32,7 @@ export async function fetchCreatorAccounts(creator_id: string, view: View, signa
   const query = {
     ...windowParameters(view.range),
     creator_id,
-    metric: seriesFigure(figureOf(view)),
+    metric: metricOf(SERIES_METRICS, view.metric),
     include_all: true,
     limit: MAX_ACCOUNTS,
   };
@@ -46,13 +46,13 @@ export async function fetchVideo(
   return (await unwrap(api.GET("/content/{video_id}", { params: { path: { video_id } }, signal }))).data;
 }
 
-/** The counters as last observed: null where the platform never reported one, which the record itself shows as 0. */
+/** The counters as last observed, if they were: null where the platform never reported one, which the record itself shows as 0. */
 export async function fetchCounters(video_id: string, signal: AbortSignal) {
   const query = { period: "7d" as const, values: "cumulative" as const };
   const { data } = await unwrap(
     api.GET("/videos/{video_id}/analytics", { params: { path: { video_id }, query }, signal }),
   );
-  return data.at(-1) ?? null;
+  return data.at(-1);
 }
 
 export async function fetchHistory(video_id: string, { range }: View, signal: AbortSignal) {

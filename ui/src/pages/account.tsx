@@ -1,25 +1,26 @@
 // One account: what it gained, its posts, how it is tracked, and its settings.
 
 import { api, unwrap } from "../api/client.ts";
+import { mayWrite } from "../api/identity.ts";
 import { useResource } from "../api/resource.ts";
 import { type Account, AccountSettings, PauseButton } from "../components/account-settings.tsx";
 import { Benchmarks } from "../components/benchmarks.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { Facts } from "../components/facts.tsx";
-import type { PageProps } from "../components/frame.tsx";
 import { Card, Count, Status, WindowNote } from "../components/parts.tsx";
 import { Picture } from "../components/picture.tsx";
 import { RankedContent } from "../components/rankings.tsx";
-import { DailyGains, FollowersHistory, RecordFigures, useRecordGains } from "../components/record-gains.tsx";
+import { DailyGains, FollowersHistory, RecordMetrics, useRecordGains } from "../components/record-gains.tsx";
 import { RecordProblem } from "../components/record-problem.tsx";
 import { RefreshButton } from "../components/refresh.tsx";
-import { reasonOf } from "../components/tracking-reason.ts";
 import { When } from "../components/when.tsx";
 import { day } from "../format.ts";
 import { recordContentQuery } from "../loads/rankings.ts";
 import { fetchAccount } from "../loads/records.ts";
 import { useTitle } from "../state/title.ts";
 import { linkTo, view } from "../state/view.ts";
+import { reasonOf } from "../tracking-reason.ts";
+import type { PageProps } from "./props.ts";
 
 const PROFILE_LINKS = {
   instagram: "https://www.instagram.com/",
@@ -29,10 +30,10 @@ const PROFILE_LINKS = {
 export function AccountPage({ id, identity }: PageProps) {
   const account = useResource((signal) => fetchAccount(id, signal), [id]);
   const gains = useRecordGains(id, { account_id: id });
-  const record = account.data?.data ?? null;
+  const record = account.data?.data;
   useTitle(record && `@${record.username}`);
   if (!record && account.problem) return <RecordProblem name="Account" resource={account} list="/accounts" />;
-  const canWrite = identity?.scopes.includes("write") ?? false;
+  const canWrite = mayWrite(identity) ?? false;
   return (
     <>
       <div class="page-head">
@@ -49,7 +50,7 @@ export function AccountPage({ id, identity }: PageProps) {
         <Controls hasPlatform={false} />
       </div>
       {record && <NotUpdating account={record} canWrite={canWrite} onChanged={account.reload} />}
-      <RecordFigures {...gains} />
+      <RecordMetrics {...gains} />
       <DailyGains days={gains.days} />
       <FollowersHistory days={gains.days} />
       <div class="columns">

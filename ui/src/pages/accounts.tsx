@@ -1,43 +1,38 @@
 // Accounts: every tracked account with what it gained and whether it is updating, and adding more.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { mayWrite } from "../api/identity.ts";
 
-import type { Identity } from "../api/client.ts";
+import { type PagedResource, usePages } from "../api/pages.ts";
 import { asCurl } from "../api/requests.ts";
-import { Sparkline } from "../charts/line.tsx";
 import { AccountFilters, isFiltered } from "../components/account-filters.tsx";
-import {
-  type AccountPage,
-  type AccountRow,
-  accountSort,
-  canRank,
-  compareAccounts,
-  fetchAccounts,
-  listFilters,
-} from "../components/account-rows.ts";
 import { AddAccounts } from "../components/add-accounts.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { CopyButton } from "../components/copy.tsx";
 import { ExportButton } from "../components/export.tsx";
-import type { Figure } from "../components/figures.ts";
-import type { PageProps } from "../components/frame.tsx";
-import { sortText } from "../components/gain-rows.ts";
-import { type PagedRows, usePages } from "../components/pages.ts";
 import {
-  CardTitle,
-  Change,
-  Count,
-  Empty,
-  Entity,
-  ProblemNotice,
-  Status,
-  WindowNote,
-} from "../components/parts.tsx";
+  daysColumn,
+  GainsProblem,
+  gainColumn,
+  MoreButton,
+  RATE,
+  type Shown,
+} from "../components/gain-columns.tsx";
+import { CardTitle, Count, Empty, Entity, ProblemNotice, Status, WindowNote } from "../components/parts.tsx";
 import { SelectionBar } from "../components/selection.tsx";
 import { type Column, CsvButton, Table } from "../components/table.tsx";
-import { reasonOf } from "../components/tracking-reason.ts";
-import { gain, rate } from "../format.ts";
+import {
+  type AccountPage,
+  type AccountRow,
+  accountOrder,
+  canRank,
+  compareAccounts,
+  fetchAccounts,
+  listFilters,
+} from "../loads/account-rows.ts";
 import { linkTo, setFilters, view, windowParameters } from "../state/view.ts";
+import { reasonOf } from "../tracking-reason.ts";
+import type { PageProps } from "./props.ts";
 
 /** How often the table loads again while accounts wait for their first read. */
 const PENDING_RELOAD_MS = 5_000;
@@ -77,49 +72,7 @@ const STATUS: Column<AccountRow> = {
   },
 };
 
-type Gain = "views" | "engagement" | "followers";
-
-interface Shown {
-  /** What the rows were loaded as a ranking by. */
-  ranked: Figure | null;
-  hasChange: boolean;
-  canRank: boolean;
-}
-
-/** A gain, and how it changed if the rows are ranked by it. */
-function gainColumn(
-  name: string,
-  gainName: Gain,
-  { ranked, hasChange, canRank }: Shown,
-): Column<AccountRow>[] {
-  const isRanked = ranked === gainName && hasChange;
-  const column: Column<AccountRow> = {
-    name,
-    isNumber: true,
-    isDescending: true,
-    csv: (row) => row.gains?.[gainName],
-    ...(canRank ? { sort: gainName } : {}),
-    render: (row) => (
-      <span class="stacked">
-        <Count value={row.gains?.[gainName]} format={gain} />
-        {isRanked && <Change percent={row.change_percent} />}
-      </span>
-    ),
-  };
-  return isRanked
-    ? [column, { name: `Change of ${name.toLowerCase()}`, csv: (row) => row.change_percent }]
-    : [column];
-}
-
-const OF_RANKING: Column<AccountRow> = {
-  name: "Rate",
-  sort: "engagement_rate",
-  isDescending: true,
-  isNumber: true,
-  csv: (row) => row.engagement_rate,
-  render: (row) => <span title={String(row.engagement_rate ?? "–")}>{rate(row.engagement_rate)}</span>,
-};
-const OF_LIST: Column<AccountRow> = {
+const POSTS: Column<AccountRow> = {
   name: "Posts",
   sort: "total_post_count",
   isNumber: true,
@@ -131,20 +84,9 @@ function columns(shown: Shown): Column<AccountRow>[] {
   return [
     ACCOUNT,
     ...gainColumn("Views", "views", shown),
-    {
-      name: "Per day",
-      render: (row) =>
-        row.series ? (
-          <Sparkline
-            values={row.series}
-            today={row.today}
-            label="Per day"
-            base={shown.ranked === "followers" ? "least" : "zero"}
-          />
-        ) : null,
-    },
+    daysColumn(shown),
     ...gainColumn("Engagement", "engagement", shown),
-    shown.ranked ? OF_RANKING : OF_LIST,
+    shown.ranked ? RATE : POSTS,
     {
       name: "Followers",
       sort: "follower_count",
@@ -162,8 +104,9 @@ function setAdding(isAdding: boolean): void {
 }
 
 /** Loads again while accounts wait for their first read, so that their posts appear, and once after it: pictures are copied later. */
-function useArrivals({ rows, reload, isLoading }: PagedRows<AccountPage>): void {
-  const isWaiting = rows?.some(({ tracking }) => tracking?.status === "pending") ?? false;
+function useArrivals({ data, reload, status }: PagedResource<AccountPage>): void {
+  const isLoading = status === "loading";
+  const isWaiting = data?.rows.some(({ tracking }) => tracking?.status === "pending") ?? false;
   const hasWaited = useRef(false);
   useEffect(() => {
     if (isLoading || !(isWaiting || hasWaited.current)) return;
@@ -175,13 +118,13 @@ function useArrivals({ rows, reload, isLoading }: PagedRows<AccountPage>): void 
 
 export function AccountsPage({ identity }: PageProps) {
   const current = view.value;
-  const canWrite = identity?.scopes.includes("write") ?? false;
-  const shown = [...current.filters].filter(([name]) => name !== "add" && name !== "sort");
-  const sort = accountSort(current);
+  const canWrite = mayWrite(identity) ?? false;
+  const shown = [...current.filters].filter(([name]) => name !== "add");
+  const order = accountOrder(current);
   const pages = usePages<AccountPage>(
-    JSON.stringify([current.range, current.platform, current.metric, shown]),
+    JSON.stringify([current.range, current.platform, shown]),
     (cursor, signal) => fetchAccounts(current, cursor, signal),
-    { sort: sortText(sort), comparison: (page) => compareAccounts(sort, page) },
+    { sort: order.text, comparison: (page) => compareAccounts(order, page) },
   );
   useArrivals(pages);
   return (
@@ -190,12 +133,12 @@ export function AccountsPage({ identity }: PageProps) {
         <div class="grow">
           <h1>Accounts</h1>
           <Usage identity={identity} />
-          <WindowNote meta={pages.page?.meta ?? undefined} />
+          <WindowNote meta={pages.data?.page.meta} />
         </div>
-        {(canWrite || !identity) && (
+        {(canWrite || !identity.data) && (
           <button
             type="button"
-            class={`primary${identity ? "" : " unknown"}`}
+            class={`primary${identity.data ? "" : " unknown"}`}
             aria-expanded={current.filters.has("add")}
             onClick={() => setAdding(!current.filters.has("add"))}
           >
@@ -208,22 +151,16 @@ export function AccountsPage({ identity }: PageProps) {
         <AddAccounts onAdded={pages.reload} onClose={() => setAdding(false)} />
       )}
       <AccountFilters />
-      {pages.page?.problem && <ProblemNotice problem={pages.page.problem} retry={pages.reload} />}
+      <GainsProblem pages={pages} />
       <AccountsCard pages={pages} canWrite={canWrite} />
-      {pages.hasMore && (
-        <p class="more">
-          <button type="button" onClick={pages.loadMore} disabled={pages.isLoading}>
-            {pages.isLoading ? "Loading…" : "Show more"}
-          </button>
-        </p>
-      )}
+      <MoreButton pages={pages} />
     </>
   );
 }
 
-function Usage({ identity }: { identity: Identity | null }) {
-  if (!identity) return <p class="quiet small">{"\u00a0"}</p>;
-  const { accounts, account_cap } = identity.usage;
+function Usage({ identity: { data } }: Pick<PageProps, "identity">) {
+  if (!data) return <p class="quiet small">{"\u00a0"}</p>;
+  const { accounts, account_cap } = data.usage;
   return (
     <p class="quiet small">
       <Count value={accounts} /> tracked
@@ -238,7 +175,7 @@ function Usage({ identity }: { identity: Identity | null }) {
 }
 
 interface CardProps {
-  pages: PagedRows<AccountPage>;
+  pages: PagedResource<AccountPage>;
   canWrite: boolean;
 }
 
@@ -249,23 +186,23 @@ function AccountsCard({ pages, canWrite }: CardProps) {
     select(ids);
     setOutcome(outcome);
   };
-  const rows = pages.rows ?? [];
+  const rows = pages.data?.rows ?? [];
   const ids = rows.map(({ id }) => id).filter((id) => selected.has(id));
-  const sort = accountSort(view.value);
-  const { sort: loaded = sort, problem: gainsProblem = null } = pages.page ?? {};
+  const order = accountOrder(view.value);
+  const { order: loaded, problem: gainsProblem } = pages.data?.page ?? { order, problem: null };
   const { compare: hasChange } = view.value;
   const isRankable = canRank(view.value);
   const shown = useMemo(
-    () => columns({ ranked: loaded.gain, hasChange, canRank: isRankable }),
-    [loaded.gain, hasChange, isRankable],
+    () => columns({ ranked: loaded.metric, hasChange, canRank: isRankable }),
+    [loaded.metric, hasChange, isRankable],
   );
   // Rows in another order are the same page.
   const selectable = useMemo(
     () => (canWrite ? [selectColumn(rows, selected, setSelected), ...shown] : shown),
-    [canWrite, pages.page, selected, shown],
+    [canWrite, pages.data?.page, selected, shown],
   );
   return (
-    <section class="card dense" aria-label="Accounts" aria-busy={pages.isLoading}>
+    <section class="card dense" aria-label="Accounts" aria-busy={pages.status === "loading"}>
       {ids.length > 0 ? (
         <SelectionBar
           ids={ids}
@@ -278,7 +215,7 @@ function AccountsCard({ pages, canWrite }: CardProps) {
       ) : (
         <header>
           <CardTitle
-            title={loaded.gain ? "By what they gained" : "All accounts"}
+            title={loaded.metric ? "By what they gained" : "All accounts"}
             note={<span role="status">{outcome}</span>}
           />
           <div class="controls">
@@ -300,16 +237,16 @@ function AccountsCard({ pages, canWrite }: CardProps) {
           </div>
         </header>
       )}
-      {pages.problem && <ProblemNotice problem={pages.problem} retry={pages.retry} />}
-      {pages.rows === null && !pages.problem && <div class="skeleton rows" />}
-      {pages.rows?.length === 0 && <NoAccounts canWrite={canWrite} />}
+      <ProblemNotice of={pages} />
+      {!pages.data && !pages.problem && <div class="skeleton rows" />}
+      {pages.data?.rows.length === 0 && <NoAccounts canWrite={canWrite} />}
       {rows.length > 0 && (
         <Table
           title="Accounts"
           columns={selectable}
           rows={rows}
           rowKey={(row) => row.id}
-          sort={sortText(gainsProblem ? loaded : sort)}
+          sort={(gainsProblem ? loaded : order).text}
         />
       )}
     </section>

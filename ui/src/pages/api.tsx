@@ -5,10 +5,10 @@ import { rateLimit } from "../api/rate-limit.ts";
 import { asCurl } from "../api/requests.ts";
 import { CopyButton } from "../components/copy.tsx";
 import { Facts } from "../components/facts.tsx";
-import type { PageProps } from "../components/frame.tsx";
 import { CardTitle } from "../components/parts.tsx";
 import { day, exact } from "../format.ts";
 import { view, windowParameters } from "../state/view.ts";
+import type { PageProps } from "./props.ts";
 
 const SCOPES: Readonly<Record<string, string>> = {
   read: "read everything of the organization",
@@ -68,13 +68,21 @@ export function ApiPage({ identity }: PageProps) {
           <header>
             <h2>This key</h2>
           </header>
-          {identity ? <KeyFacts identity={identity} /> : <div class="skeleton" style={{ height: "140px" }} />}
+          {identity.data ? (
+            <KeyFacts identity={identity.data} />
+          ) : (
+            <div class="skeleton" style={{ height: "140px" }} />
+          )}
         </section>
         <section class="card" aria-label="Limits">
           <header>
             <h2>Limits</h2>
           </header>
-          {identity ? <Limits identity={identity} /> : <div class="skeleton" style={{ height: "140px" }} />}
+          {identity.data ? (
+            <Limits identity={identity.data} />
+          ) : (
+            <div class="skeleton" style={{ height: "140px" }} />
+          )}
         </section>
       </div>
       <section class="card" aria-label="Ask it yourself">

@@ -1,33 +1,34 @@
 // Content: every post by what it gained in the window, or by its counters and age, to the end of the table.
 
-import { useState } from "preact/hooks";
-
+import { useDetails } from "../api/details.ts";
+import { usePages } from "../api/pages.ts";
+import { mapResource } from "../api/resource.ts";
 import { Sparkline } from "../charts/line.tsx";
 import { ContentFilters } from "../components/content-filters.tsx";
 import { ContentGrid, GridSkeleton } from "../components/content-grid.tsx";
-import {
-  type ContentDetail,
-  type ContentRow,
-  contentFilters,
-  fetchContent,
-  fetchContentDetails,
-  PAGE_SIZE,
-  sortOf,
-  type WindowMeta,
-} from "../components/content-rows.ts";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
-import { useDetails } from "../components/details.ts";
 import { ExportButton } from "../components/export.tsx";
-import { FIGURE_NAMES } from "../components/figures.ts";
-import { type Page, usePages } from "../components/pages.ts";
 import { Card, Count, Empty, Entity, ProblemNotice, WindowNote } from "../components/parts.tsx";
 import { type Column, CsvButton, Table } from "../components/table.tsx";
 import { TextFilter } from "../components/text-filter.tsx";
 import { day, gain } from "../format.ts";
-import { linkTo, METRICS, type Metric, setFilters, view, windowParameters } from "../state/view.ts";
+import {
+  type ContentDetail,
+  type ContentRow,
+  type ContentPage as ContentRows,
+  contentFilters,
+  contentMetric,
+  contentOrder,
+  fetchContent,
+  fetchContentDetails,
+  PAGE_SIZE,
+  type WindowMeta,
+} from "../loads/content-rows.ts";
+import { CONTENT_METRICS, type ContentMetric, METRIC_NAMES } from "../state/metrics.ts";
+import { linkTo, navigate, setFilters, view, windowParameters } from "../state/view.ts";
 
 const SORT_NAMES: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(METRICS.map((metric) => [`-${metric}`, `${FIGURE_NAMES[metric]} gained`])),
+  ...Object.fromEntries(CONTENT_METRICS.map((metric) => [`-${metric}`, `${METRIC_NAMES[metric]} gained`])),
   "-create_time": "Newest",
   create_time: "Oldest",
   "-view_count": "Most views in all",
@@ -44,11 +45,11 @@ const ROW_HEIGHT = 56;
 
 type Row = ContentRow & { detail: ContentDetail | undefined };
 
-function gainOf(row: Row, metric: Metric): number | null {
+function gainOf(row: Row, metric: ContentMetric): number | null {
   return (row.gains ?? row.detail?.gains)?.[metric] ?? null;
 }
 
-function columns(metric: Metric, today: number): Column<Row>[] {
+function columns(metric: ContentMetric, today: number): Column<Row>[] {
   return [
     { name: "Id", csv: (row) => row.id },
     {
@@ -91,12 +92,12 @@ function columns(metric: Metric, today: number): Column<Row>[] {
     {
       name: "Per day",
       render: ({ detail }) => (
-        <SparkCell values={detail?.series} label={`${FIGURE_NAMES[metric]} gained per day`} today={today} />
+        <SparkCell values={detail?.series} label={`${METRIC_NAMES[metric]} gained per day`} today={today} />
       ),
     },
-    ...METRICS.map(
+    ...CONTENT_METRICS.map(
       (name): Column<Row> => ({
-        name: `${FIGURE_NAMES[name]} gained`,
+        name: `${METRIC_NAMES[name]} gained`,
         sort: name,
         isDescending: true,
         isNumber: true,
@@ -109,18 +110,23 @@ function columns(metric: Metric, today: number): Column<Row>[] {
 
 export function ContentPage() {
   const current = view.value;
-  const [meta, setMeta] = useState<WindowMeta>();
-  const { layout, ...asked } = Object.fromEntries(current.filters);
-  const key = JSON.stringify([current.range, current.platform, current.metric, asked]);
-  const pages = usePages<Page<ContentRow>>(key, (cursor, signal) =>
-    fetchContent(current, cursor, signal, setMeta),
+  const { layout, ...filters } = Object.fromEntries(current.filters);
+  const order = contentOrder(current);
+  const metric = contentMetric(current);
+  const pages = usePages<ContentRows>(
+    JSON.stringify([current.range, current.platform, metric, filters]),
+    (cursor, signal) => fetchContent(current, cursor, signal),
+    { sort: order.text },
   );
-  const details = useDetails(pages.rows, (ids, signal) => fetchContentDetails(current, ids, signal, setMeta));
-  const rows = pages.rows?.map((row): Row => ({ ...row, detail: details.details.get(row.id) })) ?? null;
-  const isComplete = details.problem !== null || rows?.every(({ detail }) => detail !== undefined);
-  const sort = sortOf(current);
+  const details = useDetails(pages.data?.rows, (ids, signal) => fetchContentDetails(current, ids, signal));
+  const resource = mapResource(pages, ({ rows }) =>
+    rows.map((row): Row => ({ ...row, detail: details.data?.details.get(row.id) })),
+  );
+  const rows = resource.data;
+  const isComplete = details.problem || rows?.every(({ detail }) => detail !== undefined);
+  const meta = pages.data?.page.meta ?? details.data?.meta;
   const today = sparkToday(meta);
-  const shown = columns(sort.metric, today);
+  const shown = columns(metric, today);
   const isGrid = layout === "grid";
   return (
     <>
@@ -135,8 +141,8 @@ export function ContentPage() {
         <TextFilter label="Filter by caption" placeholder="Caption contains" />
         <select
           aria-label="Sort"
-          value={sort.text}
-          onChange={(event) => setFilters({ sort: event.currentTarget.value })}
+          value={order.text}
+          onChange={(event) => navigate({ sort: event.currentTarget.value }, { replace: true })}
         >
           {Object.entries(SORT_NAMES).map(([sort, name]) => (
             <option key={sort} value={sort}>
@@ -156,10 +162,10 @@ export function ContentPage() {
       </div>
       <Card
         title="Posts"
-        note={`sorted by: ${SORT_NAMES[sort.text]?.toLowerCase()}`}
-        resource={{ ...pages, data: rows }}
-        requests={details.requests}
-        height={rows === null && !isGrid ? PAGE_SIZE * ROW_HEIGHT : 0}
+        note={`sorted by: ${SORT_NAMES[order.text]?.toLowerCase()}`}
+        resource={resource}
+        requests={details.data?.requests ?? details.requests}
+        height={!rows && !isGrid ? PAGE_SIZE * ROW_HEIGHT : 0}
         {...(isGrid ? { placeholder: <GridSkeleton count={PAGE_SIZE} /> } : {})}
         actions={
           <>
@@ -173,38 +179,34 @@ export function ContentPage() {
       >
         {(rows) => (
           <>
-            {details.problem && <ProblemNotice problem={details.problem} retry={details.reload} />}
+            <ProblemNotice of={details} />
             {rows.length === 0 && <Empty>No post matches.</Empty>}
             {rows.length > 0 &&
               (isGrid ? (
-                <ContentGrid
-                  rows={rows}
-                  gainOf={(row) => gainOf(row as Row, sort.metric)}
-                  gainName={sort.metric}
-                />
+                <ContentGrid rows={rows} gainOf={(row) => gainOf(row as Row, metric)} gainName={metric} />
               ) : (
                 <Table
                   title="Content"
                   columns={shown}
                   rows={rows}
                   rowKey={(row) => row.id}
-                  sort={sort.text}
+                  sort={order.text}
                   isDense
                 />
               ))}
           </>
         )}
       </Card>
-      {pages.problem?.status === 503 && !sort.order_by && (
+      {pages.problem?.status === 503 && order.metric && (
         <p>
           Sorted by age, posts can be listed without these numbers.{" "}
-          <button type="button" onClick={() => setFilters({ sort: "-create_time" })}>
+          <button type="button" onClick={() => navigate({ sort: "-create_time" }, { replace: true })}>
             Show the newest
           </button>
         </p>
       )}
       {pages.hasMore && (
-        <button type="button" class="more" onClick={pages.loadMore} disabled={pages.isLoading}>
+        <button type="button" class="more" onClick={pages.loadMore} disabled={pages.status === "loading"}>
           Show {PAGE_SIZE} more
         </button>
       )}

@@ -2,20 +2,12 @@
 
 import { useAction } from "../api/action.ts";
 import { api, unwrap } from "../api/client.ts";
+import { mayWrite } from "../api/identity.ts";
 import { type Resource, useResource } from "../api/resource.ts";
 import { LineChart } from "../charts/line.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { CreatorSettings, PauseCreatorButton } from "../components/creator-settings.tsx";
-import { FigureSelect } from "../components/figure-tiles.tsx";
-import {
-  chartOf,
-  FIGURE_NAMES,
-  figureOf,
-  SERIES_FIGURES,
-  seriesFigure,
-  shortFormat,
-} from "../components/figures.ts";
-import type { PageProps } from "../components/frame.tsx";
+import { MetricSelect } from "../components/metric-tiles.tsx";
 import {
   Card,
   Change,
@@ -28,15 +20,17 @@ import {
 } from "../components/parts.tsx";
 import { copyPath, Picture } from "../components/picture.tsx";
 import { RankedContent } from "../components/rankings.tsx";
-import { DailyGains, FollowersHistory, RecordFigures, useRecordGains } from "../components/record-gains.tsx";
+import { DailyGains, FollowersHistory, RecordMetrics, useRecordGains } from "../components/record-gains.tsx";
 import { UnlinkedAccountPicker } from "../components/record-pickers.tsx";
 import { RecordProblem } from "../components/record-problem.tsx";
 import { type Column, CsvButton, Table } from "../components/table.tsx";
 import { exact, gain, rate } from "../format.ts";
 import { recordContentQuery } from "../loads/rankings.ts";
 import { fetchCreator, fetchCreatorAccounts } from "../loads/records.ts";
+import { chartOf, METRIC_NAMES, metricOf, SERIES_METRICS, shortFormat } from "../state/metrics.ts";
 import { useTitle } from "../state/title.ts";
 import { linkTo, MAX_SERIES_DAYS, rangeDays, type View, view, windowParameters } from "../state/view.ts";
+import type { PageProps } from "./props.ts";
 
 const MAX_LINES = 5;
 const COLOURS = [1, 2, 3, 4, 5] as const;
@@ -46,11 +40,14 @@ type AccountRow = Ranking["data"][number];
 
 async function fetchLines(accounts: Ranking, view: View, signal: AbortSignal) {
   const account_ids = accounts.data.slice(0, MAX_LINES).map(({ id }) => id);
-  if (account_ids.length === 0 || rangeDays(view.range) > MAX_SERIES_DAYS) return null;
   return unwrap(
     api.GET("/accounts/timeseries", {
       params: {
-        query: { ...windowParameters(view.range), account_ids, metric: seriesFigure(figureOf(view)) },
+        query: {
+          ...windowParameters(view.range),
+          account_ids,
+          metric: metricOf(SERIES_METRICS, view.metric),
+        },
       },
       signal,
     }),
@@ -58,21 +55,21 @@ async function fetchLines(accounts: Ranking, view: View, signal: AbortSignal) {
 }
 
 /** The picture of the account with the most followers, of those that have one: a creator has none. */
-function pictureOf(accounts: Ranking | null): string | null {
+function pictureOf(accounts: Ranking | undefined): string | null {
   const pictured = accounts?.data.filter(({ profile_pic_url }) => copyPath(profile_pic_url)) ?? [];
   return pictured.toSorted((a, b) => b.follower_count - a.follower_count)[0]?.profile_pic_url ?? null;
 }
 
 export function CreatorPage({ id, identity }: PageProps) {
   const current = view.value;
-  const canWrite = identity?.scopes.includes("write") ?? false;
+  const canWrite = mayWrite(identity) ?? false;
   const creator = useResource((signal) => fetchCreator(id, signal), [id]);
   const gains = useRecordGains(id, { creator_id: id });
   const accounts = useResource(
     (signal) => fetchCreatorAccounts(id, current, signal),
-    [id, JSON.stringify(current.range), seriesFigure(figureOf(current))],
+    [id, JSON.stringify(current.range), metricOf(SERIES_METRICS, current.metric)],
   );
-  const record = creator.data?.data ?? null;
+  const record = creator.data?.data;
   useTitle(record?.name);
   if (!record && creator.problem) return <RecordProblem name="Creator" resource={creator} list="/creators" />;
   const reload = () => {
@@ -101,7 +98,7 @@ export function CreatorPage({ id, identity }: PageProps) {
           {canWrite && <PauseCreatorButton creator={record} onChanged={reload} />}
         </section>
       )}
-      <RecordFigures {...gains} />
+      <RecordMetrics {...gains} />
       <AccountLines accounts={accounts} />
       <AccountsCard creatorId={id} accounts={accounts} canWrite={canWrite} onChanged={reload} />
       <div class="columns wide">
@@ -127,9 +124,12 @@ export function CreatorPage({ id, identity }: PageProps) {
 function AccountLines({ accounts }: { accounts: Resource<Ranking> }) {
   const current = view.value;
   const ranking = accounts.data;
-  const lines = useResource(async (signal) => ranking && fetchLines(ranking, current, signal), [ranking]);
+  const hasLines = ranking !== undefined && rangeDays(current.range) <= MAX_SERIES_DAYS;
+  const lines = useResource(hasLines ? (signal) => fetchLines(ranking, current, signal) : null, [ranking]);
   // Of the days that are shown, while others load.
-  const { title: perDay, ...look } = chartOf(lines.data?.meta.metric ?? seriesFigure(figureOf(current)));
+  const { title: perDay, ...look } = chartOf(
+    lines.data?.meta.metric ?? metricOf(SERIES_METRICS, current.metric),
+  );
   const title = `${perDay}, by account`;
   const total = ranking?.data.length ?? 0;
   if (ranking && total === 0) return null;
@@ -138,7 +138,8 @@ function AccountLines({ accounts }: { accounts: Resource<Ranking> }) {
       title={title}
       resource={lines}
       height={292}
-      actions={<FigureSelect figures={SERIES_FIGURES} />}
+      actions={<MetricSelect metrics={SERIES_METRICS} />}
+      idle={ranking && <RangeTooLong />}
       {...(total > MAX_LINES ? { note: `the ${MAX_LINES} of ${total} accounts that gained most` } : {})}
     >
       {(data) =>
@@ -195,9 +196,9 @@ function AccountsCard({ creatorId, accounts, canWrite, onChanged }: AccountsProp
     ),
   );
   const isRunning = link.isRunning || unlink.isRunning;
-  const metric = seriesFigure(figureOf(view.value));
+  const metric = metricOf(SERIES_METRICS, view.value.metric);
   const chosen: Column<AccountRow> = {
-    name: FIGURE_NAMES[metric],
+    name: METRIC_NAMES[metric],
     isNumber: true,
     csv: (row) => row.metrics[metric],
     render: (row) => <Count value={row.metrics[metric]} format={shortFormat(metric)} />,
@@ -278,12 +279,12 @@ function AccountsCard({ creatorId, accounts, canWrite, onChanged }: AccountsProp
       <CsvButton title="Accounts of a creator" columns={columns} rows={accounts.data?.data ?? []} />
     </>
   );
-  const failed = [link, unlink].find(({ problem }) => problem !== null);
+  const failed = [link, unlink].find(({ problem }) => problem);
   return (
     <Card title="Accounts" resource={accounts} height={220} actions={actions}>
       {({ data }) => (
         <>
-          {failed?.problem && <ProblemNotice problem={failed.problem} retry={failed.retry} />}
+          {failed && <ProblemNotice of={failed} />}
           {data.length === 0 ? (
             <Empty>
               No account is linked. {canWrite ? "Pick one above: type a part of its username." : ""}

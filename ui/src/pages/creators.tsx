@@ -1,77 +1,43 @@
 // Creators by what their accounts gained, or all by name, and a comparison of up to five.
 
 import { useState } from "preact/hooks";
-
 import { useAction } from "../api/action.ts";
 import { api, unwrap } from "../api/client.ts";
+import { mayWrite } from "../api/identity.ts";
+import { type PagedResource, usePages } from "../api/pages.ts";
 import { asCurl } from "../api/requests.ts";
-import { Sparkline } from "../charts/line.tsx";
 import { Comparison, comparedIds, MAX_COMPARED, toggleCompared } from "../components/comparison.tsx";
 import { Controls } from "../components/controls.tsx";
 import { CopyButton } from "../components/copy.tsx";
+import { ExportButton } from "../components/export.tsx";
+import { useFocus } from "../components/focus.ts";
+import {
+  daysColumn,
+  GainsProblem,
+  gainColumn,
+  MoreButton,
+  RATE,
+  type Shown,
+} from "../components/gain-columns.tsx";
+import { CardTitle, Count, Empty, Entity, ProblemNotice, Status, WindowNote } from "../components/parts.tsx";
+import { type Column, CsvButton, Table } from "../components/table.tsx";
+import { TextFilter } from "../components/text-filter.tsx";
 import {
   type CreatorPage,
   type CreatorRow,
-  creatorSort,
+  creatorOrder,
   fetchCreators,
   MAX_RANKED,
-} from "../components/creator-rows.ts";
-import { ExportButton } from "../components/export.tsx";
-import type { Figure } from "../components/figures.ts";
-import { useFocus } from "../components/focus.ts";
-import type { PageProps } from "../components/frame.tsx";
-import { sortText } from "../components/gain-rows.ts";
-import { type PagedRows, usePages } from "../components/pages.ts";
-import {
-  CardTitle,
-  Change,
-  Count,
-  Empty,
-  Entity,
-  ProblemNotice,
-  Status,
-  WindowNote,
-} from "../components/parts.tsx";
-import { type Column, CsvButton, Table } from "../components/table.tsx";
-import { TextFilter } from "../components/text-filter.tsx";
-import { gain, rate } from "../format.ts";
-import { linkTo, navigate, view, windowParameters } from "../state/view.ts";
+} from "../loads/creator-rows.ts";
+import type { RecordMetric } from "../state/metrics.ts";
+import { goTo, linkTo, view, windowParameters } from "../state/view.ts";
+import type { PageProps } from "./props.ts";
 
-type Gain = "views" | "engagement" | "followers";
-
-/** A gain, and how it changed if the table is sorted by it. */
-function gainColumn(name: string, gainName: Gain, ranked: Figure | null): Column<CreatorRow>[] {
-  const isRanked = ranked === gainName && view.value.compare;
-  const column: Column<CreatorRow> = {
-    name,
-    isNumber: true,
-    isDescending: true,
-    csv: (row) => row.gains?.[gainName],
-    ...(view.value.filters.has("q") ? {} : { sort: gainName }),
-    render: (row) => (
-      <span class="stacked">
-        <Count value={row.gains?.[gainName]} format={gain} />
-        {isRanked && <Change percent={row.change_percent} />}
-      </span>
-    ),
-  };
-  return isRanked
-    ? [column, { name: `Change of ${name.toLowerCase()}`, csv: (row) => row.change_percent }]
-    : [column];
-}
-
-/** `ranked`: what the rows were loaded as a ranking by. */
-function columns(ranked: Figure | null): Column<CreatorRow>[] {
+function columns(ranked: RecordMetric | undefined): Column<CreatorRow>[] {
   const compared = comparedIds(view.value);
+  const shown: Shown = { ranked, hasChange: view.value.compare, canRank: !view.value.filters.has("q") };
   const ofRanking: Column<CreatorRow>[] = [
-    {
-      name: "Rate",
-      sort: "engagement_rate",
-      isDescending: true,
-      isNumber: true,
-      csv: (row) => row.engagement_rate,
-      render: (row) => <span title={String(row.engagement_rate ?? "–")}>{rate(row.engagement_rate)}</span>,
-    },
+    RATE,
     {
       name: "New posts",
       sort: "new_posts",
@@ -124,20 +90,9 @@ function columns(ranked: Figure | null): Column<CreatorRow>[] {
       ),
     },
     { name: "Accounts", csv: (row) => row.account_count },
-    ...gainColumn("Views", "views", ranked),
-    {
-      name: "Per day",
-      render: (row) =>
-        row.series ? (
-          <Sparkline
-            values={row.series}
-            today={row.today}
-            label="Per day"
-            base={ranked === "followers" ? "least" : "zero"}
-          />
-        ) : null,
-    },
-    ...gainColumn("Engagement", "engagement", ranked),
+    ...gainColumn("Views", "views", shown),
+    daysColumn(shown),
+    ...gainColumn("Engagement", "engagement", shown),
     ...(ranked ? ofRanking : []),
     {
       name: "Followers",
@@ -145,18 +100,19 @@ function columns(ranked: Figure | null): Column<CreatorRow>[] {
       csv: (row) => row.follower_count,
       render: (row) => <Count value={row.follower_count} />,
     },
-    ...gainColumn("New followers", "followers", ranked),
+    ...gainColumn("New followers", "followers", shown),
   ];
 }
 
 export function CreatorsPage({ identity }: PageProps) {
   const current = view.value;
-  const canWrite = identity?.scopes.includes("write") ?? false;
+  const canWrite = mayWrite(identity) ?? false;
   const [isCreating, setCreating] = useState(false);
   const filters = [...current.filters].filter(([name]) => name !== "creators");
   const pages = usePages<CreatorPage>(
-    JSON.stringify([current.range, current.metric, filters]),
+    JSON.stringify([current.range, filters]),
     (cursor, signal) => fetchCreators(current, cursor, signal),
+    { sort: creatorOrder(current).text },
   );
   const compared = comparedIds(current);
   return (
@@ -165,12 +121,12 @@ export function CreatorsPage({ identity }: PageProps) {
         <div class="grow">
           <h1>Creators</h1>
           <p class="quiet small">Tick up to {MAX_COMPARED} to compare them.</p>
-          <WindowNote meta={pages.page?.meta ?? undefined} />
+          <WindowNote meta={pages.data?.page.meta} />
         </div>
-        {(canWrite || !identity) && (
+        {(canWrite || !identity.data) && (
           <button
             type="button"
-            class={`primary${identity ? "" : " unknown"}`}
+            class={`primary${identity.data ? "" : " unknown"}`}
             aria-expanded={isCreating}
             onClick={() => setCreating(!isCreating)}
           >
@@ -183,35 +139,29 @@ export function CreatorsPage({ identity }: PageProps) {
       {compared.length > 0 && (
         <Comparison
           ids={compared}
-          names={pages.rows && new Map(pages.rows.map(({ id, name }) => [id, name]))}
+          names={pages.data && new Map(pages.data.rows.map(({ id, name }) => [id, name]))}
         />
       )}
       <div class="controls filter-bar">
         <TextFilter label="Name contains" placeholder="Name" />
       </div>
-      {pages.page?.problem && <ProblemNotice problem={pages.page.problem} retry={pages.reload} />}
+      <GainsProblem pages={pages} />
       <CreatorsCard pages={pages} />
-      {pages.hasMore && (
-        <p class="more">
-          <button type="button" onClick={pages.loadMore} disabled={pages.isLoading}>
-            {pages.isLoading ? "Loading…" : "Show more"}
-          </button>
-        </p>
-      )}
+      <MoreButton pages={pages} />
     </>
   );
 }
 
-function CreatorsCard({ pages }: { pages: PagedRows<CreatorPage> }) {
-  const { sort: loaded = creatorSort(view.value), problem: gainsProblem = null } = pages.page ?? {};
-  const isRanked = loaded.gain !== null;
-  const shown = columns(loaded.gain);
+function CreatorsCard({ pages }: { pages: PagedResource<CreatorPage> }) {
+  const order = creatorOrder(view.value);
+  const { order: loaded, problem: gainsProblem } = pages.data?.page ?? { order, problem: null };
+  const shown = columns(loaded.metric);
   const q = view.value.filters.get("q");
-  const rows = pages.rows ?? [];
+  const rows = pages.data?.rows ?? [];
   return (
-    <section class="card dense" aria-label="Creators" aria-busy={pages.isLoading}>
+    <section class="card dense" aria-label="Creators" aria-busy={pages.status === "loading"}>
       <header>
-        <CardTitle title={isRanked ? "By what they gained" : "All creators"} />
+        <CardTitle title={loaded.metric ? "By what they gained" : "All creators"} />
         <div class="controls">
           <CsvButton title="Creators" columns={shown} rows={rows} />
           <ExportButton
@@ -226,9 +176,9 @@ function CreatorsCard({ pages }: { pages: PagedRows<CreatorPage> }) {
           />
         </div>
       </header>
-      {pages.problem && <ProblemNotice problem={pages.problem} retry={pages.retry} />}
-      {pages.rows === null && !pages.problem && <div class="skeleton rows" />}
-      {pages.rows?.length === 0 && (
+      <ProblemNotice of={pages} />
+      {!pages.data && !pages.problem && <div class="skeleton rows" />}
+      {pages.data?.rows.length === 0 && (
         <Empty>
           {view.value.filters.has("q")
             ? "No creator has this in its name."
@@ -241,10 +191,10 @@ function CreatorsCard({ pages }: { pages: PagedRows<CreatorPage> }) {
           columns={shown}
           rows={rows}
           rowKey={(row) => row.id}
-          sort={sortText(gainsProblem ? loaded : creatorSort(view.value))}
+          sort={(gainsProblem ? loaded : order).text}
         />
       )}
-      {isRanked && rows.length === MAX_RANKED && (
+      {loaded.metric && rows.length === MAX_RANKED && (
         <p class="small quiet after">
           The {MAX_RANKED} that gained most.{" "}
           <a class="link" href={linkTo("/creators", { sort: "name" })}>
@@ -261,7 +211,7 @@ function NewCreator() {
   const input = useFocus<HTMLInputElement>();
   const create = useAction(async (signal) => {
     const { data } = await unwrap(api.POST("/creators", { body: { name: name.trim() }, signal }));
-    navigate({ path: `/creators/${data.id}`, filters: new Map() });
+    goTo(`/creators/${data.id}`);
   });
   const submit = (event: Event) => {
     event.preventDefault();
@@ -284,7 +234,7 @@ function NewCreator() {
       <button type="submit" class="primary" disabled={create.isRunning || !name.trim()}>
         Create
       </button>
-      {create.problem && <ProblemNotice problem={create.problem} retry={create.retry} />}
+      <ProblemNotice of={create} />
     </form>
   );
 }

@@ -1,20 +1,27 @@
 // Overview: what the organization gained, day by day, and what gained most.
 
 import { useMemo } from "preact/hooks";
+import { mayWrite } from "../api/identity.ts";
 
 import { type Resource, useResource } from "../api/resource.ts";
 import { LineChart } from "../charts/line.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
-import { FigureSelect, Figures, seriesOf, type Timeseries, todayOf } from "../components/figure-tiles.tsx";
-import { chartOf, type Figure, figureOf } from "../components/figures.ts";
-import type { PageProps } from "../components/frame.tsx";
-import { Card, Count, DASHED_NOTE, WindowNote } from "../components/parts.tsx";
+import {
+  MetricSelect,
+  MetricTiles,
+  seriesOf,
+  type Timeseries,
+  todayOf,
+} from "../components/metric-tiles.tsx";
+import { Card, Count, LEGEND_PLACEHOLDER, WindowNote } from "../components/parts.tsx";
 import { Breakouts, RankedAccounts, RankedContent, RankedCreators } from "../components/rankings.tsx";
 import { days, exact } from "../format.ts";
 import { fetchDays, fetchTotals, isSplit, overviewScope } from "../loads/overview.ts";
 import { overviewQueries } from "../loads/rankings.ts";
 import { fetchTracking, NOT_UPDATING } from "../loads/tracking.ts";
+import { chartOf, metricOf, RECORD_METRICS, type RecordMetric } from "../state/metrics.ts";
 import { linkTo, PLATFORMS, setFilters, view } from "../state/view.ts";
+import type { PageProps } from "./props.ts";
 
 export function OverviewPage({ identity }: PageProps) {
   const current = view.value;
@@ -25,17 +32,17 @@ export function OverviewPage({ identity }: PageProps) {
     [...dependencies, current.compare, isSplit(current)],
   );
   const overview = useResource((signal) => fetchTotals(current, scope, signal), dependencies);
-  const figure = figureOf(current);
+  const metric = metricOf(RECORD_METRICS, current.metric);
   const rankings = overviewQueries(current);
   const totals = overview.data?.data.totals;
-  const canWrite = identity?.scopes.includes("write") ?? false;
+  const canWrite = mayWrite(identity) ?? false;
   return (
     <>
       <div class="page-head">
         <div class="grow">
           <h1>Overview</h1>
           <WindowNote meta={overview.data?.meta} />
-          <TrackingNote accounts={identity?.usage.accounts} canWrite={canWrite} />
+          <TrackingNote accounts={identity.data?.usage.accounts} canWrite={canWrite} />
         </div>
         <Controls />
       </div>
@@ -48,11 +55,11 @@ export function OverviewPage({ identity }: PageProps) {
             resource={overview}
             requests={series.requests}
             height={118}
-            placeholder={<Figures overview={null} timeseries={null} figure={figure} />}
+            placeholder={<MetricTiles />}
           >
-            {(data) => <Figures overview={data} timeseries={series.data} figure={figure} />}
+            {(data) => <MetricTiles overview={data} timeseries={series.data} />}
           </Card>
-          <ChartCard resource={series} figure={figure} />
+          <ChartCard resource={series} metric={metric} />
           <div class="columns wide">
             <RankedContent title="Top content" query={rankings.content} />
             <Breakouts title="Breakouts" query={rankings.breakouts} />
@@ -106,14 +113,14 @@ function FirstSteps({ identity }: { identity: PageProps["identity"] }) {
         Add accounts by username or profile link. Their posts appear here within a minute, and what they gain
         is counted from today on.
       </p>
-      {identity?.scopes.includes("write") && (
+      {mayWrite(identity) && (
         <p>
           <a class="button primary" href={ADD_ACCOUNTS}>
             Add accounts
           </a>
         </p>
       )}
-      {identity?.scopes.includes("write") === false && (
+      {mayWrite(identity) === false && (
         <p>
           This key may only read. Adding accounts needs a key with the scope <code>write</code>.
         </p>
@@ -122,12 +129,12 @@ function FirstSteps({ identity }: { identity: PageProps["identity"] }) {
   );
 }
 
-function ChartCard({ resource, figure }: { resource: Resource<Timeseries>; figure: Figure }) {
-  const { title } = chartOf(figure);
+function ChartCard({ resource, metric }: { resource: Resource<Timeseries>; metric: RecordMetric }) {
+  const { title } = chartOf(metric);
   const previous = resource.data?.data.flatMap(({ previous }) => previous ?? []) ?? [];
   const actions = (
     <>
-      <FigureSelect />
+      <MetricSelect />
       {view.value.platform === null && (
         <label class="check small">
           <input
@@ -143,34 +150,34 @@ function ChartCard({ resource, figure }: { resource: Resource<Timeseries>; figur
   const dashed =
     previous.length > 0
       ? `dashed: ${days(previous[0]?.date ?? "", previous.at(-1)?.date ?? "")}`
-      : DASHED_NOTE;
+      : LEGEND_PLACEHOLDER;
   const note = view.value.compare ? dashed : undefined;
   return (
     <Card title={title} note={note} resource={resource} height={292} actions={actions}>
-      {(timeseries) => <Chart timeseries={timeseries} figure={figure} />}
+      {(timeseries) => <Chart timeseries={timeseries} metric={metric} />}
     </Card>
   );
 }
 
 /** Drawn again for other data only. */
-function Chart({ timeseries, figure }: { timeseries: Timeseries; figure: Figure }) {
-  return useMemo(() => drawChart(timeseries, figure), [timeseries, figure]);
+function Chart({ timeseries, metric }: { timeseries: Timeseries; metric: RecordMetric }) {
+  return useMemo(() => drawChart(timeseries, metric), [timeseries, metric]);
 }
 
-function drawChart(timeseries: Timeseries, figure: Figure) {
+function drawChart(timeseries: Timeseries, metric: RecordMetric) {
   const { data } = timeseries;
-  const { title, ...look } = chartOf(figure);
+  const { title, ...look } = chartOf(metric);
   const series = data[0]?.platforms
     ? PLATFORMS.flatMap((platform, position) =>
         seriesOf(
           PLATFORM_NAMES[platform],
           position === 0 ? 3 : 2,
           data,
-          figure,
+          metric,
           (day) => day.platforms?.[platform],
         ),
       )
-    : seriesOf("Total", 1, data, figure, (day) => day);
+    : seriesOf("Total", 1, data, metric, (day) => day);
   return (
     <LineChart
       title={title}

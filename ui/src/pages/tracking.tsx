@@ -9,11 +9,11 @@ import { Coverage, useCoverage } from "../components/coverage.tsx";
 import { Facts } from "../components/facts.tsx";
 import { Card, Count, Empty, Entity, ProblemNotice, Status, statusName } from "../components/parts.tsx";
 import { type Column, CsvButton, Table } from "../components/table.tsx";
-import { FAILURE_NAMES, PAUSE_NAMES, reasonOf, STATUSES } from "../components/tracking-reason.ts";
 import { When } from "../components/when.tsx";
 import { duration, exact, plural } from "../format.ts";
 import { fetchNotUpdating, fetchTracking, MAX_LISTED, NOT_UPDATING } from "../loads/tracking.ts";
 import { linkTo } from "../state/view.ts";
+import { FAILURE_NAMES, PAUSE_NAMES, reasonOf, STATUSES } from "../tracking-reason.ts";
 
 /** How often the page asks again while it is visible. */
 const RELOAD_MS = 10_000;
@@ -109,9 +109,7 @@ export function TrackingPage() {
         }
       </Card>
       {areShown && <Details tracking={tracking} coverage={coverage} />}
-      {tracking.problem && accounts.problem && (
-        <ProblemNotice problem={tracking.problem} retry={tracking.reload} />
-      )}
+      {accounts.problem && <ProblemNotice of={tracking} />}
     </>
   );
 }

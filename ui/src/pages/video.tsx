@@ -1,11 +1,11 @@
 // One video: its counters, its history, its caption, and how it is tracked.
 
+import { mayWrite } from "../api/identity.ts";
 import { useResource } from "../api/resource.ts";
 import type { components } from "../api/schema.d.ts";
 import { AgeCurve } from "../components/age-curve.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { Facts } from "../components/facts.tsx";
-import type { PageProps } from "../components/frame.tsx";
 import { type Counts, HistoryCard } from "../components/history.tsx";
 import { Card, Count, ProblemNotice, WindowNote } from "../components/parts.tsx";
 import { Picture } from "../components/picture.tsx";
@@ -13,6 +13,7 @@ import { accountLink, VideoTracking } from "../components/video-tracking.tsx";
 import { clock, gain, rate, time } from "../format.ts";
 import { fetchCounters, fetchHistory, fetchVideo } from "../loads/records.ts";
 import { linkTo, view } from "../state/view.ts";
+import type { PageProps } from "./props.ts";
 
 type Content = components["schemas"]["Content"];
 
@@ -39,7 +40,7 @@ export function VideoPage({ id, identity }: PageProps) {
         <div class="page-head">
           <h1>Post</h1>
         </div>
-        <ProblemNotice problem={video.problem} retry={video.reload} />
+        <ProblemNotice of={video} />
       </>
     );
   const posted = record?.create_time?.slice(0, 10);
@@ -64,11 +65,9 @@ export function VideoPage({ id, identity }: PageProps) {
         resource={video}
         requests={[...counters.requests, ...history.requests]}
         height={74}
-        placeholder={<Counters video={null} counters={null} gains={null} />}
+        placeholder={<Counters />}
       >
-        {(video) => (
-          <Counters video={video} counters={counters.data} gains={history.data?.meta.totals ?? null} />
-        )}
+        {(video) => <Counters video={video} counters={counters.data} gains={history.data?.meta.totals} />}
       </Card>
       <HistoryCard resource={history} {...(posted ? { events: new Map([[posted, "Posted"]]) } : {})} />
       <AgeCurve key={id} video={record} />
@@ -80,7 +79,7 @@ export function VideoPage({ id, identity }: PageProps) {
           {(record) => (
             <VideoTracking
               video={record}
-              canWrite={identity?.scopes.includes("write") ?? false}
+              canWrite={mayWrite(identity) ?? false}
               onChanged={video.reload}
               onRead={() => {
                 counters.reload();
@@ -95,14 +94,14 @@ export function VideoPage({ id, identity }: PageProps) {
 }
 
 interface CountersProps {
-  video: Content | null;
-  counters: Counts | null;
-  gains: Counts | null;
+  /** Without numbers until it is loaded. */
+  video?: Content;
+  counters?: Counts | undefined;
+  gains?: Counts | null | undefined;
 }
 
-/** Without numbers until the video is loaded. */
 function Counters({ video, counters, gains }: CountersProps) {
-  const isUnknown = (name: keyof Counts) => counters !== null && counters[name] === null;
+  const isUnknown = (name: keyof Counts) => counters?.[name] === null;
   return (
     <dl class="counters">
       {COUNTERS.map(([title, name]) => (

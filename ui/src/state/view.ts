@@ -3,10 +3,10 @@
 
 import { signal } from "@preact/signals-core";
 
+import { METRICS, type Metric } from "./metrics.ts";
+
 export const PERIODS = ["7d", "30d", "90d"] as const;
-export const METRICS = ["views", "likes", "comments", "shares", "engagement"] as const;
 export const PLATFORMS = ["instagram", "tiktok"] as const;
-export type Metric = (typeof METRICS)[number];
 export type Platform = (typeof PLATFORMS)[number];
 
 export interface Range {
@@ -22,10 +22,23 @@ export interface View {
   range: Range;
   compare: boolean;
   platform: Platform | null;
+  /** What the charts and rankings of the page are of. */
   metric: Metric;
-  /** Other parameters, of single pages: filters, sort. */
+  /** What a chart of counters shows of each day. */
+  values: "gains" | "cumulative";
+  /** The order of the page's table: the name of a metric or of a field, after a `-` if descending; empty for the page's own. */
+  sort: string;
+  /** Other parameters, of single pages. */
   filters: ReadonlyMap<string, string>;
 }
+
+/** What belongs to one page and its record: links to others leave it. */
+const OWN = {
+  metric: "views",
+  values: "gains",
+  sort: "",
+  filters: new Map(),
+} as const satisfies Partial<View>;
 
 const SHARED = new Set([
   "period",
@@ -35,6 +48,8 @@ const SHARED = new Set([
   "compare",
   "platform",
   "metric",
+  "values",
+  "sort",
 ]);
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 
@@ -68,7 +83,9 @@ export function parseView(path: string, search: string): View {
     range: parseRange(query),
     compare: query.get("compare") !== "none",
     platform: one(query.get("platform"), PLATFORMS),
-    metric: one(query.get("metric"), METRICS) ?? "views",
+    metric: one(query.get("metric"), METRICS) ?? OWN.metric,
+    values: query.get("values") === "cumulative" ? "cumulative" : OWN.values,
+    sort: query.get("sort") ?? OWN.sort,
     filters: new Map([...query].filter(([name, value]) => !SHARED.has(name) && value !== "")),
   };
 }
@@ -86,7 +103,8 @@ export function formatView(view: View): string {
   }
   if (!view.compare) query.set("compare", "none");
   if (view.platform) query.set("platform", view.platform);
-  if (view.metric !== "views") query.set("metric", view.metric);
+  for (const name of ["metric", "values", "sort"] as const)
+    if (view[name] !== OWN[name]) query.set(name, view[name]);
   for (const [name, value] of view.filters) query.set(name, value);
   const text = query.toString();
   return text ? `${view.path}?${text}` : view.path;
@@ -98,10 +116,10 @@ export function windowParameters({ period, start, end, includeToday }: Range) {
   return { period, ...(includeToday ? {} : { include_today: false }) };
 }
 
-/** Number of days of a range. */
 /** The longest window, in days, of the days of several records. */
 export const MAX_SERIES_DAYS = 92;
 
+/** Number of days of a range. */
 export function rangeDays({ period, start, end }: Range): number {
   if (period !== "custom") return Number(period.slice(0, -1));
   return start && end ? (Date.parse(end) - Date.parse(start)) / 86_400_000 + 1 : 0;
@@ -132,12 +150,21 @@ export function setFilters(changes: Readonly<Record<string, string | null>>): vo
   navigate({ filters }, { replace: true });
 }
 
+/** Another page, which keeps range, platform and comparison; `query` is its own part of the address. */
+function otherPage(path: string, { sort = OWN.sort, ...filters }: Readonly<Record<string, string>>): View {
+  return { ...view.peek(), ...OWN, path, sort, filters: new Map(Object.entries(filters)) };
+}
+
 /**
- * A link to a path that keeps range, platform, comparison and metric, and drops the filters of this page. It does not subscribe:
- * the frame is rendered again for every view, and each row of a table need not know it.
+ * A link to another page. It does not subscribe: the frame is rendered again for every view, and each row of a table need not
+ * know it.
  */
-export function linkTo(path: string, filters: Record<string, string> = {}): string {
-  return formatView({ ...view.peek(), path, filters: new Map(Object.entries(filters)) });
+export function linkTo(path: string, query: Readonly<Record<string, string>> = {}): string {
+  return formatView(otherPage(path, query));
+}
+
+export function goTo(path: string, query: Readonly<Record<string, string>> = {}): void {
+  navigate(otherPage(path, query));
 }
 
 /** Shows the view of the address when the browser goes back or forward, and follows links without loading the page again. */
@@ -159,8 +186,7 @@ export function followHistory(): void {
     )
       return;
     event.preventDefault();
-    const { path, ...rest } = parseView(link.pathname, link.search);
-    navigate({ path, ...rest });
+    navigate(parseView(link.pathname, link.search));
   });
 }
 

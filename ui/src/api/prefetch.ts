@@ -3,14 +3,14 @@
 import type { RecordedRequest } from "./requests.ts";
 
 /** Marks requests whose answers are for later. It never aborts. */
-export const AHEAD = new AbortController().signal;
+export const PREFETCH = new AbortController().signal;
 
-interface Started {
+interface Prefetched {
   response: Promise<Response>;
   controller: AbortController;
 }
 
-const started = new Map<string, Started>();
+const prefetched = new Map<string, Prefetched>();
 
 function nameOf(request: Request): string {
   return `${request.headers.get("Authorization")} ${request.url}`;
@@ -18,20 +18,20 @@ function nameOf(request: Request): string {
 
 export async function fetchOnce(request: Request): Promise<Response> {
   if (request.method !== "GET") return fetch(request);
-  if ((request as RecordedRequest).mark === AHEAD) {
+  if ((request as RecordedRequest).mark === PREFETCH) {
     const controller = new AbortController();
-    started.set(nameOf(request), { response: fetch(request, { signal: controller.signal }), controller });
+    prefetched.set(nameOf(request), { response: fetch(request, { signal: controller.signal }), controller });
     return new Promise(() => {});
   }
-  const { response, controller } = started.get(nameOf(request)) ?? {};
+  const { response, controller } = prefetched.get(nameOf(request)) ?? {};
   if (!response) return fetch(request);
-  started.delete(nameOf(request));
+  prefetched.delete(nameOf(request));
   request.signal.addEventListener("abort", () => controller?.abort());
   return response;
 }
 
 /** The page that is shown has asked for everything that it needs at first. */
-export function forgetStarted(): void {
-  for (const { controller } of started.values()) controller.abort();
-  started.clear();
+export function dropPrefetched(): void {
+  for (const { controller } of prefetched.values()) controller.abort();
+  prefetched.clear();
 }

@@ -1,6 +1,6 @@
 // Why an account or a post is not updating, in plain words.
 
-import type { components } from "../api/schema.d.ts";
+import type { components } from "./api/schema.d.ts";
 
 type Tracking = components["schemas"]["Tracking"];
 export type TrackingStatus = Tracking["status"];

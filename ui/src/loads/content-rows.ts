@@ -1,23 +1,17 @@
 // Rows of the content page: the ranking by a gain, or the list by a counter or time, and then what the rows gained.
 
 import { api, unwrap } from "../api/client.ts";
-import {
-  MAX_SERIES_DAYS,
-  METRICS,
-  type Metric,
-  type Platform,
-  rangeDays,
-  type View,
-  windowParameters,
-} from "../state/view.ts";
-import type { Page } from "./pages.ts";
+import type { Page } from "../api/pages.ts";
+import { CONTENT_METRICS, type ContentMetric, metricOf } from "../state/metrics.ts";
+import { MAX_SERIES_DAYS, type Platform, rangeDays, type View, windowParameters } from "../state/view.ts";
+import { type Order, orderOf, rankedBy } from "./order.ts";
 
 export const PAGE_SIZE = 50;
 
 /** Counters and times that the list sorts by. */
-const LIST_SORTS = ["create_time", "view_count", "like_count", "play_count", "added_at"] as const;
+const LIST_FIELDS = ["create_time", "view_count", "like_count", "play_count", "added_at"] as const;
 
-type Gains = Record<Metric, number>;
+type Gains = Record<ContentMetric, number>;
 
 export interface ContentRow {
   id: string;
@@ -49,26 +43,20 @@ export interface WindowMeta {
   data_as_of: string | null;
 }
 
-export interface Sort {
-  /** Of the list; null for the ranking. */
-  order_by: (typeof LIST_SORTS)[number] | null;
-  direction: "asc" | "desc";
-  /** The gain that rows are ranked by, and that is shown day by day. */
-  metric: Metric;
-  /** As in the address. */
-  text: string;
+export interface ContentPage extends Page<ContentRow> {
+  /** The window that the API applied; null in the list. */
+  meta: WindowMeta | null;
 }
 
-export function sortOf(view: View): Sort {
-  const text = view.filters.get("sort") ?? `-${view.metric}`;
-  const order_by = LIST_SORTS.find((name) => name === text.replace("-", "")) ?? null;
-  const metric = METRICS.find((name) => `-${name}` === text) ?? view.metric;
-  return {
-    order_by,
-    metric,
-    direction: text.startsWith("-") ? "desc" : "asc",
-    text: order_by ? text : `-${metric}`,
-  };
+export type ContentOrder = Order<ContentMetric, (typeof LIST_FIELDS)[number]>;
+
+export function contentOrder(view: View): ContentOrder {
+  return orderOf(view, CONTENT_METRICS, LIST_FIELDS, rankedBy(metricOf(CONTENT_METRICS, view.metric)));
+}
+
+/** The metric that rows are ranked by, and that is shown day by day. */
+export function contentMetric(view: View): ContentMetric {
+  return contentOrder(view).metric ?? metricOf(CONTENT_METRICS, view.metric);
 }
 
 /** The filters as parameters of `/content` and `/content/top`. */
@@ -100,47 +88,46 @@ export function contentFilters({ platform, filters }: View) {
   };
 }
 
-/** A page of rows; `onMeta` learns the window that the API applied. */
 export async function fetchContent(
   view: View,
   cursor: string | null,
   signal: AbortSignal,
-  onMeta: (meta: WindowMeta) => void,
-): Promise<Page<ContentRow>> {
-  const { order_by, direction, metric } = sortOf(view);
+): Promise<ContentPage> {
+  const { metric, field, direction } = contentOrder(view);
   const page = { ...contentFilters(view), limit: PAGE_SIZE, ...(cursor ? { cursor } : {}) };
-  if (order_by) {
-    const query = { ...page, order_by, order_direction: direction };
+  if (field) {
+    const query = { ...page, order_by: field, order_direction: direction };
     const { data, pagination } = await unwrap(api.GET("/content", { params: { query }, signal }));
-    return { rows: data.map((row) => ({ ...row, gains: null })), next: pagination.next_cursor ?? null };
+    const rows = data.map((row) => ({ ...row, gains: null }));
+    return { rows, next: pagination.next_cursor ?? null, meta: null };
   }
   const query = { ...windowParameters(view.range), ...page, metric, include_all: true };
   const { data, pagination, meta } = await unwrap(api.GET("/content/top", { params: { query }, signal }));
-  onMeta(meta);
-  return {
-    rows: data.map(({ metrics, ...row }) => ({ ...row, gains: metrics })),
-    next: pagination.next_cursor ?? null,
-  };
+  const rows = data.map(({ metrics, ...row }) => ({ ...row, gains: metrics }));
+  return { rows, next: pagination.next_cursor ?? null, meta };
 }
 
-/** What rows gained in all, unless the ranking said so, and on each day. */
+/**
+ * What rows gained in all, unless the ranking said so, and on each day. The ranking's own window says how current everything in
+ * scope is, the one returned here only the rows.
+ */
 export async function fetchContentDetails(
   view: View,
   ids: string[],
   signal: AbortSignal,
-  onMeta: (meta: WindowMeta) => void,
-): Promise<ReadonlyMap<string, ContentDetail>> {
-  const { order_by, metric } = sortOf(view);
+): Promise<{ details: ReadonlyMap<string, ContentDetail>; meta: WindowMeta | undefined }> {
+  const metric = contentMetric(view);
   const window = windowParameters(view.range);
   const [gains, series] = await Promise.all([
-    order_by
+    contentOrder(view).field
       ? unwrap(api.GET("/videos/metrics", { params: { query: { ...window, video_ids: ids } }, signal }))
       : null,
     rangeDays(view.range) <= MAX_SERIES_DAYS
       ? unwrap(api.GET("/content/timeseries", { params: { query: { ...window, ids, metric } }, signal }))
       : null,
   ]);
-  // The ranking's own window says how current everything in scope is, these only the rows.
-  if (gains) onMeta(gains.meta);
-  return new Map(ids.map((id) => [id, { gains: gains?.data[id] ?? null, series: series?.data[id] ?? null }]));
+  const details = ids.map(
+    (id) => [id, { gains: gains?.data[id] ?? null, series: series?.data[id] ?? null }] as const,
+  );
+  return { details: new Map(details), meta: gains?.meta };
 }

@@ -3,15 +3,23 @@
 
 import { ApiProblem, api, unwrap } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
+import { metricOf, RECORD_METRICS, type RecordMetric, SERIES_METRICS } from "../state/metrics.ts";
 import { type Platform, type View, windowParameters } from "../state/view.ts";
-import { FIGURES, type Figure, seriesFigure } from "./figures.ts";
-import { type GainColumns, type GainPage, type GainSort, NO_SERIES, seriesOrNone } from "./gain-rows.ts";
-import { STATUSES, type TrackingStatus } from "./tracking-reason.ts";
+import { STATUSES, type TrackingStatus } from "../tracking-reason.ts";
+import {
+  type GainColumns,
+  type GainPage,
+  listedColumns,
+  NO_SERIES,
+  rankedColumns,
+  seriesOrNone,
+} from "./gain-rows.ts";
+import { type Order, orderOf, rankedBy } from "./order.ts";
 
 const PAGE_SIZE = 50;
 /** The longest page of a list. */
 const MAX_LISTED = 200;
-const LIST_SORTS = [
+const LIST_FIELDS = [
   "username",
   "follower_count",
   "added_at",
@@ -37,36 +45,36 @@ export interface AccountRow extends GainColumns {
   total_post_count: number | null;
 }
 
-export type AccountSort = GainSort<(typeof LIST_SORTS)[number]>;
-export type AccountPage = GainPage<AccountRow, AccountSort>;
+export type AccountOrder = Order<RecordMetric, (typeof LIST_FIELDS)[number]>;
+export type AccountPage = GainPage<AccountRow, AccountOrder>;
+
+const BY_FOLLOWERS: AccountOrder & { metric?: undefined } = {
+  text: "-follower_count",
+  field: "follower_count",
+  direction: "desc",
+};
 
 /** The ranking has neither a search nor a filter for linked accounts. */
 export function canRank({ filters }: View): boolean {
   return !filters.has("q") && !filters.has("linked");
 }
 
-export function accountSort(view: View): AccountSort {
-  const text = view.filters.get("sort") ?? (canRank(view) ? "-views" : "-follower_count");
-  const name = text.replace("-", "");
-  const gain = canRank(view) ? (FIGURES.find((gain) => gain === name) ?? null) : null;
-  const order_by = LIST_SORTS.find((sort) => sort === name);
-  return {
-    gain,
-    order_by: order_by ?? "follower_count",
-    order_direction: order_by && !text.startsWith("-") ? "asc" : "desc",
-  };
+export function accountOrder(view: View): AccountOrder {
+  return canRank(view)
+    ? orderOf(view, RECORD_METRICS, LIST_FIELDS, rankedBy("views"))
+    : orderOf(view, [], LIST_FIELDS, BY_FOLLOWERS);
 }
 
-const LOCAL_SORTS = ["username", "follower_count", "total_post_count"] as const;
+const LOCAL_FIELDS = ["username", "follower_count", "total_post_count"] as const;
 
 /** Puts all rows of a list in another of its orders. Rankings have other columns. */
 export function compareAccounts(
-  { gain, order_by, order_direction }: AccountSort,
+  { field, direction }: AccountOrder,
   page: AccountPage,
 ): ((left: AccountRow, right: AccountRow) => number) | null {
-  const name = LOCAL_SORTS.find((name) => name === order_by);
-  if (!name || gain || page.sort.gain) return null;
-  const sign = order_direction === "asc" ? 1 : -1;
+  const name = LOCAL_FIELDS.find((name) => name === field);
+  if (!name || page.order.metric) return null;
+  const sign = direction === "asc" ? 1 : -1;
   return (left, right) => {
     const [a, b] = left[name] === right[name] ? [left.id, right.id] : [left[name] ?? "", right[name] ?? ""];
     return a < b ? -sign : sign;
@@ -103,27 +111,24 @@ export function listFilters(view: View) {
 }
 
 async function fetchSeries(view: View, account_ids: string[], signal: AbortSignal) {
-  const query = {
-    ...windowParameters(view.range),
-    account_ids,
-    metric: seriesFigure(accountSort(view).gain),
-  };
+  if (account_ids.length === 0) return NO_SERIES;
+  const metric = metricOf(SERIES_METRICS, accountOrder(view).metric);
+  const query = { ...windowParameters(view.range), account_ids, metric };
   return seriesOrNone(unwrap(api.GET("/accounts/timeseries", { params: { query }, signal })));
 }
 
 async function fetchRanked(
   view: View,
-  sort: AccountSort,
-  metric: Figure,
+  order: AccountOrder & { metric: RecordMetric },
   cursor: string | null,
   signal: AbortSignal,
 ): Promise<AccountPage> {
   const creator_id = view.filters.get("creator_id");
-  const shared = { ...sharedFilters(view), ...(creator_id ? { creator_id } : {}) };
   const query = {
     ...windowParameters(view.range),
-    ...shared,
-    metric,
+    ...sharedFilters(view),
+    ...(creator_id ? { creator_id } : {}),
+    metric: order.metric,
     include_all: true,
     limit: PAGE_SIZE,
     ...(cursor ? { cursor } : {}),
@@ -137,70 +142,45 @@ async function fetchRanked(
     unwrap(api.GET("/accounts/top", { params: { query }, signal })),
     unwrap(api.GET("/accounts", { params: { query: others }, signal })),
   ]);
-  const { series, today } =
-    data.length > 0
-      ? await fetchSeries(
-          view,
-          data.map(({ id }) => id),
-          signal,
-        )
-      : NO_SERIES;
+  const ids = data.map(({ id }) => id);
+  const series = await fetchSeries(view, ids, signal);
   const trackings = new Map(notActive.data.map(({ id, tracking }) => [id, tracking]));
   const otherwise = notActive.pagination.next_cursor
     ? null
     : { status: "active" as const, last_error: null, next_attempt_at: null };
   const rows = data.map((account) => ({
     ...account,
+    ...rankedColumns(account, series),
     tracking: trackings.get(account.id) ?? otherwise,
     total_post_count: null,
-    gains: account.metrics,
-    engagement_rate: account.metrics.engagement_rate,
-    new_posts: account.metrics.new_posts,
-    today,
-    series: series[account.id] ?? null,
   }));
-  return { rows, next: pagination.next_cursor ?? null, sort, meta, problem: null };
+  return { rows, next: pagination.next_cursor ?? null, order, meta, problem: null };
 }
 
 async function fetchListed(
   view: View,
-  sort: AccountSort,
+  order: AccountOrder & { metric?: undefined },
   cursor: string | null,
   signal: AbortSignal,
 ): Promise<AccountPage> {
-  const { order_by, order_direction } = sort;
   const query = {
     ...listFilters(view),
-    order_by,
-    order_direction,
+    order_by: order.field,
+    order_direction: order.direction,
     limit: PAGE_SIZE,
     ...(cursor ? { cursor } : {}),
   };
   const { data, pagination } = await unwrap(api.GET("/accounts", { params: { query }, signal }));
-  if (data.length === 0) return { rows: [], next: null, sort, meta: null, problem: null };
+  if (data.length === 0) return { rows: [], next: null, order, meta: null, problem: null };
   const account_ids = data.map(({ id }) => id);
-  const [metrics, { series, today }] = await Promise.all([
-    unwrap(
-      api.GET("/accounts/metrics", {
-        params: { query: { ...windowParameters(view.range), account_ids } },
-        signal,
-      }),
-    ).catch(ApiProblem.from),
+  const params = { query: { ...windowParameters(view.range), account_ids } };
+  const { columnsOf, ...gains } = await listedColumns(
+    unwrap(api.GET("/accounts/metrics", { params, signal })),
     fetchSeries(view, account_ids, signal),
-  ]);
+  );
   signal.throwIfAborted();
-  // While ClickHouse is down, the list shows without gains.
-  const [gains, problem] = metrics instanceof ApiProblem ? [null, metrics] : [metrics, null];
-  const rows = data.map((account) => ({
-    ...account,
-    gains: gains?.data[account.id] ?? null,
-    engagement_rate: null,
-    new_posts: null,
-    change_percent: null,
-    today,
-    series: series[account.id] ?? null,
-  }));
-  return { rows, next: pagination.next_cursor ?? null, sort, meta: gains?.meta ?? null, problem };
+  const rows = data.map((account) => ({ ...account, ...columnsOf(account.id) }));
+  return { rows, next: pagination.next_cursor ?? null, order, ...gains };
 }
 
 /** While ClickHouse is down, the first page of the list instead of the ranking's: neither continues the other. */
@@ -209,17 +189,13 @@ export async function fetchAccounts(
   cursor: string | null,
   signal: AbortSignal,
 ): Promise<AccountPage> {
-  const sort = accountSort(view);
-  if (!sort.gain) return fetchListed(view, sort, cursor, signal);
+  const order = accountOrder(view);
+  if (!order.metric) return fetchListed(view, order, cursor, signal);
   try {
-    return await fetchRanked(view, sort, sort.gain, cursor, signal);
+    return await fetchRanked(view, order, cursor, signal);
   } catch (cause) {
     if (cursor || !(cause instanceof ApiProblem) || cause.status !== 503) throw cause;
-    return {
-      ...(await fetchListed(view, { ...sort, gain: null }, null, signal)),
-      next: null,
-      isPart: true,
-      problem: cause,
-    };
+    const page = await fetchListed(view, BY_FOLLOWERS, null, signal);
+    return { ...page, next: null, isPart: true, problem: cause };
   }
 }

@@ -1,0 +1,80 @@
+// What the tables of accounts and of creators have in common.
+
+import type { PagedResource } from "../api/pages.ts";
+import { Sparkline } from "../charts/line.tsx";
+import { gain, rate } from "../format.ts";
+import type { GainColumns, GainPage } from "../loads/gain-rows.ts";
+import type { RecordMetric } from "../state/metrics.ts";
+import { Change, Count, ProblemNotice } from "./parts.tsx";
+import type { Column } from "./table.tsx";
+
+export interface Shown {
+  /** What the rows were loaded as a ranking by. */
+  ranked: RecordMetric | undefined;
+  hasChange: boolean;
+  canRank: boolean;
+}
+
+/** A gain, and how it changed if the rows are ranked by it. */
+export function gainColumn<Row extends GainColumns>(
+  name: string,
+  metric: "views" | "engagement" | "followers",
+  { ranked, hasChange, canRank }: Shown,
+): Column<Row>[] {
+  const isRanked = ranked === metric && hasChange;
+  const column: Column<Row> = {
+    name,
+    isNumber: true,
+    isDescending: true,
+    csv: (row) => row.gains?.[metric],
+    ...(canRank ? { sort: metric } : {}),
+    render: (row) => (
+      <span class="stacked">
+        <Count value={row.gains?.[metric]} format={gain} />
+        {isRanked && <Change percent={row.change_percent} />}
+      </span>
+    ),
+  };
+  return isRanked
+    ? [column, { name: `Change of ${name.toLowerCase()}`, csv: (row) => row.change_percent }]
+    : [column];
+}
+
+export function daysColumn<Row extends GainColumns>({ ranked }: Shown): Column<Row> {
+  const base = ranked === "followers" ? "least" : "zero";
+  return {
+    name: "Per day",
+    render: ({ series, today }) =>
+      series && <Sparkline values={series} today={today} label="Per day" base={base} />,
+  };
+}
+
+/** Only rankings have it. */
+export const RATE: Column<GainColumns> = {
+  name: "Rate",
+  sort: "engagement_rate",
+  isDescending: true,
+  isNumber: true,
+  csv: (row) => row.engagement_rate,
+  render: (row) => <span title={String(row.engagement_rate ?? "–")}>{rate(row.engagement_rate)}</span>,
+};
+
+/** Why the rows are shown without their gains. */
+export function GainsProblem({ pages }: { pages: PagedResource<GainPage<unknown, unknown>> }) {
+  return <ProblemNotice of={{ problem: pages.data?.page.problem ?? undefined, retry: pages.reload }} />;
+}
+
+export function MoreButton({
+  pages: { hasMore, loadMore, status },
+}: {
+  pages: Pick<PagedResource<never>, "hasMore" | "loadMore" | "status">;
+}) {
+  const isLoading = status === "loading";
+  return hasMore ? (
+    <p class="more">
+      <button type="button" onClick={loadMore} disabled={isLoading}>
+        {isLoading ? "Loading…" : "Show more"}
+      </button>
+    </p>
+  ) : null;
+}

@@ -1,0 +1,122 @@
+// The rows of the creators' table. Sorted by a gain: the ranking, which has at most 25. By name, or searched: the list, and the gains
+// of its rows. Three requests a page.
+
+import { ApiProblem, api, unwrap } from "../api/client.ts";
+import { metricOf, RECORD_METRICS, type RecordMetric, SERIES_METRICS } from "../state/metrics.ts";
+import { type View, windowParameters } from "../state/view.ts";
+import {
+  type GainColumns,
+  type GainPage,
+  listedColumns,
+  NO_SERIES,
+  rankedColumns,
+  seriesOrNone,
+} from "./gain-rows.ts";
+import { type Order, orderOf, rankedBy } from "./order.ts";
+
+/** The longest ranking of creators that the API returns. */
+export const MAX_RANKED = 25;
+const PAGE_SIZE = 50;
+/** The longest page of a list. */
+const MAX_LISTED = 200;
+const LIST_FIELDS = ["name", "added_at"] as const;
+
+export interface CreatorRow extends GainColumns {
+  id: string;
+  name: string;
+  account_count: number;
+  follower_count: number;
+  /** Null where the response does not say. */
+  is_active: boolean | null;
+}
+
+type CreatorOrder = Order<RecordMetric, (typeof LIST_FIELDS)[number]>;
+export type CreatorPage = GainPage<CreatorRow, CreatorOrder>;
+
+const BY_NAME: CreatorOrder & { metric?: undefined } = { text: "name", field: "name", direction: "asc" };
+
+export function creatorOrder(view: View): CreatorOrder {
+  return view.filters.has("q")
+    ? orderOf(view, [], LIST_FIELDS, BY_NAME)
+    : orderOf(view, RECORD_METRICS, LIST_FIELDS, rankedBy("views"));
+}
+
+async function fetchSeries(view: View, creator_ids: string[], signal: AbortSignal) {
+  if (creator_ids.length === 0) return NO_SERIES;
+  const metric = metricOf(SERIES_METRICS, creatorOrder(view).metric);
+  const query = { ...windowParameters(view.range), creator_ids, metric };
+  return seriesOrNone(unwrap(api.GET("/creators/timeseries", { params: { query }, signal })));
+}
+
+async function fetchRanked(
+  view: View,
+  order: CreatorOrder & { metric: RecordMetric },
+  signal: AbortSignal,
+): Promise<CreatorPage> {
+  const query = { ...windowParameters(view.range), metric: order.metric, limit: MAX_RANKED };
+  const paused = { is_active: false, limit: MAX_LISTED };
+  const [{ data, meta }, notActive] = await Promise.all([
+    unwrap(api.GET("/creators/top", { params: { query }, signal })),
+    unwrap(api.GET("/creators", { params: { query: paused }, signal })),
+  ]);
+  const ids = data.map(({ id }) => id);
+  const series = await fetchSeries(view, ids, signal);
+  const pausedIds = new Set(notActive.data.map(({ id }) => id));
+  const otherwise = notActive.pagination.next_cursor ? null : true;
+  const rows = data.map((creator) => ({
+    ...creator,
+    ...rankedColumns(creator, series),
+    is_active: pausedIds.has(creator.id) ? false : otherwise,
+  }));
+  return { rows, next: null, order, meta, problem: null };
+}
+
+async function fetchListed(
+  view: View,
+  order: CreatorOrder & { metric?: undefined },
+  cursor: string | null,
+  signal: AbortSignal,
+): Promise<CreatorPage> {
+  const q = view.filters.get("q");
+  const query = {
+    order_by: order.field,
+    order_direction: order.direction,
+    limit: PAGE_SIZE,
+    ...(q ? { q } : {}),
+    ...(cursor ? { cursor } : {}),
+  };
+  const { data, pagination } = await unwrap(api.GET("/creators", { params: { query }, signal }));
+  if (data.length === 0) return { rows: [], next: null, order, meta: null, problem: null };
+  const creator_ids = data.map(({ id }) => id);
+  const params = { query: { ...windowParameters(view.range), creator_ids } };
+  const { columnsOf, ...gains } = await listedColumns(
+    unwrap(api.GET("/creators/metrics", { params, signal })),
+    fetchSeries(view, creator_ids, signal),
+  );
+  signal.throwIfAborted();
+  const rows = data.map((creator) => ({
+    ...creator,
+    ...columnsOf(creator.id),
+    account_count: creator.accounts_summary.total,
+    follower_count: creator.accounts_summary.total_followers,
+  }));
+  return { rows, next: pagination.next_cursor ?? null, order, ...gains };
+}
+
+/** While ClickHouse is down, the list instead of the ranking. */
+export async function fetchCreators(
+  view: View,
+  cursor: string | null,
+  signal: AbortSignal,
+): Promise<CreatorPage> {
+  const order = creatorOrder(view);
+  if (!order.metric) return fetchListed(view, order, cursor, signal);
+  // Only lists have cursors.
+  if (cursor) return fetchListed(view, BY_NAME, cursor, signal);
+  try {
+    return await fetchRanked(view, order, signal);
+  } catch (cause) {
+    if (!(cause instanceof ApiProblem) || cause.status !== 503) throw cause;
+    return { ...(await fetchListed(view, BY_NAME, cursor, signal)), problem: cause };
+  }
+}
