@@ -1,12 +1,11 @@
 // Filters of the accounts' table, all in the address.
 
-import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import { fetchCategories } from "../loads/tracking.ts";
 import { navigate, setFilters, view } from "../state/view.ts";
 import { STATUSES } from "../tracking-reason.ts";
 import { statusName } from "./parts.tsx";
-import { CreatorPicker } from "./record-pickers.tsx";
+import { RecordFilter } from "./record-pickers.tsx";
 import { TextFilter } from "./text-filter.tsx";
 
 const FILTERS = ["q", "status", "category", "creator_id", "linked"] as const;
@@ -55,15 +54,7 @@ export function AccountFilters() {
           ))}
         </select>
       )}
-      {value("creator_id") ? (
-        <CreatorFilter id={value("creator_id")} />
-      ) : (
-        <CreatorPicker
-          label="Creator"
-          placeholder="Any creator"
-          onPick={(id) => setFilters({ creator_id: id })}
-        />
-      )}
+      <RecordFilter name="creator_id" label="Creator" placeholder="Any creator" />
       <select
         aria-label="Linked to a creator"
         value={value("linked")}
@@ -79,21 +70,5 @@ export function AccountFilters() {
         </button>
       )}
     </div>
-  );
-}
-
-/** The creator that is filtered by, and a button that ends this. */
-function CreatorFilter({ id }: { id: string }) {
-  const creator = useResource(
-    (signal) => unwrap(api.GET("/creators/{creator_id}", { params: { path: { creator_id: id } }, signal })),
-    [id],
-  );
-  const name = creator.data?.data.name ?? (creator.problem ? "unknown creator" : "…");
-  return (
-    <button type="button" class="chip" onClick={() => setFilters({ creator_id: "" })}>
-      <span dir="auto">{name}</span>
-      <span aria-hidden="true">×</span>
-      <span class="hidden-text">, any creator instead</span>
-    </button>
   );
 }

@@ -7,12 +7,13 @@ import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import type { components, paths } from "../api/schema.d.ts";
 import { plural } from "../format.ts";
+import { fetchCategories } from "../loads/tracking.ts";
 import { goTo } from "../state/view.ts";
 import { ConfirmDialog } from "./confirm.tsx";
 import { useDraft } from "./draft.ts";
 import { ProblemNotice } from "./parts.tsx";
 import type { Option } from "./picker.tsx";
-import { NewCreatorPicker, resolveCreator } from "./record-pickers.tsx";
+import { Chip, NewCreatorPicker, resolveCreator } from "./record-pickers.tsx";
 import { Tags } from "./tags.tsx";
 
 export type Account = components["schemas"]["Account"];
@@ -74,7 +75,7 @@ function changeOf({ username, category, creator, interval, tags }: Partial<Field
 
 export function AccountSettings({ account, onChanged }: Props) {
   const { fields: draft, changes, isChanged, isSaved, change: set, saved } = useDraft(fieldsOf(account));
-  const categories = useResource((signal) => unwrap(api.GET("/accounts/categories", { signal })), []);
+  const categories = useResource(fetchCategories, []);
   const save = useAction(async (signal) => {
     const { creator } = changes;
     if (creator && !creator.id) {
@@ -124,11 +125,7 @@ export function AccountSettings({ account, onChanged }: Props) {
       <div class="field">
         Creator
         {draft.creator ? (
-          <button type="button" class="chip" onClick={() => set({ creator: null })}>
-            <span dir="auto">{draft.creator.name}</span>
-            <span aria-hidden="true">×</span>
-            <span class="hidden-text">: unlink</span>
-          </button>
+          <Chip name={draft.creator.name} action="unlink" onClick={() => set({ creator: null })} />
         ) : (
           <NewCreatorPicker
             label="Creator"

@@ -3,11 +3,8 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 
-import { api, unwrap } from "../api/client.ts";
-import { useResource } from "../api/resource.ts";
 import { setFilters, view } from "../state/view.ts";
-import { PLATFORM_NAMES } from "./controls.tsx";
-import { useDebounced } from "./debounce.ts";
+import { RecordFilter } from "./record-pickers.tsx";
 
 const KINDS = { discovered: "Found on an account", tracked: "Tracked alone" } as const;
 /** Media types of the sources that ship with Tidemark; another one in the address is offered as well. */
@@ -44,20 +41,14 @@ export function ContentFilters() {
     <details class="filters" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary class="button">Filters{count > 0 && <> · {count}</>}</summary>
       <div class="card filter-fields">
-        <RecordFilter
-          label="Account"
-          name="account_id"
-          placeholder="Username"
-          find={findAccounts}
-          nameOf={accountName}
-        />
-        <RecordFilter
-          label="Creator"
-          name="creator_id"
-          placeholder="Name"
-          find={findCreators}
-          nameOf={creatorName}
-        />
+        <div class="field">
+          <span class="quiet small">Account</span>
+          <RecordFilter name="account_id" label="Account" placeholder="Username" />
+        </div>
+        <div class="field">
+          <span class="quiet small">Creator</span>
+          <RecordFilter name="creator_id" label="Creator" placeholder="Name" />
+        </div>
         <Field label="Found or added">
           <select value={value("kind")} onChange={(event) => setFilters({ kind: event.currentTarget.value })}>
             <option value="">Any way</option>
@@ -135,110 +126,5 @@ function Field({ label, children }: { label: string; children: ComponentChildren
       <span class="quiet small">{label}</span>
       {children}
     </label>
-  );
-}
-
-interface Hit {
-  id: string;
-  name: string;
-}
-
-async function findAccounts(q: string, signal: AbortSignal): Promise<Hit[]> {
-  const { data } = await unwrap(api.GET("/search", { params: { query: { q, limit: 10 } }, signal }));
-  return data.accounts.map(({ id, username, platform }) => ({
-    id,
-    name: `@${username} · ${PLATFORM_NAMES[platform]}`,
-  }));
-}
-
-async function findCreators(q: string, signal: AbortSignal): Promise<Hit[]> {
-  const { data } = await unwrap(api.GET("/search", { params: { query: { q, limit: 10 } }, signal }));
-  return data.creators;
-}
-
-async function accountName(account_id: string, signal: AbortSignal): Promise<string> {
-  return `@${(await unwrap(api.GET("/accounts/{account_id}", { params: { path: { account_id } }, signal }))).data.username}`;
-}
-
-async function creatorName(creator_id: string, signal: AbortSignal): Promise<string> {
-  return (await unwrap(api.GET("/creators/{creator_id}", { params: { path: { creator_id } }, signal }))).data
-    .name;
-}
-
-interface RecordFilterProps {
-  label: string;
-  name: "account_id" | "creator_id";
-  placeholder: string;
-  find: (text: string, signal: AbortSignal) => Promise<Hit[]>;
-  nameOf: (id: string, signal: AbortSignal) => Promise<string>;
-}
-
-/** Chooses a record by typing a part of its name. */
-function RecordFilter({ label, name, placeholder, find, nameOf }: RecordFilterProps) {
-  const id = view.value.filters.get(name);
-  if (id)
-    return (
-      <ChosenRecord
-        key={id}
-        id={id}
-        label={label}
-        nameOf={nameOf}
-        remove={() => setFilters({ [name]: null })}
-      />
-    );
-  return <RecordInput label={label} name={name} placeholder={placeholder} find={find} />;
-}
-
-function RecordInput({ label, name, placeholder, find }: Omit<RecordFilterProps, "nameOf">) {
-  const [text, setText] = useState("");
-  const settled = useDebounced(text.trim());
-  const { data: hits } = useResource(
-    (signal) => (settled ? find(settled, signal) : Promise.resolve([])),
-    [settled],
-  );
-  const choose = (text: string) => {
-    setText(text);
-    const hit = hits?.find(({ name }) => name === text);
-    if (hit) setFilters({ [name]: hit.id });
-  };
-  return (
-    <Field label={label}>
-      <input
-        type="search"
-        list={`${name}-hits`}
-        autocomplete="off"
-        placeholder={placeholder}
-        maxLength={128}
-        value={text}
-        onInput={(event) => choose(event.currentTarget.value)}
-      />
-      <datalist id={`${name}-hits`}>
-        {hits?.map((hit) => (
-          <option key={hit.id} value={hit.name} />
-        ))}
-      </datalist>
-    </Field>
-  );
-}
-
-function ChosenRecord({
-  id,
-  label,
-  nameOf,
-  remove,
-}: {
-  id: string;
-  label: string;
-  nameOf: RecordFilterProps["nameOf"];
-  remove: () => void;
-}) {
-  const { data, problem } = useResource((signal) => nameOf(id, signal), [id]);
-  return (
-    <div class="field">
-      <span class="quiet small">{label}</span>
-      <button type="button" class="chosen" title={problem?.message ?? "Remove this filter"} onClick={remove}>
-        <span dir="auto">{data ?? (problem ? "Unknown" : "…")}</span> <span aria-hidden="true">×</span>
-      </button>
-    </div>
   );
 }

@@ -1,8 +1,9 @@
 // A field that finds a record by typing and picks it.
 
-import { useId, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 
 import { useResource } from "../api/resource.ts";
+import { useCombobox } from "./combobox.ts";
 import { useDebounced } from "./debounce.ts";
 import { Picture } from "./picture.tsx";
 
@@ -26,77 +27,54 @@ interface Props {
 }
 
 export function Picker({ label, placeholder, find, onPick, canCreate = false, disabled = false }: Props) {
-  const list = useId();
   const [input, setInput] = useState("");
   const [isOpen, setOpen] = useState(false);
-  const [chosen, setChosen] = useState(0);
   const text = input.trim();
   const settled = useDebounced(text);
   const found = useResource(
     isOpen ? async (signal) => ({ text: settled, options: await find(settled, signal) }) : null,
     [settled],
   );
-  const options = found.data?.text === text ? [...found.data.options] : null;
-  if (options && canCreate && text && !options.some(({ name }) => name.toLowerCase() === text.toLowerCase()))
-    options.push({ id: null, name: text, detail: "New creator" });
-  const pick = (option: Option | undefined) => {
-    if (!option) return;
-    setInput("");
-    setOpen(false);
-    onPick(option);
-  };
-  const onKeyDown = (event: KeyboardEvent) => {
-    const count = Math.max(1, options?.length ?? 0);
-    if (event.key === "Enter" && isOpen) pick(options?.[chosen]);
-    else if (event.key === "ArrowDown") isOpen ? setChosen((chosen + 1) % count) : setOpen(true);
-    else if (event.key === "ArrowUp" && isOpen) setChosen((chosen + count - 1) % count);
-    else if (event.key === "Escape" && isOpen) setOpen(false);
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
-  };
+  const isFound = found.data?.text === text;
+  const options = isFound && found.data ? [...found.data.options] : [];
+  const isNew = text && !options.some(({ name }) => name.toLowerCase() === text.toLowerCase());
+  if (isFound && canCreate && isNew) options.push({ id: null, name: text, detail: "New creator" });
+  const combobox = useCombobox({
+    label,
+    text: input,
+    onText: (text) => {
+      setInput(text);
+      setOpen(true);
+    },
+    options,
+    onPick: (option) => {
+      if (!option) return;
+      setInput("");
+      setOpen(false);
+      onPick(option);
+    },
+    isOpen,
+    setOpen,
+  });
   return (
     <div class="picker">
       <input
-        type="text"
-        role="combobox"
-        aria-label={label}
-        aria-autocomplete="list"
-        aria-expanded={isOpen}
-        aria-controls={list}
-        {...(isOpen && options?.length ? { "aria-activedescendant": `${list}-${chosen}` } : {})}
+        {...combobox.input}
         placeholder={placeholder}
-        autocomplete="off"
-        spellcheck={false}
-        maxLength={128}
         disabled={disabled}
-        value={input}
         onFocus={() => setOpen(true)}
         onClick={() => setOpen(true)}
         onBlur={() => setOpen(false)}
-        onKeyDown={onKeyDown}
-        onInput={(event) => {
-          setInput(event.currentTarget.value);
-          setChosen(0);
-          setOpen(true);
-        }}
       />
       <ul
-        id={list}
+        id={combobox.list}
         role="listbox"
         aria-label={label}
         hidden={!isOpen}
         onPointerDown={(event) => event.preventDefault()}
       >
-        {options?.map((option, position) => (
-          <li
-            key={option.id ?? "new"}
-            id={`${list}-${position}`}
-            role="option"
-            aria-selected={position === chosen}
-            onPointerMove={() => setChosen(position)}
-            onClick={() => pick(option)}
-          >
+        {options.map((option, position) => (
+          <li key={option.id ?? "new"} {...combobox.option(position)}>
             {option.id && option.picture !== undefined && (
               <Picture id={option.id} name={option.name} src={option.picture} />
             )}
@@ -104,9 +82,9 @@ export function Picker({ label, placeholder, find, onPick, canCreate = false, di
             {option.detail && <small class="quiet small">{option.detail}</small>}
           </li>
         ))}
-        {!options?.length && (
+        {options.length === 0 && (
           <li class="quiet" role="option" aria-disabled="true" aria-selected="false">
-            {found.problem?.message ?? (options ? "Nothing found" : "Searching…")}
+            {found.problem?.message ?? (isFound ? "Nothing found" : "Searching…")}
           </li>
         )}
       </ul>

@@ -1,6 +1,9 @@
 // Fields that find creators and accounts.
 
 import { api, unwrap } from "../api/client.ts";
+import { useResource } from "../api/resource.ts";
+import { fetchAccount, fetchCreator } from "../loads/records.ts";
+import { setFilters, view } from "../state/view.ts";
 import { PLATFORM_NAMES } from "./controls.tsx";
 import { type Option, Picker } from "./picker.tsx";
 
@@ -21,10 +24,14 @@ async function findCreators(text: string, signal: AbortSignal): Promise<Option[]
   }));
 }
 
-async function findUnlinkedAccounts(text: string, signal: AbortSignal): Promise<Option[]> {
+async function findAccounts(
+  text: string,
+  filter: { linked?: boolean },
+  signal: AbortSignal,
+): Promise<Option[]> {
   const query = {
     limit: MAX_OPTIONS,
-    linked: false,
+    ...filter,
     order_by: "username" as const,
     order_direction: "asc" as const,
     ...(text ? { q: text.replace(/^@/, "") } : {}),
@@ -41,27 +48,64 @@ async function findUnlinkedAccounts(text: string, signal: AbortSignal): Promise<
 interface Props {
   label: string;
   placeholder: string;
-  onPick: (id: string, name: string) => void;
   disabled?: boolean;
 }
 
-export function CreatorPicker({ onPick, ...field }: Props) {
-  return <Picker {...field} find={findCreators} onPick={({ id, name }) => id && onPick(id, name)} />;
-}
-
 /** Creates the creator that was typed if there is none of this name. */
-export function NewCreatorPicker({
-  onPick,
-  ...field
-}: Omit<Props, "onPick"> & { onPick: (creator: Option) => void }) {
-  return <Picker {...field} find={findCreators} onPick={onPick} canCreate />;
+export function NewCreatorPicker(props: Props & { onPick: (creator: Option) => void }) {
+  return <Picker {...props} find={findCreators} canCreate />;
 }
 
-export function UnlinkedAccountPicker({ onPick, ...field }: Props) {
-  return <Picker {...field} find={findUnlinkedAccounts} onPick={({ id, name }) => id && onPick(id, name)} />;
+export function UnlinkedAccountPicker({ onPick, ...field }: Props & { onPick: (id: string) => void }) {
+  return (
+    <Picker
+      {...field}
+      find={(text, signal) => findAccounts(text, { linked: false }, signal)}
+      onPick={({ id }) => id && onPick(id)}
+    />
+  );
 }
 
 /** The id of a picked creator, which is created if it is new. */
 export async function resolveCreator({ id, name }: Option, signal: AbortSignal): Promise<string> {
   return id ?? (await unwrap(api.POST("/creators", { body: { name }, signal }))).data.id;
+}
+
+interface RecordFilterProps extends Props {
+  /** Of the filter in the address. */
+  name: "account_id" | "creator_id";
+}
+
+const FINDERS = {
+  account_id: (text: string, signal: AbortSignal) => findAccounts(text, {}, signal),
+  creator_id: findCreators,
+};
+const NAMES = {
+  account_id: async (id: string, signal: AbortSignal) => `@${(await fetchAccount(id, signal)).data.username}`,
+  creator_id: async (id: string, signal: AbortSignal) => (await fetchCreator(id, signal)).data.name,
+};
+
+/** Filters by a record: a field that finds it, and once it is chosen a button that removes it. */
+export function RecordFilter({ name, ...field }: RecordFilterProps) {
+  const id = view.value.filters.get(name);
+  const record = useResource(id ? (signal) => NAMES[name](id, signal) : null, [id]);
+  if (!id) return <Picker {...field} find={FINDERS[name]} onPick={({ id }) => setFilters({ [name]: id })} />;
+  return (
+    <Chip
+      name={record.data ?? (record.problem ? "Unknown" : "…")}
+      action="remove this filter"
+      onClick={() => setFilters({ [name]: null })}
+    />
+  );
+}
+
+/** Something chosen, and a button that undoes this. */
+export function Chip({ name, action, onClick }: { name: string; action: string; onClick: () => void }) {
+  return (
+    <button type="button" class="chip" onClick={onClick}>
+      <span dir="auto">{name}</span>
+      <span aria-hidden="true">×</span>
+      <span class="hidden-text">: {action}</span>
+    </button>
+  );
 }

@@ -5,8 +5,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
-import { compact, day } from "../format.ts";
+import { compact, day, plural } from "../format.ts";
 import { goTo } from "../state/view.ts";
+import { useCombobox } from "./combobox.ts";
 import { PLATFORM_NAMES } from "./controls.tsx";
 import { useDebounced } from "./debounce.ts";
 import { Icon, type IconName } from "./icons.tsx";
@@ -147,14 +148,10 @@ function useHits(text: string) {
 function Palette() {
   const dialog = useRef<HTMLDialogElement>(null);
   const [input, setInput] = useState("");
-  const [chosen, setChosen] = useState(0);
   const [isEntered, setEntered] = useState(false);
   const text = input.trim();
   const { hits, isCurrent, problem } = useHits(text);
   useEffect(() => dialog.current?.showModal(), []);
-  useEffect(() => {
-    document.getElementById(`hit-${chosen}`)?.scrollIntoView({ block: "nearest" });
-  }, [chosen]);
   const go = (hit: Hit | undefined) => {
     if (!hit) return;
     dialog.current?.close();
@@ -167,20 +164,17 @@ function Palette() {
     setEntered(false);
     go(hits[0]);
   }, [isEntered, isCurrent]);
-  const onKeyDown = (event: KeyboardEvent) => {
-    const count = Math.max(1, hits.length);
-    if (event.key === "Enter" && (isCurrent || chosen > 0)) go(hits[chosen]);
-    else if (event.key === "Enter") setEntered(true);
-    else if (event.key === "ArrowDown") setChosen((chosen + 1) % count);
-    else if (event.key === "ArrowUp") setChosen((chosen + count - 1) % count);
-    else return;
-    event.preventDefault();
-  };
-  const onInput = (value: string) => {
-    setInput(value);
-    setChosen(0);
-    setEntered(false);
-  };
+  const combobox = useCombobox({
+    label: "Search accounts, creators, content and pages",
+    text: input,
+    onText: (text) => {
+      setInput(text);
+      setEntered(false);
+    },
+    options: hits,
+    onPick: (hit, position) => (isCurrent || position > 0 ? go(hit) : setEntered(true)),
+    isOpen: true,
+  });
   return (
     <dialog
       ref={dialog}
@@ -190,35 +184,39 @@ function Palette() {
       onClick={(event) => event.target === event.currentTarget && event.currentTarget.close()}
     >
       <input
-        type="text"
+        {...combobox.input}
         inputMode="search"
-        role="combobox"
-        aria-label="Search accounts, creators, content and pages"
-        aria-autocomplete="list"
-        aria-expanded={hits.length > 0}
-        aria-controls="hits"
-        {...(hits.length > 0 ? { "aria-activedescendant": `hit-${chosen}` } : {})}
         placeholder="Search accounts, creators, content"
-        autocomplete="off"
-        spellcheck={false}
-        maxLength={128}
-        value={input}
         autofocus
-        onInput={(event) => onInput(event.currentTarget.value)}
-        onKeyDown={onKeyDown}
       />
       {problem && (
         <p class="notice" role="alert">
           {problem.message}
         </p>
       )}
-      <Hits hits={hits} chosen={chosen} choose={setChosen} go={go} isBusy={!isCurrent} />
+      <div id={combobox.list} class="hits" role="listbox" aria-label="Results" aria-busy={!isCurrent}>
+        {[...new Set(hits.map(({ group }) => group))].map((group) => (
+          <div key={group} role="group" aria-label={group}>
+            <p class="small quiet" aria-hidden="true">
+              {group}
+            </p>
+            {hits.map(
+              (hit, position) =>
+                hit.group === group && (
+                  <div key={hit.href} class="hit" {...combobox.option(position)}>
+                    <HitText hit={hit} />
+                  </div>
+                ),
+            )}
+          </div>
+        ))}
+      </div>
       <p class="palette-foot small quiet">
         <span role="status">
           {isCurrent
             ? hits.length === 0
               ? `Nothing contains “${text}”.`
-              : `${hits.length} ${hits.length === 1 ? "result" : "results"}`
+              : plural(hits.length, "result")
             : "Searching…"}
         </span>
         <span aria-hidden="true">
@@ -229,51 +227,20 @@ function Palette() {
   );
 }
 
-interface HitsProps {
-  hits: readonly Hit[];
-  chosen: number;
-  choose: (position: number) => void;
-  go: (hit: Hit) => void;
-  isBusy: boolean;
-}
-
-function Hits({ hits, chosen, choose, go, isBusy }: HitsProps) {
-  const groups = [...new Set(hits.map(({ group }) => group))];
+function HitText({ hit: { name, detail, picture } }: { hit: Hit }) {
   return (
-    <div id="hits" class="hits" role="listbox" aria-label="Results" aria-busy={isBusy}>
-      {groups.map((group) => (
-        <div key={group} role="group" aria-label={group}>
-          <p class="small quiet" aria-hidden="true">
-            {group}
-          </p>
-          {hits.map(
-            (hit, position) =>
-              hit.group === group && (
-                <div
-                  key={hit.href}
-                  id={`hit-${position}`}
-                  class="hit"
-                  role="option"
-                  aria-selected={position === chosen}
-                  onPointerMove={() => position !== chosen && choose(position)}
-                  onClick={() => go(hit)}
-                >
-                  {typeof hit.picture === "string" ? (
-                    <span class="hit-icon">
-                      <Icon name={hit.picture} />
-                    </span>
-                  ) : (
-                    <Picture {...hit.picture} />
-                  )}
-                  <span class="hit-text">
-                    <span dir="auto">{hit.name}</span>
-                    {hit.detail && <small class="quiet small">{hit.detail}</small>}
-                  </span>
-                </div>
-              ),
-          )}
-        </div>
-      ))}
-    </div>
+    <>
+      {typeof picture === "string" ? (
+        <span class="hit-icon">
+          <Icon name={picture} />
+        </span>
+      ) : (
+        <Picture {...picture} />
+      )}
+      <span class="hit-text">
+        <span dir="auto">{name}</span>
+        {detail && <small class="quiet small">{detail}</small>}
+      </span>
+    </>
   );
 }
