@@ -40,11 +40,24 @@ try {
     outExtension: { ".js": ".mjs" },
     logLevel: "error",
   });
-  run(process.execPath, "--test", ...readdirSync(bundles).map((name) => join(bundles, name)));
+  run(
+    process.execPath,
+    "--test",
+    ...readdirSync(bundles)
+      .filter((name) => name.endsWith(".mjs"))
+      .map((name) => join(bundles, name)),
+  );
 
   const dist = join(folder, "dist");
   run(process.execPath, "build.mjs", dist);
-  for (const name of ["index.html", "start.js", "app.js", "style.css"]) {
+  const names = readdirSync(dist);
+  requireSame(
+    "dist",
+    Buffer.from(names.join()),
+    Buffer.from(readdirSync(join(root, "dist")).join()),
+    "run make ui",
+  );
+  for (const name of names.filter((name) => !/\.(br|gz)$/.test(name))) {
     const committed = (ending) => readFileSync(join(root, "dist", name + ending));
     const expected = readFileSync(join(dist, name));
     requireSame(`dist/${name}`, expected, committed(""), "run make ui");

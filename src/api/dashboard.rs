@@ -4,15 +4,23 @@
 use std::sync::LazyLock;
 
 use salvo::http::HeaderValue;
-use salvo::http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY};
+use salvo::http::header::{CONTENT_SECURITY_POLICY, LINK, REFERRER_POLICY};
 use salvo::{Depot, Request, Response, Router, Writer, handler};
 
 use crate::http::route::get_or_head;
 use crate::http::{Problem, StaticFile};
 
-/// First segments of the paths that show the page; some also have a record's id.
-const LISTS: [&str; 5] = ["content", "accounts", "creators", "tracking", "api"];
-const RECORDS: [&str; 3] = ["content", "accounts", "creators"];
+/// The paths below the root that show the page, each with the script that it needs.
+const PAGES: [(&str, &str); 8] = [
+    ("content", "content.js"),
+    ("content/{id}", "video.js"),
+    ("accounts", "accounts.js"),
+    ("accounts/{id}", "account.js"),
+    ("creators", "creators.js"),
+    ("creators/{id}", "creator.js"),
+    ("tracking", "tracking.js"),
+    ("api", "api.js"),
+];
 const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                               connect-src 'self'; font-src 'self'; form-action 'none'; base-uri 'none'; \
                               frame-ancestors 'none'; require-trusted-types-for 'script'";
@@ -35,30 +43,58 @@ macro_rules! file {
     };
 }
 
+macro_rules! script {
+    ($name:literal) => {
+        file!($name, "text/javascript; charset=utf-8", IMMUTABLE)
+    };
+}
+
 static PAGE: LazyLock<StaticFile> =
     LazyLock::new(|| file!("index.html", "text/html; charset=utf-8", "no-cache"));
-static ASSETS: LazyLock<[StaticFile; 3]> = LazyLock::new(|| {
+static ASSETS: LazyLock<[StaticFile; 13]> = LazyLock::new(|| {
     [
-        file!("start.js", "text/javascript; charset=utf-8", IMMUTABLE),
-        file!("app.js", "text/javascript; charset=utf-8", IMMUTABLE),
         file!("style.css", "text/css; charset=utf-8", IMMUTABLE),
+        script!("start.js"),
+        script!("core.js"),
+        script!("app.js"),
+        script!("overview.js"),
+        script!("content.js"),
+        script!("video.js"),
+        script!("accounts.js"),
+        script!("account.js"),
+        script!("creators.js"),
+        script!("creator.js"),
+        script!("tracking.js"),
+        script!("api.js"),
     ]
 });
 
 pub(super) fn routes() -> Router {
-    let lists = LISTS.iter().map(|path| Router::with_path(*path).push(get_or_head(get_page)));
-    let records =
-        RECORDS.iter().map(|path| Router::with_path(format!("{path}/{{id}}")).push(get_or_head(get_page)));
+    let overview = get_or_head(Page { script: "overview.js" });
     let assets = Router::with_path("assets/{etag}/{file}").push(get_or_head(get_asset));
-    lists.chain(records).fold(Router::new().push(get_or_head(get_page)).push(assets), Router::push)
+    let pages = PAGES.map(|(path, script)| Router::with_path(path).push(get_or_head(Page { script })));
+    pages.into_iter().fold(Router::new().push(overview).push(assets), Router::push)
+}
+
+/// The page, which is the same at every path but for the script that it needs there.
+struct Page {
+    script: &'static str,
 }
 
 #[handler]
-async fn get_page(depot: &mut Depot, res: &mut Response) {
-    let headers = res.headers_mut();
-    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_POLICY));
-    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    PAGE.write(depot, res);
+impl Page {
+    async fn handle(&self, depot: &mut Depot, res: &mut Response) {
+        let headers = res.headers_mut();
+        headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_POLICY));
+        headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+        // Browsers load it while they load the scripts that will ask for it.
+        let script = ASSETS.iter().find(|file| file.name == self.script);
+        let link = script.map(|file| format!("</assets/{}/{}>; rel=modulepreload", file.etag(), file.name));
+        if let Some(Ok(link)) = link.map(HeaderValue::try_from) {
+            headers.insert(LINK, link);
+        }
+        PAGE.write(depot, res);
+    }
 }
 
 #[handler]

@@ -1,20 +1,34 @@
 //! The files of the dashboard, which anyone may load.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::process::Command;
 
 use harness::{TestApi, send};
 use reqwest::Method;
 
-/// The paths of the page's scripts and style sheet.
-fn asset_paths(page: &str) -> Vec<String> {
-    let attributes = page.split('"').filter(|text| text.starts_with("/assets/"));
-    attributes.map(str::to_owned).collect()
+/// The paths of scripts and style sheets that a file names.
+fn asset_paths(text: &str) -> Vec<String> {
+    let strings = text.split('"').filter(|text| text.starts_with("/assets/"));
+    strings.map(str::to_owned).collect()
+}
+
+/// The paths of all files that the page may load.
+async fn all_asset_paths(api: &TestApi) -> BTreeSet<String> {
+    let mut paths = BTreeSet::new();
+    let mut found = asset_paths(api.get("/").await.body_text());
+    while let Some(path) = found.pop() {
+        if paths.insert(path.clone()) {
+            found.extend(asset_paths(api.get(&path).await.body_text()));
+        }
+    }
+    paths
 }
 
 #[tokio::test]
 async fn pages_are_served_without_a_key() {
     let api = TestApi::start().await;
+    let assets = all_asset_paths(&api).await;
     let anonymous = |path: &str| reqwest::Client::new().get(format!("{}{path}", api.url())).send();
     for path in [
         "/",
@@ -34,7 +48,10 @@ async fn pages_are_served_without_a_key() {
         let policy = headers["content-security-policy"].to_str().unwrap();
         assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
         assert!(headers.contains_key("etag") && !headers.contains_key("x-ratelimit-limit"));
-        assert_eq!(asset_paths(&response.text().await.unwrap()).len(), 3, "{path}");
+        assert_eq!(asset_paths(&response.text().await.unwrap()).len(), 4, "{path}");
+        let link = headers["link"].to_str().unwrap();
+        let script = link.strip_prefix('<').and_then(|link| link.strip_suffix(">; rel=modulepreload"));
+        assert!(assets.contains(script.unwrap()), "{path}: {link}");
     }
     for path in ["/tracking/1", "/nothing", "/content/1/2", "/assets", "/assets/x/app.js", "/index.html"] {
         assert_eq!(anonymous(path).await.unwrap().status(), 404, "{path}");
@@ -54,7 +71,10 @@ async fn unchanged_page_is_304() {
 #[tokio::test]
 async fn assets_are_immutable_and_precompressed() {
     let api = TestApi::start().await;
-    for path in asset_paths(api.get("/").await.body_text()) {
+    let paths = all_asset_paths(&api).await;
+    let scripts = paths.iter().filter(|path| path.ends_with(".js")).count();
+    assert_eq!(scripts, 12, "{paths:?}");
+    for path in paths {
         let plain = api.get(&path).await;
         assert_eq!(plain.header("cache-control"), "public, max-age=31536000, immutable");
         assert_eq!(plain.header("x-content-type-options"), "nosniff");
@@ -66,7 +86,7 @@ async fn assets_are_immutable_and_precompressed() {
         brotli::Decompressor::new(&compressed[..], 4096).read_to_string(&mut text).unwrap();
         assert_eq!(text, plain.body_text());
         // The build compresses more than a response may take time for.
-        assert!(compressed.len() * 5 / 2 < text.len(), "{} of {}", compressed.len(), text.len());
+        assert!(compressed.len() * 2 < text.len(), "{} of {}", compressed.len(), text.len());
         let other = path.replace("/assets/", "/assets/x");
         assert_eq!(api.get(&other).await.status, 404, "{other}");
     }

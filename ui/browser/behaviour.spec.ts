@@ -86,14 +86,14 @@ test("a chart is read by keyboard", async ({ dashboard, page, world }) => {
     const [day, ...values] = [...(rows.at(row)?.values() ?? [])].map(({ text }) => text);
     for (const text of [day, ...values])
       await expect(slider).toHaveAttribute("aria-valuetext", new RegExp(`(^|\\s)${text}(:|,|$)`));
-    await expect(dashboard.main.locator(".tooltip")).toContainText(values[0] ?? "");
+    await expect(dashboard.tooltip).toContainText(values[0] ?? "");
   };
   await at("ArrowLeft", -1);
   await at("ArrowLeft", -2);
   await at("PageUp", -9);
   await at("Home", 0);
   await page.keyboard.press("Escape");
-  await expect(dashboard.main.locator(".tooltip")).toHaveCount(0);
+  await expect(dashboard.tooltip).toHaveCount(0);
 });
 
 test("the content is reached by one key", async ({ dashboard, page, world }) => {

@@ -71,7 +71,7 @@ async function timeUntilChanged(
     const current = () =>
       read === "chart"
         ? clock.chart()
-        : (document.querySelector("main tbody tr:not(.gap)")?.textContent ?? null);
+        : (document.querySelector("main tbody tr:not([aria-hidden])")?.textContent ?? null);
     const before = current();
     return clock.painted(() => current() !== null && current() !== before).then((time) => time - clock.acted);
   }, read);

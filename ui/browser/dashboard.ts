@@ -83,6 +83,11 @@ export class Dashboard {
     return new Table(this.card(new RegExp(`^${name}(: table)?$`)));
   }
 
+  /** The values of the day of a chart that is looked at. */
+  get tooltip(): Locator {
+    return this.page.getByTestId("tooltip");
+  }
+
   /** Of the record that the page is about. */
   get picture(): Locator {
     return this.main.locator(".page-head .picture");
@@ -197,7 +202,7 @@ export class Table {
   }
 
   get rows(): Locator {
-    return this.card.locator("table").first().locator("tbody tr:not(.gap)");
+    return this.card.locator("table").first().locator("tbody tr:not([aria-hidden])");
   }
 
   get headings(): Locator {
@@ -221,7 +226,7 @@ export class Table {
         const names = [...table.querySelectorAll("thead th")].map((heading) =>
           heading.textContent.replace(/ [↑↓]$/, "").trim(),
         );
-        return [...table.querySelectorAll("tbody tr:not(.gap)")].map((row) =>
+        return [...table.querySelectorAll("tbody tr:not([aria-hidden])")].map((row) =>
           [...row.querySelectorAll("td, th")].map(
             (cell, position): [string, { text: string; title: string | null }] => {
               const text = cell.textContent.trim();

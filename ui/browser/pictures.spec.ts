@@ -73,7 +73,8 @@ for (const layout of ["table", "grid"] as const) {
   test(`the ${layout} of posts shows their covers`, async ({ dashboard, page, world }) => {
     const { posts } = await fetchRecords(world);
     await dashboard.open(`${POSTS}&layout=${layout}`, world.keys.pictured);
-    const items = layout === "grid" ? dashboard.main.locator(".grid li") : dashboard.table("Content").rows;
+    const items =
+      layout === "grid" ? dashboard.card("Posts").getByRole("listitem") : dashboard.table("Content").rows;
     await expectPictures(
       items,
       posts.map((post) => post.cover_image_url),

@@ -1,19 +1,24 @@
 // Shows the page of the address.
 
+import "./styles/base.css";
 import "@preact/signals";
 import { render } from "preact";
 
 import "./start.ts";
 import { dropPrefetched } from "./api/prefetch.ts";
-import { Frame } from "./components/frame.tsx";
-import { SignInPage } from "./pages/sign-in.tsx";
+import { Frame } from "./app/frame.tsx";
+import { loadPage, pageOf } from "./app/pages.ts";
+import { SignInPage } from "./app/sign-in.tsx";
 import { key } from "./state/session.ts";
-import { followHistory } from "./state/view.ts";
+import { followHistory, view } from "./state/view.ts";
 
 function App() {
   return key.value === null ? <SignInPage /> : <Frame key={key.value} />;
 }
 
 followHistory();
+const { code } = pageOf(view.value.path);
+// If it fails, the frame says so.
+if (key.value !== null && code) await loadPage(code).catch(() => {});
 render(<App />, document.body);
 setTimeout(dropPrefetched);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { parseLines } from "../src/components/account-lines.ts";
+import { parseLines } from "../src/pages/accounts/lines.ts";
 
 function parse(text: string) {
   return parseLines(text, "instagram").map(

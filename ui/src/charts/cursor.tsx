@@ -3,7 +3,8 @@
 import type { ComponentChildren, RefObject } from "preact";
 
 import { day } from "../format.ts";
-import type { Scale, Series } from "./series.ts";
+import * as css from "./chart.module.css";
+import { colourClass, type Scale, type Series } from "./series.ts";
 
 /** A day and its values, in words. */
 export function describe(
@@ -55,7 +56,7 @@ export function Cursor({ frame, title, last, position, setPosition, x, text, chi
   return (
     <div
       ref={frame}
-      class="chart-frame"
+      class={css.chartFrame}
       tabIndex={0}
       role="slider"
       aria-label={`${title}: values by day`}
@@ -85,19 +86,13 @@ interface CrosshairProps {
 
 export function Crosshair({ at, series, x, y, top, bottom }: CrosshairProps) {
   return (
-    <g class="crosshair">
+    <g class={css.crosshair}>
       <line x1={x(at)} x2={x(at)} y1={top} y2={bottom} />
-      {series.map(({ values, colour, isPrevious }, index) => {
-        const value = values[at];
+      {series.map((one, index) => {
+        const value = one.values[at];
         return (
           typeof value === "number" && (
-            <circle
-              key={index}
-              class={`series-${colour}${isPrevious ? " previous" : ""}`}
-              cx={x(at)}
-              cy={y(value)}
-              r={4}
-            />
+            <circle key={index} class={colourClass(one)} cx={x(at)} cy={y(value)} r={4} />
           )
         );
       })}
@@ -119,15 +114,20 @@ interface TooltipProps {
 
 export function Tooltip({ dates, series, at, isToday, format, event, left, isLeft }: TooltipProps) {
   return (
-    <div class={`tooltip${isLeft ? " left" : ""}`} style={{ left: `${left}px` }}>
+    <div
+      data-testid="tooltip"
+      class={`${css.tooltip}${isLeft ? ` ${css.left}` : ""}`}
+      style={{ left: `${left}px` }}
+    >
       <strong>
         {day(dates[at] ?? "")}
         {isToday && ", so far"}
       </strong>
-      {series.map(({ name, values, colour, isPrevious, dates: own }, index) => (
-        <span key={index} class={`series-${colour}${isPrevious ? " previous" : ""}`}>
+      {series.map((one, index) => (
+        <span key={index} class={colourClass(one)}>
           <i />
-          {own?.[at] ? `${name}, ${day(own[at], dates[at])}` : name} <b>{format(values[at] ?? null)}</b>
+          {one.dates?.[at] ? `${one.name}, ${day(one.dates[at], dates[at])}` : one.name}{" "}
+          <b>{format(one.values[at] ?? null)}</b>
         </span>
       ))}
       {event && <em>{event}</em>}

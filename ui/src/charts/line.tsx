@@ -5,9 +5,10 @@ import { area } from "d3-shape";
 import { useRef, useState } from "preact/hooks";
 
 import { day, exact } from "../format.ts";
+import * as css from "./chart.module.css";
 import { Crosshair, Cursor, describe, Tooltip } from "./cursor.tsx";
 import { fitName, placeLabels } from "./labels.ts";
-import type { Scale, Series, Values } from "./series.ts";
+import { colourClass, type Scale, type Series, type Values } from "./series.ts";
 import { useWidth } from "./size.ts";
 import { strokes } from "./strokes.ts";
 import { type Base, dayTicks, tickTexts, valueTicks } from "./ticks.ts";
@@ -72,7 +73,7 @@ export function LineChart({
   const hasArea = base === "zero" && series.filter(({ isPrevious }) => !isPrevious).length === 1;
   const shown = position === null ? null : Math.min(position, last);
   return (
-    <figure class="chart" aria-label={title}>
+    <figure class={css.chart} aria-label={title}>
       <Cursor
         frame={frame}
         title={title}
@@ -83,7 +84,7 @@ export function LineChart({
         text={(at) => describe(at, dates, series, format)}
       >
         <svg width={width} height={HEIGHT} aria-hidden="true">
-          <g class="axis">
+          <g class={css.axis}>
             {tickTexts(ticks, isRate).map((text, index) => (
               <g key={text} transform={`translate(0 ${y(ticks[index] ?? 0)})`}>
                 <line x1={MARGIN.left} x2={right} class={ticks[index] === 0 ? "zero" : ""} />
@@ -99,14 +100,14 @@ export function LineChart({
             ))}
           </g>
           {[...(events?.keys() ?? [])].map((at) => (
-            <path key={at} class="event" d={`M${x(at)},${HEIGHT - MARGIN.bottom}m-4,0h8l-4,-7z`} />
+            <path key={at} class={css.event} d={`M${x(at)},${HEIGHT - MARGIN.bottom}m-4,0h8l-4,-7z`} />
           ))}
           {[...series].reverse().map((one, index) => (
             <Line key={index} series={one} today={today} x={x} y={y} hasArea={hasArea} />
           ))}
           <Labels series={series} x={() => right + 8} width={width - right - 8} y={y} />
           {labelled(series).length === 0 && (
-            <text class="nothing" x={(MARGIN.left + right) / 2} y={HEIGHT / 2} text-anchor="middle">
+            <text class={css.nothing} x={(MARGIN.left + right) / 2} y={HEIGHT / 2} text-anchor="middle">
               Nothing is known of these days
             </text>
           )}
@@ -154,7 +155,8 @@ interface LineProps {
   hasArea: boolean;
 }
 
-export function Line({ series: { values, colour, isPrevious }, today, x, y, hasArea }: LineProps) {
+export function Line({ series, today, x, y, hasArea }: LineProps) {
+  const { values, isPrevious } = series;
   const { complete, running, lone } = strokes(values, isPrevious ? -1 : today, x, y);
   const fill = area<number | null>(
     (_, position) => x(position),
@@ -162,11 +164,11 @@ export function Line({ series: { values, colour, isPrevious }, today, x, y, hasA
     (value) => y(value ?? 0),
   ).defined((value) => value !== null);
   return (
-    <g class={`series-${colour}${isPrevious ? " previous" : ""}`}>
-      {hasArea && !isPrevious && <path class="area" d={fill(values) ?? ""} />}
+    <g class={colourClass(series)}>
+      {hasArea && !isPrevious && <path class={css.area} d={fill(values) ?? ""} />}
       <path d={complete} />
-      <path class="running" d={running} />
-      <path class="lone" d={lone} />
+      <path class={css.running} d={running} />
+      <path class={css.lone} d={lone} />
     </g>
   );
 }
@@ -187,16 +189,15 @@ export function Labels({
   const wanted = known.map(({ values }) => y(values.findLast((value) => value !== null) ?? 0));
   const placed = placeLabels(wanted, LABEL_GAP, MARGIN.top, HEIGHT - MARGIN.bottom);
   return known.map((one, index) => {
-    const { name, colour, isPrevious } = one;
     return (
       <text
         key={index}
-        class={`label series-${colour}${isPrevious ? " previous" : ""}`}
+        class={`${css.label} ${colourClass(one)}`}
         x={x(one)}
         y={placed[index] ?? 0}
         dy="0.32em"
       >
-        {fitName(name, width)}
+        {fitName(one.name, width)}
       </text>
     );
   });
@@ -228,7 +229,7 @@ export function Sparkline({ values, label, today = -1, base = "zero", format = e
       : `${label}: from ${format(Math.min(...known))} to ${format(Math.max(...known))}`;
   return (
     <svg
-      class="sparkline"
+      class={css.sparkline}
       viewBox={`0 0 ${SPARK.width} ${SPARK.height}`}
       width={SPARK.width}
       height={SPARK.height}
@@ -238,8 +239,8 @@ export function Sparkline({ values, label, today = -1, base = "zero", format = e
     >
       <title>{title}</title>
       <path d={complete} />
-      {running && <path class="running" d={running} />}
-      {lone && <path class="lone" d={lone} />}
+      {running && <path class={css.running} d={running} />}
+      {lone && <path class={css.lone} d={lone} />}
     </svg>
   );
 }

@@ -1,8 +1,9 @@
 // The values of a chart as a table, for those who do not see it or want the digits.
 
 import { useState } from "preact/hooks";
-
+import * as tableCss from "../components/table.module.css";
 import { type Column, CsvButton } from "../components/table.tsx";
+import * as chartCss from "./chart.module.css";
 import type { Series } from "./series.ts";
 
 interface Props {
@@ -20,7 +21,7 @@ interface Props {
 export function ChartTable(props: Props) {
   const [isOpen, setOpen] = useState(false);
   return (
-    <details class="chart-table" onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details class={chartCss.chartTable} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>Table</summary>
       {isOpen && <Rows {...props} />}
     </details>
@@ -42,7 +43,7 @@ function Rows({ title, heading, positions, name: nameOf, series, format }: Props
   return (
     <>
       <CsvButton title={title} columns={columns} rows={rows} />
-      <div class="table-frame" tabIndex={0} role="region" aria-label={`${title}: table`}>
+      <div class={tableCss.tableFrame} tabIndex={0} role="region" aria-label={`${title}: table`}>
         <table>
           <caption>{title}</caption>
           <thead>

@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import * as css from "./confirm.module.css";
 
 interface Props {
   title: string;
@@ -17,7 +18,7 @@ export function ConfirmDialog({ title, action, isRunning, onConfirm, onClose, ch
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
   return (
-    <dialog ref={dialog} class="confirm" aria-labelledby="confirm-title" onClose={onClose}>
+    <dialog ref={dialog} class={css.confirm} aria-labelledby="confirm-title" onClose={onClose}>
       <h2 id="confirm-title">{title}</h2>
       {children}
       <div class="controls">

@@ -6,6 +6,7 @@ import { gain, rate } from "../format.ts";
 import type { GainColumns, GainPage } from "../loads/gain-rows.ts";
 import type { RecordMetric } from "../state/metrics.ts";
 import { Change, Count, ProblemNotice } from "./parts.tsx";
+import * as css from "./table.module.css";
 import type { Column } from "./table.tsx";
 
 export interface Shown {
@@ -29,7 +30,7 @@ export function gainColumn<Row extends GainColumns>(
     csv: (row) => row.gains?.[metric],
     ...(canRank ? { sort: metric } : {}),
     render: (row) => (
-      <span class="stacked">
+      <span class={css.stacked}>
         <Count value={row.gains?.[metric]} format={gain} />
         {isRanked && <Change percent={row.change_percent} />}
       </span>

@@ -15,6 +15,7 @@ import {
   shortFormat,
 } from "../state/metrics.ts";
 import { navigate, view } from "../state/view.ts";
+import * as css from "./metric-tiles.module.css";
 import { Change, Count } from "./parts.tsx";
 
 type Response<Path extends "/overview" | "/analytics/timeseries"> =
@@ -59,14 +60,14 @@ export function MetricTiles({ overview, timeseries }: TilesProps) {
     [timeseries],
   );
   return (
-    <div class="figures">
+    <div class={css.tiles}>
       {TILES.map((metric, position) => {
         const value = overview?.data[metric];
         return (
           <button
             key={metric}
             type="button"
-            class="figure"
+            class={css.tile}
             aria-pressed={chosen === metric}
             onClick={() => chooseMetric(metric)}
           >

@@ -11,7 +11,9 @@ import { CardWidth, useObservedWidth } from "../charts/size.ts";
 import { compact, days, exact, change as formatChange, time } from "../format.ts";
 import { MAX_SERIES_DAYS } from "../state/view.ts";
 import { CopyButton } from "./copy.tsx";
+import * as partsCss from "./parts.module.css";
 import { Picture } from "./picture.tsx";
+import * as tableCss from "./table.module.css";
 
 /** A number in short form; its title has all digits. */
 export function Count({
@@ -31,11 +33,11 @@ interface ChangeProps {
 }
 
 export function Change({ percent, previous }: ChangeProps) {
-  const direction = percent === null || percent === 0 ? "quiet" : percent > 0 ? "up" : "down";
+  const direction = percent === null || percent === 0 ? "quiet" : percent > 0 ? partsCss.up : partsCss.down;
   const title =
     previous === undefined ? "Compared with the period before" : `${exact(previous)} in the period before`;
   return (
-    <span class={`change small ${direction}`} title={title}>
+    <span class={`small ${direction}`} title={title}>
       {formatChange(percent)}
     </span>
   );
@@ -55,7 +57,7 @@ interface EntityProps {
 /** A picture with a linked name, and a detail below. */
 export function Entity({ id, href, name, detail, kind = "profile", src = null, owner = null }: EntityProps) {
   return (
-    <div class="entity">
+    <div class={tableCss.entity}>
       <Picture id={id} name={owner ?? name} kind={kind} src={src} />
       <span>
         <a href={href} title={name} dir="auto">
@@ -97,11 +99,11 @@ export function ProblemNotice({ of: { problem, reload, retry = reload } }: { of:
 }
 
 /** Keeps the room of a note that is not known yet. */
-export const LEGEND_PLACEHOLDER = <span class="unknown">dashed: 28 Sep – 27 Oct 2026</span>;
+export const LEGEND_PLACEHOLDER = <span class="reserved">dashed: 28 Sep – 27 Oct 2026</span>;
 
 export function CardTitle({ title, note }: { title: string; note?: ComponentChildren }) {
   return (
-    <div class="card-title">
+    <div class={partsCss.cardTitle}>
       <h2>{title}</h2>
       {note && <p class="quiet small">{note}</p>}
     </div>
@@ -157,7 +159,7 @@ export function Card<T>({
         </div>
       </header>
       <ProblemNotice of={resource} />
-      <div ref={body} class="card-body" style={{ minHeight: problem ? "0" : `${height}px` }}>
+      <div ref={body} class={partsCss.cardBody} style={{ minHeight: problem ? "0" : `${height}px` }}>
         <CardWidth.Provider value={width}>
           {data !== undefined ? children(data) : !problem && ((status === "idle" && idle) || placeholder)}
         </CardWidth.Provider>
@@ -175,7 +177,7 @@ interface WindowMeta {
 /** Which days the numbers of a page are of, and how current they are. */
 export function WindowNote({ meta }: { meta: WindowMeta | null | undefined }) {
   return (
-    <p class="window-note quiet small">
+    <p class={`${partsCss.windowNote} quiet small`}>
       {meta ? (
         <>
           <span>{days(meta.start_date, meta.end_date)} · days in UTC</span>
@@ -194,7 +196,7 @@ export function RangeTooLong() {
 }
 
 export function Empty({ children }: { children: ComponentChildren }) {
-  return <p class="empty">{children}</p>;
+  return <p class={partsCss.empty}>{children}</p>;
 }
 
 const STATUSES: Readonly<Record<string, { text: string; tone?: "ok" | "bad"; meaning: string }>> = {

@@ -5,6 +5,7 @@ import { useState } from "preact/hooks";
 import { useResource } from "../api/resource.ts";
 import { useCombobox } from "./combobox.ts";
 import { useDebounced } from "./debounce.ts";
+import * as css from "./picker.module.css";
 import { Picture } from "./picture.tsx";
 
 export interface Option {
@@ -57,7 +58,7 @@ export function Picker({ label, placeholder, find, onPick, canCreate = false, di
     setOpen,
   });
   return (
-    <div class="picker">
+    <div class={css.picker}>
       <input
         {...combobox.input}
         placeholder={placeholder}

@@ -6,6 +6,7 @@ import { useRef } from "preact/hooks";
 import { type CsvColumn, formatCsv, saveFile } from "../csv.ts";
 import { navigate, view } from "../state/view.ts";
 import { useNearRows } from "./near-rows.ts";
+import * as css from "./table.module.css";
 
 export interface Column<Row> extends CsvColumn<Row> {
   /** Columns without it are in the CSV only. */
@@ -40,10 +41,10 @@ export function Table<Row>({ title, columns: all, rows, rowKey, sort = "", isDen
     ? [rows.slice(near.from, near.to), [...rows.slice(0, near.from), ...rows.slice(near.to)]]
     : [rows, []];
   return (
-    <div class="table-frame" tabIndex={0} role="region" aria-label={`${title}: table`}>
+    <div class={css.tableFrame} tabIndex={0} role="region" aria-label={`${title}: table`}>
       <table
         ref={table}
-        class={isDense ? "dense" : ""}
+        class={isDense ? css.dense : ""}
         {...(near ? { "aria-rowcount": rows.length + 1 } : {})}
       >
         <thead>
@@ -83,7 +84,7 @@ function byKey<Row>(rows: readonly Row[], rowKey: (row: Row) => string): readonl
 /** As high as the rows that are not laid out. */
 function Gap({ height }: { height: number }) {
   // biome-ignore lint/a11y/noAriaHiddenOnFocusable: a row without cells has no focus
-  return <tr class="gap" aria-hidden="true" hidden={height === 0} style={{ height: `${height}px` }} />;
+  return <tr aria-hidden="true" hidden={height === 0} style={{ height: `${height}px` }} />;
 }
 
 /** Rendered again only for another row or other columns, so that sorting moves rows. */
@@ -137,7 +138,7 @@ function Heading<Row>({
 /** Takes the same room whether it is shown or not. */
 function Arrow({ direction }: { direction: "ascending" | "descending" | null }) {
   return (
-    <span class="arrow" aria-hidden="true">
+    <span class={css.arrow} aria-hidden="true">
       {direction === "ascending" ? "↑" : direction === "descending" ? "↓" : ""}
     </span>
   );

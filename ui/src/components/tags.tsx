@@ -1,5 +1,7 @@
 // Your own tags of a record: a name and a value each.
 
+import * as css from "./settings.module.css";
+
 interface Props {
   tags: readonly (readonly [string, string])[];
   onChange: (tags: readonly (readonly [string, string])[]) => void;
@@ -11,10 +13,10 @@ const MAX_LENGTH = 255;
 export function Tags({ tags, onChange }: Props) {
   const set = (position: number, tag: readonly [string, string]) => onChange(tags.with(position, tag));
   return (
-    <fieldset class="tags">
+    <fieldset class={css.tags}>
       <legend>Tags</legend>
       {tags.map(([name, value], position) => (
-        <div key={position} class="tag">
+        <div key={position} class={css.tag}>
           <input
             type="text"
             aria-label={`Name of tag ${position + 1}`}

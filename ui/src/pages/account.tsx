@@ -3,8 +3,6 @@
 import { api, unwrap } from "../api/client.ts";
 import { mayWrite } from "../api/identity.ts";
 import { useResource } from "../api/resource.ts";
-import { type Account, AccountSettings, PauseButton } from "../components/account-settings.tsx";
-import { Benchmarks } from "../components/benchmarks.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { Facts } from "../components/facts.tsx";
 import { Card, Count, Status, WindowNote } from "../components/parts.tsx";
@@ -20,6 +18,8 @@ import { fetchAccount } from "../loads/records.ts";
 import { useTitle } from "../state/title.ts";
 import { linkTo, view } from "../state/view.ts";
 import { reasonOf } from "../tracking-reason.ts";
+import { Benchmarks } from "./account/benchmarks.tsx";
+import { type Account, AccountSettings, PauseButton } from "./account/settings.tsx";
 import type { PageProps } from "./props.ts";
 
 const PROFILE_LINKS = {
@@ -27,7 +27,7 @@ const PROFILE_LINKS = {
   tiktok: "https://www.tiktok.com/@",
 } as const;
 
-export function AccountPage({ id, identity }: PageProps) {
+export default function AccountPage({ id, identity }: PageProps) {
   const account = useResource((signal) => fetchAccount(id, signal), [id]);
   const gains = useRecordGains(id, { account_id: id });
   const record = account.data?.data;

@@ -5,8 +5,6 @@ import { mayWrite } from "../api/identity.ts";
 
 import { type PagedResource, usePages } from "../api/pages.ts";
 import { asCurl } from "../api/requests.ts";
-import { AccountFilters, isFiltered } from "../components/account-filters.tsx";
-import { AddAccounts } from "../components/add-accounts.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { CopyButton } from "../components/copy.tsx";
 import { ExportButton } from "../components/export.tsx";
@@ -19,7 +17,7 @@ import {
   type Shown,
 } from "../components/gain-columns.tsx";
 import { CardTitle, Count, Empty, Entity, ProblemNotice, Status, WindowNote } from "../components/parts.tsx";
-import { SelectionBar } from "../components/selection.tsx";
+import * as css from "../components/table.module.css";
 import { type Column, CsvButton, Table } from "../components/table.tsx";
 import {
   type AccountPage,
@@ -32,6 +30,9 @@ import {
 } from "../loads/account-rows.ts";
 import { linkTo, setFilters, view, windowParameters } from "../state/view.ts";
 import { reasonOf } from "../tracking-reason.ts";
+import { AddAccounts } from "./accounts/add.tsx";
+import { AccountFilters, isFiltered } from "./accounts/filters.tsx";
+import { SelectionBar } from "./accounts/selection.tsx";
 import type { PageProps } from "./props.ts";
 
 /** How often the table loads again while accounts wait for their first read. */
@@ -62,7 +63,7 @@ const STATUS: Column<AccountRow> = {
   render: ({ tracking }) => {
     const reason = tracking && reasonOf(tracking);
     return tracking ? (
-      <div class="why">
+      <div class={css.why}>
         <Status status={tracking.status} />
         {reason && <small class="small quiet">{reason}</small>}
       </div>
@@ -116,7 +117,7 @@ function useArrivals({ data, reload, status }: PagedResource<AccountPage>): void
   }, [isWaiting, isLoading]);
 }
 
-export function AccountsPage({ identity }: PageProps) {
+export default function AccountsPage({ identity }: PageProps) {
   const current = view.value;
   const canWrite = mayWrite(identity) ?? false;
   const shown = [...current.filters].filter(([name]) => name !== "add");
@@ -138,7 +139,7 @@ export function AccountsPage({ identity }: PageProps) {
         {(canWrite || !identity.data) && (
           <button
             type="button"
-            class={`primary${identity.data ? "" : " unknown"}`}
+            class={`primary${identity.data ? "" : " reserved"}`}
             aria-expanded={current.filters.has("add")}
             onClick={() => setAdding(!current.filters.has("add"))}
           >
@@ -202,7 +203,7 @@ function AccountsCard({ pages, canWrite }: CardProps) {
     [canWrite, pages.data?.page, selected, shown],
   );
   return (
-    <section class="card dense" aria-label="Accounts" aria-busy={pages.status === "loading"}>
+    <section class={`card ${css.dense}`} aria-label="Accounts" aria-busy={pages.status === "loading"}>
       {ids.length > 0 ? (
         <SelectionBar
           ids={ids}
@@ -266,7 +267,7 @@ function selectColumn(
   return {
     name: "Select",
     heading: (
-      <label class="target">
+      <label class={css.target}>
         <input
           type="checkbox"
           aria-label="Select all that are shown"
@@ -276,7 +277,7 @@ function selectColumn(
       </label>
     ),
     render: ({ id, username }) => (
-      <label class="target">
+      <label class={css.target}>
         <input
           type="checkbox"
           aria-label={`Select @${username}`}

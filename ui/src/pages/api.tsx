@@ -8,6 +8,7 @@ import { Facts } from "../components/facts.tsx";
 import { CardTitle } from "../components/parts.tsx";
 import { day, exact } from "../format.ts";
 import { view, windowParameters } from "../state/view.ts";
+import * as css from "./api.module.css";
 import type { PageProps } from "./props.ts";
 
 const SCOPES: Readonly<Record<string, string>> = {
@@ -46,7 +47,7 @@ function examples(): Example[] {
   ];
 }
 
-export function ApiPage({ identity }: PageProps) {
+export default function ApiPage({ identity }: PageProps) {
   return (
     <>
       <div class="page-head">
@@ -89,10 +90,10 @@ export function ApiPage({ identity }: PageProps) {
         <header>
           <CardTitle title="Ask it yourself" note="with your key in the variable TIDEMARK_KEY" />
         </header>
-        <ul class="examples">
+        <ul class={css.examples}>
           {examples().map(({ question, command }) => (
             <li key={question}>
-              <div class="example-head">
+              <div class={css.exampleHead}>
                 <h3>{question}</h3>
                 <CopyButton label="Copy" title={`Copy: ${question}`} text={() => command} />
               </div>
@@ -153,7 +154,7 @@ interface MeterProps {
 function Meter({ name, used, limit, note }: MeterProps) {
   const share = limit && used !== null ? Math.min(1, used / limit) : 0;
   return (
-    <div class="meter">
+    <div class={css.meter}>
       <p>
         <span>{name}</span>{" "}
         <b>
@@ -162,7 +163,7 @@ function Meter({ name, used, limit, note }: MeterProps) {
         </b>
       </p>
       {limit !== null && (
-        <div class="bar" aria-hidden="true">
+        <div class={css.bar} aria-hidden="true">
           <span class={share > 0.9 ? "high" : ""} style={{ width: `${share * 100}%` }} />
         </div>
       )}

@@ -4,8 +4,6 @@ import { useDetails } from "../api/details.ts";
 import { usePages } from "../api/pages.ts";
 import { mapResource } from "../api/resource.ts";
 import { Sparkline } from "../charts/line.tsx";
-import { ContentFilters } from "../components/content-filters.tsx";
-import { ContentGrid, GridSkeleton } from "../components/content-grid.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { ExportButton } from "../components/export.tsx";
 import { Card, Count, Empty, Entity, ProblemNotice, WindowNote } from "../components/parts.tsx";
@@ -26,6 +24,9 @@ import {
 } from "../loads/content-rows.ts";
 import { CONTENT_METRICS, type ContentMetric, METRIC_NAMES } from "../state/metrics.ts";
 import { linkTo, navigate, setFilters, view, windowParameters } from "../state/view.ts";
+import { ContentFilters } from "./content/filters.tsx";
+import { ContentGrid, GridSkeleton } from "./content/grid.tsx";
+import * as css from "./content.module.css";
 
 const SORT_NAMES: Readonly<Record<string, string>> = {
   ...Object.fromEntries(CONTENT_METRICS.map((metric) => [`-${metric}`, `${METRIC_NAMES[metric]} gained`])),
@@ -108,7 +109,7 @@ function columns(metric: ContentMetric, today: number): Column<Row>[] {
   ];
 }
 
-export function ContentPage() {
+export default function ContentPage() {
   const current = view.value;
   const { layout, ...filters } = Object.fromEntries(current.filters);
   const order = contentOrder(current);
@@ -137,7 +138,7 @@ export function ContentPage() {
         </div>
         <Controls hasComparison={false} />
       </div>
-      <div class="toolbar">
+      <div class={css.toolbar}>
         <TextFilter label="Filter by caption" placeholder="Caption contains" />
         <select
           aria-label="Sort"
@@ -150,7 +151,7 @@ export function ContentPage() {
             </option>
           ))}
         </select>
-        <div class="segments" role="group" aria-label="Layout">
+        <div class={css.segments} role="group" aria-label="Layout">
           <button type="button" aria-pressed={!isGrid} onClick={() => setFilters({ layout: null })}>
             Table
           </button>
@@ -225,7 +226,7 @@ function SparkCell({
   today: number;
 }) {
   return (
-    <span class="spark-cell">{values && <Sparkline values={values} label={label} today={today} />}</span>
+    <span class={css.sparkCell}>{values && <Sparkline values={values} label={label} today={today} />}</span>
   );
 }
 

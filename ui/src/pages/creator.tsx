@@ -6,7 +6,6 @@ import { mayWrite } from "../api/identity.ts";
 import { type Resource, useResource } from "../api/resource.ts";
 import { LineChart } from "../charts/line.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
-import { CreatorSettings, PauseCreatorButton } from "../components/creator-settings.tsx";
 import { MetricSelect } from "../components/metric-tiles.tsx";
 import {
   Card,
@@ -23,6 +22,7 @@ import { RankedContent } from "../components/rankings.tsx";
 import { DailyGains, FollowersHistory, RecordMetrics, useRecordGains } from "../components/record-gains.tsx";
 import { UnlinkedAccountPicker } from "../components/record-pickers.tsx";
 import { RecordProblem } from "../components/record-problem.tsx";
+import * as css from "../components/table.module.css";
 import { type Column, CsvButton, Table } from "../components/table.tsx";
 import { exact, gain, rate } from "../format.ts";
 import { recordContentQuery } from "../loads/rankings.ts";
@@ -30,6 +30,7 @@ import { fetchCreator, fetchCreatorAccounts } from "../loads/records.ts";
 import { chartOf, METRIC_NAMES, metricOf, SERIES_METRICS, shortFormat } from "../state/metrics.ts";
 import { useTitle } from "../state/title.ts";
 import { linkTo, MAX_SERIES_DAYS, rangeDays, type View, view, windowParameters } from "../state/view.ts";
+import { CreatorSettings, PauseCreatorButton } from "./creator/settings.tsx";
 import type { PageProps } from "./props.ts";
 
 const MAX_LINES = 5;
@@ -60,7 +61,7 @@ function pictureOf(accounts: Ranking | undefined): string | null {
   return pictured.toSorted((a, b) => b.follower_count - a.follower_count)[0]?.profile_pic_url ?? null;
 }
 
-export function CreatorPage({ id, identity }: PageProps) {
+export default function CreatorPage({ id, identity }: PageProps) {
   const current = view.value;
   const canWrite = mayWrite(identity) ?? false;
   const creator = useResource((signal) => fetchCreator(id, signal), [id]);
@@ -290,7 +291,7 @@ function AccountsCard({ creatorId, accounts, canWrite, onChanged }: AccountsProp
               No account is linked. {canWrite ? "Pick one above: type a part of its username." : ""}
             </Empty>
           ) : (
-            <div class="dense">
+            <div class={css.dense}>
               <Table
                 title="Accounts"
                 columns={canWrite ? [...columns, unlinkColumn] : columns}

@@ -6,7 +6,6 @@ import { api, unwrap } from "../api/client.ts";
 import { mayWrite } from "../api/identity.ts";
 import { type PagedResource, usePages } from "../api/pages.ts";
 import { asCurl } from "../api/requests.ts";
-import { Comparison, comparedIds, MAX_COMPARED, toggleCompared } from "../components/comparison.tsx";
 import { Controls } from "../components/controls.tsx";
 import { CopyButton } from "../components/copy.tsx";
 import { ExportButton } from "../components/export.tsx";
@@ -20,6 +19,7 @@ import {
   type Shown,
 } from "../components/gain-columns.tsx";
 import { CardTitle, Count, Empty, Entity, ProblemNotice, Status, WindowNote } from "../components/parts.tsx";
+import * as tableCss from "../components/table.module.css";
 import { type Column, CsvButton, Table } from "../components/table.tsx";
 import { TextFilter } from "../components/text-filter.tsx";
 import {
@@ -31,6 +31,8 @@ import {
 } from "../loads/creator-rows.ts";
 import type { RecordMetric } from "../state/metrics.ts";
 import { goTo, linkTo, view, windowParameters } from "../state/view.ts";
+import { Comparison, comparedIds, MAX_COMPARED, toggleCompared } from "./creators/comparison.tsx";
+import * as creatorsCss from "./creators.module.css";
 import type { PageProps } from "./props.ts";
 
 function columns(ranked: RecordMetric | undefined): Column<CreatorRow>[] {
@@ -54,7 +56,7 @@ function columns(ranked: RecordMetric | undefined): Column<CreatorRow>[] {
       render: ({ id, name }) => {
         const isCompared = compared.includes(id);
         return (
-          <label class="target">
+          <label class={tableCss.target}>
             <input
               type="checkbox"
               aria-label={`Compare ${name}`}
@@ -104,7 +106,7 @@ function columns(ranked: RecordMetric | undefined): Column<CreatorRow>[] {
   ];
 }
 
-export function CreatorsPage({ identity }: PageProps) {
+export default function CreatorsPage({ identity }: PageProps) {
   const current = view.value;
   const canWrite = mayWrite(identity) ?? false;
   const [isCreating, setCreating] = useState(false);
@@ -126,7 +128,7 @@ export function CreatorsPage({ identity }: PageProps) {
         {(canWrite || !identity.data) && (
           <button
             type="button"
-            class={`primary${identity.data ? "" : " unknown"}`}
+            class={`primary${identity.data ? "" : " reserved"}`}
             aria-expanded={isCreating}
             onClick={() => setCreating(!isCreating)}
           >
@@ -159,7 +161,7 @@ function CreatorsCard({ pages }: { pages: PagedResource<CreatorPage> }) {
   const q = view.value.filters.get("q");
   const rows = pages.data?.rows ?? [];
   return (
-    <section class="card dense" aria-label="Creators" aria-busy={pages.status === "loading"}>
+    <section class={`card ${tableCss.dense}`} aria-label="Creators" aria-busy={pages.status === "loading"}>
       <header>
         <CardTitle title={loaded.metric ? "By what they gained" : "All creators"} />
         <div class="controls">
@@ -218,7 +220,7 @@ function NewCreator() {
     void create.run();
   };
   return (
-    <form class="card new-creator" onSubmit={submit} aria-label="New creator">
+    <form class={`card ${creatorsCss.newCreator}`} onSubmit={submit} aria-label="New creator">
       <label class="field">
         Name of the creator
         <input

@@ -21,9 +21,10 @@ import { overviewQueries } from "../loads/rankings.ts";
 import { fetchTracking, NOT_UPDATING } from "../loads/tracking.ts";
 import { chartOf, metricOf, RECORD_METRICS, type RecordMetric } from "../state/metrics.ts";
 import { linkTo, PLATFORMS, setFilters, view } from "../state/view.ts";
+import * as css from "./overview.module.css";
 import type { PageProps } from "./props.ts";
 
-export function OverviewPage({ identity }: PageProps) {
+export default function OverviewPage({ identity }: PageProps) {
   const current = view.value;
   const scope = overviewScope(current);
   const dependencies = [JSON.stringify(current.range), current.platform];
@@ -78,9 +79,9 @@ const ADD_ACCOUNTS = "/accounts?add=true";
 function TrackingNote({ accounts, canWrite }: { accounts: number | undefined; canWrite: boolean }) {
   const { data } = useResource(fetchTracking, []);
   const found = NOT_UPDATING.filter((status) => data && data.accounts[status] > 0);
-  if (!data || !accounts) return <p class="tracking-note small">{"\u00a0"}</p>;
+  if (!data || !accounts) return <p class={`${css.trackingNote} small`}>{"\u00a0"}</p>;
   return (
-    <p class="tracking-note quiet small">
+    <p class={`${css.trackingNote} quiet small`}>
       <span>
         <Count value={accounts} format={exact} /> {accounts === 1 ? "account" : "accounts"}
       </span>
@@ -107,7 +108,7 @@ function TrackingNote({ accounts, canWrite }: { accounts: number | undefined; ca
 
 function FirstSteps({ identity }: { identity: PageProps["identity"] }) {
   return (
-    <section class="card first-steps" aria-label="First steps">
+    <section class={`card ${css.firstSteps}`} aria-label="First steps">
       <h2>Nothing is tracked yet</h2>
       <p>
         Add accounts by username or profile link. Their posts appear here within a minute, and what they gain

@@ -5,15 +5,17 @@ import { useEffect } from "preact/hooks";
 
 import { type Resource, useResource } from "../api/resource.ts";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
-import { Coverage, useCoverage } from "../components/coverage.tsx";
 import { Facts } from "../components/facts.tsx";
 import { Card, Count, Empty, Entity, ProblemNotice, Status, statusName } from "../components/parts.tsx";
+import * as tableCss from "../components/table.module.css";
 import { type Column, CsvButton, Table } from "../components/table.tsx";
 import { When } from "../components/when.tsx";
 import { duration, exact, plural } from "../format.ts";
 import { fetchNotUpdating, fetchTracking, MAX_LISTED, NOT_UPDATING } from "../loads/tracking.ts";
 import { linkTo } from "../state/view.ts";
 import { FAILURE_NAMES, PAUSE_NAMES, reasonOf, STATUSES } from "../tracking-reason.ts";
+import { Coverage, useCoverage } from "./tracking/coverage.tsx";
+import * as trackingCss from "./tracking.module.css";
 
 /** How often the page asks again while it is visible. */
 const RELOAD_MS = 10_000;
@@ -47,7 +49,7 @@ function troubles(health: Health): string[] {
   ];
 }
 
-export function TrackingPage() {
+export default function TrackingPage() {
   const tracking = useResource(fetchTracking, []);
   const accounts = useResource(fetchNotUpdating, []);
   const coverage = useCoverage();
@@ -87,7 +89,7 @@ export function TrackingPage() {
             <Empty>Every account that is not paused is updating.</Empty>
           ) : (
             <>
-              <div class="dense">
+              <div class={tableCss.dense}>
                 <Table title="Not updating" columns={ACCOUNT_COLUMNS} rows={data} rowKey={({ id }) => id} />
               </div>
               {pagination.has_next && (
@@ -167,12 +169,12 @@ function Details({
 function Now({ health }: { health: Health | null }) {
   const fact = (text: (health: Health) => ComponentChildren) => (health ? text(health) : "\u00a0");
   return (
-    <div class="health">
+    <div class={trackingCss.health}>
       <div role="status">
         {health ? (
           <Verdict health={health} />
         ) : (
-          <p class="verdict">
+          <p class={trackingCss.verdict}>
             <span class="skeleton text" />
           </p>
         )}
@@ -200,7 +202,7 @@ function Verdict({ health }: { health: Health }) {
   const { active, pending } = health.accounts;
   if (wrong.length > 0)
     return (
-      <ul class="verdict">
+      <ul class={trackingCss.verdict}>
         {wrong.map((text) => (
           <li key={text}>
             <span class="status bad">{text}</span>
@@ -209,7 +211,7 @@ function Verdict({ health }: { health: Health }) {
       </ul>
     );
   return (
-    <p class="verdict">
+    <p class={trackingCss.verdict}>
       <span class="status ok">Tracking is healthy.</span> {plural(active, "account is", "accounts are")} read
       on time{pending > 0 && `, ${plural(pending, "waits", "wait")} for the first read`}.
     </p>
@@ -239,7 +241,7 @@ const ACCOUNT_COLUMNS: readonly Column<AccountRow>[] = [
     name: "Why",
     csv: ({ tracking }) => tracking.last_error ?? reasonOf(tracking),
     render: ({ tracking }) => (
-      <span class="reason-cell" title={tracking.last_error ?? undefined}>
+      <span class={tableCss.reasonCell} title={tracking.last_error ?? undefined}>
         {reasonOf(tracking) ?? "–"}
       </span>
     ),
@@ -257,7 +259,10 @@ const ACCOUNT_COLUMNS: readonly Column<AccountRow>[] = [
 ];
 
 const FAILURE_COLUMNS: readonly Column<Failure>[] = [
-  { name: "Reason", render: ({ reason }) => <span class="reason-cell">{FAILURE_NAMES[reason]}</span> },
+  {
+    name: "Reason",
+    render: ({ reason }) => <span class={tableCss.reasonCell}>{FAILURE_NAMES[reason]}</span>,
+  },
   {
     name: "Accounts",
     isNumber: true,
@@ -285,7 +290,7 @@ const SOURCE_COLUMNS: readonly Column<Source>[] = [
   {
     name: "Status",
     render: ({ status, paused_until, reason }) => (
-      <div class="why">
+      <div class={tableCss.why}>
         <span>
           <Status status={status} />
           {paused_until && (

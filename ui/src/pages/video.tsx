@@ -3,17 +3,18 @@
 import { mayWrite } from "../api/identity.ts";
 import { useResource } from "../api/resource.ts";
 import type { components } from "../api/schema.d.ts";
-import { AgeCurve } from "../components/age-curve.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { Facts } from "../components/facts.tsx";
-import { type Counts, HistoryCard } from "../components/history.tsx";
 import { Card, Count, ProblemNotice, WindowNote } from "../components/parts.tsx";
 import { Picture } from "../components/picture.tsx";
-import { accountLink, VideoTracking } from "../components/video-tracking.tsx";
 import { clock, gain, rate, time } from "../format.ts";
 import { fetchCounters, fetchHistory, fetchVideo } from "../loads/records.ts";
 import { linkTo, view } from "../state/view.ts";
 import type { PageProps } from "./props.ts";
+import { AgeCurve } from "./video/age-curve.tsx";
+import { type Counts, HistoryCard } from "./video/history.tsx";
+import { accountLink, VideoTracking } from "./video/tracking.tsx";
+import * as css from "./video.module.css";
 
 type Content = components["schemas"]["Content"];
 
@@ -25,7 +26,7 @@ const COUNTERS = [
   ["Saves", "saved_count"],
 ] as const;
 
-export function VideoPage({ id, identity }: PageProps) {
+export default function VideoPage({ id, identity }: PageProps) {
   const current = view.value;
   const video = useResource((signal) => fetchVideo(id, signal), [id]);
   const counters = useResource((signal) => fetchCounters(id, signal), [id]);
@@ -103,7 +104,7 @@ interface CountersProps {
 function Counters({ video, counters, gains }: CountersProps) {
   const isUnknown = (name: keyof Counts) => counters?.[name] === null;
   return (
-    <dl class="counters">
+    <dl class={css.counters}>
       {COUNTERS.map(([title, name]) => (
         <div key={name}>
           <dt class="quiet small">{title}</dt>
@@ -137,7 +138,7 @@ function Counters({ video, counters, gains }: CountersProps) {
 function Post({ video }: { video: Content }) {
   return (
     <>
-      <p class={`caption${video.description ? "" : " quiet"}`} dir="auto">
+      <p class={`${css.caption}${video.description ? "" : " quiet"}`} dir="auto">
         {video.description || "No caption"}
       </p>
       <Facts

@@ -1,0 +1,74 @@
+// Filters of the accounts' table, all in the address.
+
+import { useResource } from "../../api/resource.ts";
+import { statusName } from "../../components/parts.tsx";
+import { RecordFilter } from "../../components/record-pickers.tsx";
+import { TextFilter } from "../../components/text-filter.tsx";
+import { fetchCategories } from "../../loads/tracking.ts";
+import { navigate, setFilters, view } from "../../state/view.ts";
+import { STATUSES } from "../../tracking-reason.ts";
+
+const FILTERS = ["q", "status", "category", "creator_id", "linked"] as const;
+
+function clearFilters(): void {
+  const filters = new Map(
+    [...view.value.filters].filter(([name]) => !FILTERS.some((filter) => filter === name)),
+  );
+  navigate({ filters, platform: null }, { replace: true });
+}
+
+export function isFiltered(): boolean {
+  return view.value.platform !== null || FILTERS.some((name) => view.value.filters.has(name));
+}
+
+export function AccountFilters() {
+  const { filters } = view.value;
+  const categories = useResource(fetchCategories, []);
+  const value = (name: (typeof FILTERS)[number]) => filters.get(name) ?? "";
+  return (
+    <div class="controls filter-bar">
+      <TextFilter label="Username contains" placeholder="Username" />
+      <select
+        aria-label="Status"
+        value={value("status")}
+        onChange={(event) => setFilters({ status: event.currentTarget.value })}
+      >
+        <option value="">Any status</option>
+        {STATUSES.map((status) => (
+          <option key={status} value={status}>
+            {statusName(status)}
+          </option>
+        ))}
+      </select>
+      {(value("category") || (categories.data?.data.length ?? 0) > 0) && (
+        <select
+          aria-label="Category"
+          value={value("category")}
+          onChange={(event) => setFilters({ category: event.currentTarget.value })}
+        >
+          <option value="">Any category</option>
+          {categories.data?.data.map(({ category, accounts }) => (
+            <option key={category} value={category}>
+              {category} ({accounts})
+            </option>
+          ))}
+        </select>
+      )}
+      <RecordFilter name="creator_id" label="Creator" placeholder="Any creator" />
+      <select
+        aria-label="Linked to a creator"
+        value={value("linked")}
+        onChange={(event) => setFilters({ linked: event.currentTarget.value })}
+      >
+        <option value="">Linked or not</option>
+        <option value="true">Linked to a creator</option>
+        <option value="false">Without a creator</option>
+      </select>
+      {isFiltered() && (
+        <button type="button" class="plain" onClick={clearFilters}>
+          Clear filters
+        </button>
+      )}
+    </div>
+  );
+}
