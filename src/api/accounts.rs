@@ -1,13 +1,12 @@
 //! Accounts.
 
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use salvo::{Router, Writer};
 use salvo_oapi::endpoint;
 use serde_json::{Value, json};
 
-use super::fields::{TAGS, schemas_by_platform};
+use super::new_records::{NewAccountBody, USERNAME_LENGTH, read_change};
 use super::{
     account_list, account_videos, ages, batches, daily, metrics, refreshes, sparklines, top_accounts,
 };
@@ -20,18 +19,15 @@ use crate::http::{
 };
 use crate::model::account::Account;
 use crate::model::identifier::Username;
-use crate::model::limits::{MAX_CATEGORY_CHARS, MAX_RECENT_POSTS, POST_LOOKBACK_DAYS, SCRAPE_INTERVAL_HOURS};
 use crate::model::platform::Platform;
 use crate::store::Write;
 use crate::store::outbox::visibility;
 use crate::store::records::accounts::change::{self, AccountChange};
-use crate::store::records::accounts::create::{self as creation, NewAccount};
+use crate::store::records::accounts::create as creation;
 use crate::store::records::accounts::{self, AccountIdentifier};
 
 /// How long a deletion waits until totals include the history of videos that remain tracked individually.
 const HISTORY_MOVE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Bounds of a username or profile URL, in characters.
-const USERNAME_LENGTH: RangeInclusive<usize> = 1..=500;
 
 /// Segments in the place of an id.
 const LITERALS: [&str; 7] = ["batch", "categories", "stats", "top", "metrics", "refresh", "timeseries"];
@@ -101,66 +97,6 @@ impl FromQuery for PlatformQuery {
     }
 }
 
-/// Reads the fields that creates and updates share.
-pub(super) fn read_change(body: &mut BodyFields<'_>) -> AccountChange {
-    AccountChange {
-        is_active: body.describe("`false` pauses tracking, `true` resumes it.").boolean("is_active"),
-        category: body
-            .describe("Your own label; null removes it.")
-            .nullable("category", |body, name| body.text(name, &(0..=MAX_CATEGORY_CHARS))),
-        metadata: body.describe(TAGS).metadata("metadata"),
-        scrape_interval_hours: body
-            .describe("Hours between scrapes.")
-            .integer("scrape_interval_hours", &SCRAPE_INTERVAL_HOURS),
-        creator_id: body
-            .describe("Creator of the account; null unlinks it.")
-            .nullable("creator_id", BodyFields::uuid),
-        max_recent_posts_per_account: body
-            .describe(
-                "Maximum number of posts that the first scrape reads; null for the organization's default.",
-            )
-            .nullable("max_recent_posts_per_account", |body, name| body.integer(name, &MAX_RECENT_POSTS)),
-        post_lookback_days: body
-            .describe("Number of days that the first scrape goes back; null for the organization's default.")
-            .nullable("post_lookback_days", |body, name| body.integer(name, &POST_LOOKBACK_DAYS)),
-    }
-}
-
-pub(super) struct CreateBody {
-    /// `None` only if the body is invalid.
-    pub(super) account: Option<NewAccount>,
-}
-
-impl FromBody for CreateBody {
-    fn example() -> Value {
-        json!({"platform": "tiktok", "username": "@salt.and.tide", "category": "surf", "metadata": {"team": "north"}})
-    }
-
-    fn read(body: &mut BodyFields<'_>) -> Self {
-        let username = read_username(body);
-        let change = read_change(body);
-        CreateBody { account: username.map(|(platform, username)| NewAccount { platform, username, change }) }
-    }
-}
-
-/// Reads `platform` and `username`.
-pub(super) fn read_username(body: &mut BodyFields<'_>) -> Option<(Platform, Username)> {
-    body.require("platform");
-    body.require("username");
-    let platform = body.describe("Platform of the account.").variant::<Platform>("platform");
-    let text =
-        body.describe("Username, with or without `@`, or profile URL.").text("username", &USERNAME_LENGTH);
-    body.one_of_schemas(|| schemas_by_platform("username", Username::pattern));
-    let (platform, text) = platform.zip(text)?;
-    match Username::parse(platform, &text) {
-        Ok(username) => Some((platform, username)),
-        Err(error) => {
-            body.violations.add("username", error.to_string());
-            None
-        }
-    }
-}
-
 struct PatchBody {
     change: AccountChange,
     username: Option<String>,
@@ -195,9 +131,9 @@ impl FromBody for PatchBody {
 async fn create(
     app: App,
     caller: Caller,
-    args: Args<(Body<CreateBody>, IdempotencyKey)>,
+    args: Args<(Body<NewAccountBody>, IdempotencyKey)>,
 ) -> Result<Created<Account>> {
-    let Args((Body(CreateBody { account }), idempotency)) = args;
+    let Args((Body(NewAccountBody { account }), idempotency)) = args;
     let new =
         account.ok_or_else(|| Problem::internal("a create body without an account passed validation"))?;
     let now = app.clock.now().await;

@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 use tokio::sync::OwnedMutexGuard;
 use uuid::Uuid;
 
-use super::accounts::{self, read_change};
-use super::videos::{self, require_readable};
+use super::new_records::{NewAccountBody, NewVideoBody, read_change, require_readable};
 use crate::app::App;
 use crate::http::input::violations::Violations;
 use crate::http::input::{BatchItem, BodyFields, FromBody};
@@ -30,13 +29,13 @@ trait CreateItem: FromBody {
     fn examples() -> Value;
 }
 
-impl CreateItem for accounts::CreateBody {
+impl CreateItem for NewAccountBody {
     fn examples() -> Value {
         json!([{"platform": "tiktok", "username": "@low.tide"}, {"platform": "instagram", "username": "high.tide"}])
     }
 }
 
-impl CreateItem for videos::CreateBody {
+impl CreateItem for NewVideoBody {
     fn examples() -> Value {
         let id = "7301234567890123789";
         json!([{"platform": "tiktok", "identifier": id}, {"platform": "instagram", "identifier": "DExample456"}])
@@ -91,7 +90,7 @@ impl FromBody for UpdateBatch {
 pub(super) async fn create_accounts(
     app: App,
     caller: Caller,
-    args: Args<(Body<CreateBatch<accounts::CreateBody>>, IdempotencyKey)>,
+    args: Args<(Body<CreateBatch<NewAccountBody>>, IdempotencyKey)>,
 ) -> Result<BatchResponse> {
     let Args((Body(batch), idempotency)) = args;
     let items = batch.items.into_iter().map(|item| {
@@ -121,7 +120,7 @@ pub(super) async fn create_accounts(
 pub(super) async fn create_videos(
     app: App,
     caller: Caller,
-    args: Args<(Body<CreateBatch<videos::CreateBody>>, IdempotencyKey)>,
+    args: Args<(Body<CreateBatch<NewVideoBody>>, IdempotencyKey)>,
 ) -> Result<BatchResponse> {
     let Args((Body(batch), idempotency)) = args;
     let items = batch.items.into_iter().enumerate();
@@ -169,8 +168,8 @@ async fn lock_batch(app: &App, caller: &Caller) -> Result<OwnedMutexGuard<()>> {
     app.batches.wait(caller.organization).await.ok_or_else(Problem::too_many_batches)
 }
 
-fn to_new_video(app: &App, index: usize, item: Result<videos::CreateBody, Violations>) -> Result<NewVideo> {
-    let videos::CreateBody { video, tracking } = item.map_err(Problem::invalid)?;
+fn to_new_video(app: &App, index: usize, item: Result<NewVideoBody, Violations>) -> Result<NewVideo> {
+    let NewVideoBody { video, tracking } = item.map_err(Problem::invalid)?;
     let (platform, identifier) = video.ok_or_else(|| Problem::internal("a valid item has no video"))?;
     let field = format!("items[{index}].identifier");
     require_readable(app, &field, platform, &identifier)?;

@@ -3,14 +3,13 @@
 use salvo::{Router, Writer};
 use salvo_oapi::endpoint;
 
-use super::fields::{PLATFORM_FILTER, VideoPath};
+use super::fields::{VideoPath, read_content_filter};
 use super::{ages, breakouts, sparklines, top_content};
 use crate::app::App;
 use crate::http::input::{FromQuery, ListSort, QueryParams};
 use crate::http::route::{get_or_head, parameter_except};
 use crate::http::{Caller, Collection, Data, ListParams, Path, Query, Result};
 use crate::model::content::Content;
-use crate::model::limits::{MAX_CATEGORY_CHARS, MAX_MEDIA_TYPES, MEDIA_TYPE_CHARS, MIN_VIEWS};
 use crate::store::postgres::keyset::SortDirection;
 use crate::store::records::content::{self, ContentFilter, ContentSort};
 use crate::store::records::videos::VideoSort;
@@ -33,35 +32,6 @@ impl ListSort for ContentSort {
     const DEFAULT: (Self, SortDirection) = (ContentSort::As(VideoSort::CreateTime), SortDirection::Desc);
 }
 
-const KIND_FILTER: &str = "Filter by kind: `discovered` on an account, or `tracked` individually. A video of both kinds \
-                           matches either.";
-const MEDIA_TYPE_FILTER: &str = "Filter by media types, as the platform reports them, of which one matches exactly. \
-                                 Videos without a media type do not match.";
-const POSTED_AFTER: &str = "Earliest `create_time`: a date, which includes its whole UTC day, or a time. Videos without \
-                            a `create_time` do not match.";
-const POSTED_BEFORE: &str = "Latest `create_time`: a date, which includes its whole UTC day, or a time. Videos without \
-                             a `create_time` do not match.";
-
-/// Reads the filters of lists and rankings of content.
-pub(super) fn read_filter(query: &mut QueryParams<'_>) -> ContentFilter {
-    ContentFilter {
-        platform: query.describe(PLATFORM_FILTER).variant("platform"),
-        account_id: query.describe("Filter by account.").uuid("account_id"),
-        creator_id: query.describe("Filter by the creator of the account.").uuid("creator_id"),
-        category: query
-            .describe("Filter by the category of the account (exact match).")
-            .text("category", MAX_CATEGORY_CHARS),
-        kind: query.describe(KIND_FILTER).variant("kind"),
-        is_active: query.describe("Filter by `is_active`.").boolean("is_active"),
-        is_unavailable: query.describe("Filter by `is_unavailable`.").boolean("is_unavailable"),
-        media_type: query.describe(MEDIA_TYPE_FILTER).texts("media_type", MAX_MEDIA_TYPES, &MEDIA_TYPE_CHARS),
-        posted_after: query.describe(POSTED_AFTER).date_or_time("posted_after"),
-        posted_before: query.describe(POSTED_BEFORE).date_or_time("posted_before"),
-        min_views: query.describe("Lowest `view_count`.").integer("min_views", &MIN_VIEWS),
-        q: query.describe("Filter by a substring of the caption, ignoring case.").search_text("q"),
-    }
-}
-
 /// Filters and page of the list.
 struct ContentQuery {
     filter: ContentFilter,
@@ -70,7 +40,7 @@ struct ContentQuery {
 
 impl FromQuery for ContentQuery {
     fn read(query: &mut QueryParams<'_>) -> Self {
-        let filter = read_filter(query);
+        let filter = read_content_filter(query);
         ContentQuery { params: ListParams::read(query, &filter), filter }
     }
 }

@@ -6,9 +6,10 @@ use uuid::Uuid;
 
 use crate::http::ListParams;
 use crate::http::input::{FromPath, FromQuery, ListSort, PathParams, QueryParams, WindowParams};
-use crate::model::limits::MAX_CATEGORY_CHARS;
+use crate::model::limits::{MAX_CATEGORY_CHARS, MAX_MEDIA_TYPES, MEDIA_TYPE_CHARS, MIN_VIEWS};
 use crate::model::platform::Platform;
 use crate::store::analytics::AccountFilter;
+use crate::store::records::content::ContentFilter;
 use crate::store::records::videos::VideoFilter;
 
 pub(super) const PLATFORM_FILTER: &str = "Filter by platform.";
@@ -100,5 +101,34 @@ impl FromQuery for AccountsQuery {
                     .text("category", MAX_CATEGORY_CHARS),
             },
         }
+    }
+}
+
+const KIND_FILTER: &str = "Filter by kind: `discovered` on an account, or `tracked` individually. A video of both kinds \
+                           matches either.";
+const MEDIA_TYPE_FILTER: &str = "Filter by media types, as the platform reports them, of which one matches exactly. \
+                                 Videos without a media type do not match.";
+const POSTED_AFTER: &str = "Earliest `create_time`: a date, which includes its whole UTC day, or a time. Videos without \
+                            a `create_time` do not match.";
+const POSTED_BEFORE: &str = "Latest `create_time`: a date, which includes its whole UTC day, or a time. Videos without \
+                             a `create_time` do not match.";
+
+/// Reads the filters of lists and rankings of content.
+pub(super) fn read_content_filter(query: &mut QueryParams<'_>) -> ContentFilter {
+    ContentFilter {
+        platform: query.describe(PLATFORM_FILTER).variant("platform"),
+        account_id: query.describe("Filter by account.").uuid("account_id"),
+        creator_id: query.describe("Filter by the creator of the account.").uuid("creator_id"),
+        category: query
+            .describe("Filter by the category of the account (exact match).")
+            .text("category", MAX_CATEGORY_CHARS),
+        kind: query.describe(KIND_FILTER).variant("kind"),
+        is_active: query.describe("Filter by `is_active`.").boolean("is_active"),
+        is_unavailable: query.describe("Filter by `is_unavailable`.").boolean("is_unavailable"),
+        media_type: query.describe(MEDIA_TYPE_FILTER).texts("media_type", MAX_MEDIA_TYPES, &MEDIA_TYPE_CHARS),
+        posted_after: query.describe(POSTED_AFTER).date_or_time("posted_after"),
+        posted_before: query.describe(POSTED_BEFORE).date_or_time("posted_before"),
+        min_views: query.describe("Lowest `view_count`.").integer("min_views", &MIN_VIEWS),
+        q: query.describe("Filter by a substring of the caption, ignoring case.").search_text("q"),
     }
 }

@@ -17,6 +17,7 @@ mod health;
 mod links;
 mod media;
 mod metrics;
+mod new_records;
 mod openapi;
 mod overview;
 mod rankings;

@@ -5,8 +5,7 @@ use salvo_oapi::endpoint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::content::read_filter;
-use super::fields::METRIC;
+use super::fields::{METRIC, read_content_filter};
 use crate::http::input::{FromQuery, QueryParams, RankingParams, WindowParams};
 use crate::http::output::WindowMeta;
 use crate::http::{Analytics, CachedPage, Query, Ranking, RecordDependency, Result, WindowArgs};
@@ -48,7 +47,7 @@ impl FromQuery for TopContentQuery {
         let window = WindowParams::read(query);
         let args = RankingArgs {
             metric: query.describe(METRIC).variant_or("metric", GainMetric::Views),
-            filter: read_filter(query),
+            filter: read_content_filter(query),
             posted: query
                 .describe("`in_window` ranks only videos whose `create_time` is on a day of the window.")
                 .variant_or("posted", Posted::Any),

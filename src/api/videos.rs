@@ -1,12 +1,11 @@
 //! Individually tracked videos.
 
-use std::ops::RangeInclusive;
-
 use salvo::{Router, Writer};
 use salvo_oapi::endpoint;
 use serde_json::{Value, json};
 
-use super::fields::{TAGS, VideoPath, VideosQuery, schemas_by_platform};
+use super::fields::{TAGS, VideoPath, VideosQuery};
+use super::new_records::{INTERVAL, NewVideoBody, require_readable};
 use super::{batches, daily, deltas, metrics, refreshes};
 use crate::app::App;
 use crate::http::input::{BodyFields, FromBody, ListSort};
@@ -15,18 +14,14 @@ use crate::http::{
     Args, Body, Caller, Collection, Created, Data, Deadline, ExternalTimeout, IdempotencyKey, NoContent,
     Path, Problem, Query, Result, in_transaction,
 };
-use crate::model::identifier::{PlatformVideoId, ShortLink, VideoIdentifier, VideoReference};
-use crate::model::limits::{DEFAULT_SCRAPE_INTERVAL_HOURS, SCRAPE_INTERVAL_HOURS};
-use crate::model::platform::Platform;
+use crate::model::identifier::{ShortLink, VideoIdentifier, VideoReference};
+use crate::model::limits::SCRAPE_INTERVAL_HOURS;
 use crate::model::video::{Video, VideoType};
 use crate::platforms::short_links::{self, ShortLinkError};
 use crate::store::Write;
 use crate::store::postgres::keyset::SortDirection;
-use crate::store::records::videos::change::{self, NewTracking, NewVideo, VideoChange};
+use crate::store::records::videos::change::{self, NewVideo, VideoChange};
 use crate::store::records::videos::{self, TrackedVideoSort};
-
-/// Bounds of an identifier, in characters; URLs may have long tracking parameters.
-pub(super) const IDENTIFIER_LENGTH: RangeInclusive<usize> = 1..=2048;
 
 pub(super) fn router() -> Router {
     Router::with_path("videos")
@@ -47,47 +42,6 @@ pub(super) fn router() -> Router {
 
 impl ListSort for TrackedVideoSort {
     const DEFAULT: (Self, SortDirection) = (TrackedVideoSort::AddedAt, SortDirection::Desc);
-}
-
-const INTERVAL: &str = "Hours between scrapes.";
-
-pub(super) struct CreateBody {
-    /// `None` only if the body is invalid.
-    pub(super) video: Option<(Platform, VideoIdentifier)>,
-    pub(super) tracking: NewTracking,
-}
-
-impl FromBody for CreateBody {
-    fn example() -> Value {
-        let identifier = "https://www.tiktok.com/@salt.and.tide/video/7301234567890123456";
-        json!({"platform": "tiktok", "identifier": identifier, "metadata": {"campaign": "spring"}})
-    }
-
-    fn read(body: &mut BodyFields<'_>) -> Self {
-        body.require("platform");
-        body.require("identifier");
-        let platform = body.describe("Platform of the video.").variant::<Platform>("platform");
-        let text = body
-            .describe("Video URL, TikTok short link, Instagram shortcode, or id on the platform.")
-            .text("identifier", &IDENTIFIER_LENGTH);
-        body.one_of_schemas(|| schemas_by_platform("identifier", VideoIdentifier::pattern));
-        let tracking = NewTracking {
-            is_active: body.describe("`false` adds the video paused.").boolean_or("is_active", true),
-            metadata: body.describe("Your own tags.").metadata("metadata").unwrap_or_default(),
-            scrape_interval_hours: body.describe(INTERVAL).integer_or(
-                "scrape_interval_hours",
-                &SCRAPE_INTERVAL_HOURS,
-                DEFAULT_SCRAPE_INTERVAL_HOURS,
-            ),
-        };
-        let video = platform.zip(text).and_then(|(platform, text)| {
-            VideoIdentifier::parse(platform, &text)
-                .map(|identifier| (platform, identifier))
-                .map_err(|error| body.violations.add("identifier", error.to_string()))
-                .ok()
-        });
-        CreateBody { video, tracking }
-    }
 }
 
 struct PatchBody(VideoChange);
@@ -137,9 +91,9 @@ async fn create(
     app: App,
     caller: Caller,
     deadline: Deadline,
-    args: Args<(Body<CreateBody>, IdempotencyKey)>,
+    args: Args<(Body<NewVideoBody>, IdempotencyKey)>,
 ) -> Result<Created<Video>> {
-    let Args((Body(CreateBody { video, tracking }), idempotency)) = args;
+    let Args((Body(NewVideoBody { video, tracking }), idempotency)) = args;
     let (platform, identifier) =
         video.ok_or_else(|| Problem::internal("a create body without a video passed validation"))?;
     require_readable(&app, "identifier", platform, &identifier)?;
@@ -167,31 +121,6 @@ async fn create(
         Ok(created)
     })
     .await
-}
-
-/// Rejects a video that no configured source can scrape by this identifier.
-pub(super) fn require_readable(
-    app: &App,
-    field: &str,
-    platform: Platform,
-    identifier: &VideoIdentifier,
-) -> Result<()> {
-    let (by, reads) = match identifier {
-        VideoIdentifier::Video(VideoReference { id: id @ PlatformVideoId::Shortcode(_), .. }) => {
-            ("its shortcode", app.readable.supports_video(platform, id))
-        }
-        VideoIdentifier::Video(VideoReference { id, .. }) => {
-            ("its id", app.readable.supports_video(platform, id))
-        }
-        VideoIdentifier::ShortLink(_) => ("its id", app.readable.posts_by_id.contains(&platform)),
-    };
-    if reads {
-        return Ok(());
-    }
-    let message = format!(
-        "cannot be scraped: no configured source finds a {platform} video by {by}; track its account instead"
-    );
-    Err(Problem::invalid_field(field, message))
 }
 
 /// Resolves a short link by a request to the platform.

@@ -15,7 +15,7 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::caller::Caller;
-use super::input::part::impl_extractible;
+use super::input::request_part::impl_extractible;
 use super::input::window::WindowParams;
 use super::output::envelope::{WindowMeta, write_body};
 use super::output::page::{Ranking, link_header};

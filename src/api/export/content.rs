@@ -6,7 +6,7 @@ use salvo_oapi::endpoint;
 use uuid::Uuid;
 
 use super::{ExportFilter, ExportQuery, FIRST_BATCH_ROWS, Reader};
-use crate::api::content;
+use crate::api::fields::read_content_filter;
 use crate::app::App;
 use crate::http::input::QueryParams;
 use crate::http::{Analytics, CsvFile, CsvSource, Query, Result};
@@ -22,7 +22,7 @@ const BATCH_BYTES: usize = 4 << 20;
 
 impl ExportFilter for ContentFilter {
     fn read(query: &mut QueryParams<'_>) -> Self {
-        content::read_filter(query)
+        read_content_filter(query)
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::format::{PageQuery, Success};
-use crate::api::accounts::read_username;
+use crate::api::new_records::read_username;
 use crate::app::App;
 use crate::http::input::{BodyFields, FromBody};
 use crate::http::route::get_or_head;

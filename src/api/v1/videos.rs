@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::format::{PageQuery, Success};
-use crate::api::videos::{IDENTIFIER_LENGTH, require_readable, resolve_short_link};
+use crate::api::new_records::{IDENTIFIER_LENGTH, require_readable};
+use crate::api::videos::resolve_short_link;
 use crate::app::App;
 use crate::http::input::{BodyFields, FromBody};
 use crate::http::route::get_or_head;

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::fields::{
     check_range, deduplicate, parse_date, parse_integer, parse_string, parse_text, parse_uuid, parse_variant,
 };
-use super::part::{Part, RequestContext, impl_extractible};
+use super::request_part::{RequestContext, RequestPart, impl_extractible};
 use super::violations::Violations;
 use crate::http::openapi::operation::set_body;
 use crate::http::openapi::schema;
@@ -34,7 +34,7 @@ pub trait FromBody: Send {
     fn read(body: &mut BodyFields<'_>) -> Self;
 }
 
-impl<T: FromBody> Part for Body<T> {
+impl<T: FromBody> RequestPart for Body<T> {
     fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Self {
         static ABSENT: Value = Value::Null;
         let body = context.parsed.body.as_ref().unwrap_or(&ABSENT);
@@ -80,7 +80,7 @@ fn record_object<T>(read: &impl Fn(&mut BodyFields<'_>) -> T) -> RecordedFields 
 /// The body of a request that needs none: absent, or an object without fields.
 pub struct EmptyBody;
 
-impl Part for EmptyBody {
+impl RequestPart for EmptyBody {
     fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Self {
         if let Some(body) = &context.parsed.body {
             read_object(body, "body", violations, &|_: &mut BodyFields<'_>| {});

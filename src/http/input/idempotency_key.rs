@@ -10,7 +10,7 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::fields::parse_whole_number;
-use super::part::{Part, RequestContext};
+use super::request_part::{RequestContext, RequestPart};
 use super::violations::Violations;
 use crate::http::openapi::operation::{add_failure, add_parameters};
 use crate::http::openapi::schema_recorder::{RecordedFields, SchemaRecorder};
@@ -25,7 +25,7 @@ const HEADER: &str = "Idempotency-Key";
 #[derive(Debug, Clone)]
 pub struct IdempotencyKey(Option<IdempotentRequest>);
 
-impl Part for IdempotencyKey {
+impl RequestPart for IdempotencyKey {
     fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Self {
         let key = parse_header(context.request).unwrap_or_else(|message| {
             violations.add(HEADER, message);

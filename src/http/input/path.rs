@@ -7,7 +7,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::fields::parse_uuid;
-use super::part::{Part, RequestContext, impl_extractible};
+use super::request_part::{RequestContext, RequestPart, impl_extractible};
 use super::violations::Violations;
 use crate::http::openapi::operation::add_parameters;
 use crate::http::openapi::schema;
@@ -22,7 +22,7 @@ pub trait FromPath: Send {
     fn read(path: &mut PathParams<'_>) -> Self;
 }
 
-impl<T: FromPath> Part for Path<T> {
+impl<T: FromPath> RequestPart for Path<T> {
     fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Self {
         let recorder = SchemaRecorder::disabled();
         Path(T::read(&mut PathParams { request: context.request, violations, recorder }))

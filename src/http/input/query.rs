@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::fields::{check_range, parse_date, parse_date_or_time, parse_text, parse_uuid, parse_variant};
-use super::part::{ParsedRequest, Part, RequestContext, impl_extractible};
+use super::request_part::{ParsedRequest, RequestContext, RequestPart, impl_extractible};
 use super::violations::Violations;
 use crate::http::openapi::operation::add_parameters;
 use crate::http::openapi::schema;
@@ -32,7 +32,7 @@ pub trait FromQuery: Send {
     fn read(query: &mut QueryParams<'_>) -> Self;
 }
 
-impl<T: FromQuery> Part for Query<T> {
+impl<T: FromQuery> RequestPart for Query<T> {
     fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Self {
         Query(T::read(&mut QueryParams { context, violations, recorder: SchemaRecorder::disabled() }))
     }

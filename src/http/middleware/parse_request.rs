@@ -10,8 +10,8 @@ use salvo::{Depot, Request, Response, handler};
 
 use super::drain_body::{declared_length, drain, has_body};
 use super::shutdown::close_connection;
-use crate::http::input::part::ParsedRequest;
 use crate::http::input::query_string::decode_query;
+use crate::http::input::request_part::ParsedRequest;
 use crate::http::output::problem::Problem;
 use crate::http::route::OptionalBody;
 use crate::model::limits::MAX_BODY_BYTES;

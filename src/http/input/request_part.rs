@@ -31,7 +31,7 @@ pub struct RequestContext<'a> {
 }
 
 /// A part of a request, such as its path or its body.
-pub trait Part: Sized + Send {
+pub trait RequestPart: Sized + Send {
     fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Self;
 
     /// Adds this part to an operation of the OpenAPI document.
@@ -42,7 +42,7 @@ pub trait Part: Sized + Send {
 #[derive(Serialize)]
 pub struct Args<T>(pub T);
 
-impl<A: Part, B: Part> Part for Args<(A, B)> {
+impl<A: RequestPart, B: RequestPart> RequestPart for Args<(A, B)> {
     fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Self {
         Args((A::read(context, violations), B::read(context, violations)))
     }
@@ -53,7 +53,7 @@ impl<A: Part, B: Part> Part for Args<(A, B)> {
     }
 }
 
-impl<A: Part, B: Part, C: Part> Part for Args<(A, B, C)> {
+impl<A: RequestPart, B: RequestPart, C: RequestPart> RequestPart for Args<(A, B, C)> {
     fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Self {
         Args((A::read(context, violations), B::read(context, violations), C::read(context, violations)))
     }
@@ -66,7 +66,7 @@ impl<A: Part, B: Part, C: Part> Part for Args<(A, B, C)> {
 }
 
 /// Reads a part; the error lists all violations.
-pub(super) fn read_part<T: Part>(request: &Request, depot: &Depot) -> Result<T, Problem> {
+pub(super) fn read_part<T: RequestPart>(request: &Request, depot: &Depot) -> Result<T, Problem> {
     static EMPTY: ParsedRequest = ParsedRequest { query: Vec::new(), body: None };
     let parsed = depot.get_typed::<ParsedRequest>().unwrap_or(&EMPTY);
     let context = RequestContext { request, parsed, caller: depot.get_typed::<Caller>().ok() };
@@ -75,14 +75,14 @@ pub(super) fn read_part<T: Part>(request: &Request, depot: &Depot) -> Result<T, 
     if violations.is_empty() { Ok(part) } else { Err(Problem::invalid(violations)) }
 }
 
-/// Implements salvo's extraction and the registration in the OpenAPI document for a type, which is a [`Part`] unless
+/// Implements salvo's extraction and the registration in the OpenAPI document for a type, which is a [`RequestPart`] unless
 /// other code is given.
 macro_rules! impl_extractible {
     ([$($generics:tt)*] $part:ty) => {
-        $crate::http::input::part::impl_extractible!(
+        $crate::http::input::request_part::impl_extractible!(
             [$($generics)*] $part,
-            |req, depot| $crate::http::input::part::read_part(req, depot),
-            |operation| <Self as $crate::http::input::part::Part>::describe(operation)
+            |req, depot| $crate::http::input::request_part::read_part(req, depot),
+            |operation| <Self as $crate::http::input::request_part::RequestPart>::describe(operation)
         );
     };
     (
@@ -92,7 +92,7 @@ macro_rules! impl_extractible {
     ) => {
         impl<'ex, $($generics)*> salvo::Extractible<'ex> for $value {
             fn metadata() -> &'static salvo::extract::Metadata {
-                &$crate::http::input::part::METADATA
+                &$crate::http::input::request_part::METADATA
             }
 
             #[expect(refining_impl_trait, reason = "the error of our extractors is always a problem")]
@@ -120,8 +120,8 @@ pub(in crate::http) use impl_extractible;
 /// Required by salvo, which otherwise reads the fields itself.
 pub(in crate::http) static METADATA: LazyLock<Metadata> = LazyLock::new(|| Metadata::new("request"));
 
-impl_extractible!([A: Part, B: Part] Args<(A, B)>);
-impl_extractible!([A: Part, B: Part, C: Part] Args<(A, B, C)>);
+impl_extractible!([A: RequestPart, B: RequestPart] Args<(A, B)>);
+impl_extractible!([A: RequestPart, B: RequestPart, C: RequestPart] Args<(A, B, C)>);
 
 impl Caller {
     pub(in crate::http) fn from_depot(depot: &Depot) -> Result<Self, Problem> {
