@@ -18,9 +18,9 @@ impl FailureLog {
         FailureLog { level: Level::WARN, failure, is_failing: false }
     }
 
-    /// Creates a log whose failures are errors.
-    pub(super) const fn of_errors(failure: &'static str) -> Self {
-        FailureLog { level: Level::ERROR, ..Self::new(failure) }
+    /// Logs failures as errors, because without the task the process does nothing useful.
+    pub(super) const fn with_error_level(self) -> Self {
+        FailureLog { level: Level::ERROR, ..self }
     }
 
     /// Returns the value of a result, and logs an error.

@@ -44,7 +44,7 @@ impl Tracker {
             in_flight: HashMap::new(),
             last_organization: HashMap::new(),
             last_wakeup_check: HashMap::new(),
-            failures: FailureLog::of_errors("cannot lease due targets"),
+            failures: FailureLog::new("cannot lease due targets").with_error_level(),
         };
         let now = self.databases.clock.now().await;
         let expired = timeout::short(source_pauses::expire_credential_pauses(&self.databases.pg, now));

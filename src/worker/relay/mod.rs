@@ -51,7 +51,7 @@ pub async fn run_during<T>(databases: &Databases, database_url: &str, task: impl
 /// Delivers until it is stopped, and retries while a store is down. Then it delivers the rest of the outbox, within
 /// [`SHUTDOWN_GRACE`].
 pub async fn run(databases: Databases, database_url: String, stop: CancellationToken) {
-    let mut log = FailureLog::of_errors("delivery to clickhouse failed");
+    let mut log = FailureLog::new("delivery to clickhouse failed").with_error_level();
     let mut grace_is_over = pin!(timeout::wait_for_grace_period(&stop, SHUTDOWN_GRACE));
     while !stop.is_cancelled() {
         let result = tokio::select! {
