@@ -15,6 +15,7 @@ pub mod pictures;
 pub mod postgres;
 pub mod records;
 pub mod search;
+pub mod summed_table;
 pub mod tracking;
 pub mod write;
 

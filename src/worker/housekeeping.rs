@@ -41,9 +41,9 @@ impl PassTask for Housekeeping {
         let pg = &self.databases.pg;
         self.unvacuumed += repeat(|rows| idempotency::delete_expired(pg, rows)).await?;
         repeat(|rows| rate_limits::delete_expired(pg, rows)).await?;
-        repeat(|rows| post_days::compact(pg, rows)).await?;
-        repeat(|rows| target_counts::compact(pg, rows)).await?;
-        repeat(|rows| ended_attempts::compact(pg, rows)).await?;
+        for table in [&post_days::TABLE, &target_counts::TABLE, &ended_attempts::TABLE] {
+            repeat(|rows| table.compact(pg, rows)).await?;
+        }
         let now = self.databases.clock.now().await;
         repeat(|rows| ended_attempts::delete_expired(pg, now, rows)).await?;
         if self.unvacuumed > 0 && self.last_vacuum.is_none_or(|at| at.elapsed() >= VACUUM_INTERVAL) {

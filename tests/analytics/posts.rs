@@ -27,7 +27,7 @@ async fn new_post_counts_match_videos_before_and_after_compaction() {
         .await;
     check_new_posts(&organization, (23, 18), (22, 18)).await;
 
-    let compact = || post_days::compact(stack.pg(), 7);
+    let compact = || post_days::TABLE.compact(stack.pg(), 7);
     let (one, other) = tokio::join!(compact(), compact());
     one.and(other).unwrap();
     while compact().await.unwrap() > 0 {}

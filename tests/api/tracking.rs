@@ -95,7 +95,7 @@ async fn statuses_of_accounts_agree_with_the_records() {
     };
     let shown = counts().await;
     assert_eq!(shown[0]["paused_by_creator"], 2, "the failing one is paused, too");
-    let compact = || target_counts::compact(api.pg(), 3);
+    let compact = || target_counts::TABLE.compact(api.pg(), 3);
     let (one, other) = tokio::join!(compact(), compact());
     one.and(other).unwrap();
     assert_eq!(counts().await, shown);

@@ -45,7 +45,7 @@ async fn attempts_count_for_a_day_and_failures_by_reason() {
 
     // Housekeeping changes no number until they are a day old.
     let pg = tracker.pg();
-    assert_eq!(ended_attempts::compact(pg, 100).await.unwrap(), 3);
+    assert_eq!(ended_attempts::TABLE.compact(pg, 100).await.unwrap(), 3);
     tracker.sandbox.world.advance(24.0).unwrap();
     let now = tracker.databases.clock.now().await;
     assert_eq!(ended_attempts::delete_expired(pg, now, 100).await.unwrap(), 0);

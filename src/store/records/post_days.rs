@@ -3,11 +3,15 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
-use sqlx::{PgConnection, PgPool};
+use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::model::platform::Platform;
 use crate::store::Error;
+use crate::store::summed_table::SummedTable;
+
+pub static TABLE: SummedTable =
+    SummedTable { name: "post_days", key: &["organization_id", "day", "platform"], numbers: &["posts"] };
 
 /// Changes of the numbers of posts per day.
 #[derive(Default)]
@@ -45,25 +49,4 @@ impl PostDayChanges {
         .await?;
         Ok(())
     }
-}
-
-/// Merges up to `limit` rows into the sum of their day and returns how many. Processes may run it concurrently.
-pub async fn compact(pg: &PgPool, limit: i64) -> Result<u64, Error> {
-    let added: i64 = sqlx::query_scalar(
-        "with taken as (
-             delete from post_days where ctid = any(array(
-                 select ctid from post_days where not is_sum limit $1 for update skip locked))
-             returning organization_id, platform, day, posts
-         ), added as (
-             insert into post_days (organization_id, platform, day, posts, is_sum)
-             select organization_id, platform, day, sum(posts), true from taken group by 1, 2, 3 order by 1, 3, 2
-             on conflict (organization_id, day, platform) where is_sum
-             do update set posts = post_days.posts + excluded.posts
-         )
-         select count(*) from taken",
-    )
-    .bind(limit)
-    .fetch_one(pg)
-    .await?;
-    Ok(added.unsigned_abs())
 }

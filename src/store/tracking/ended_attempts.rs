@@ -8,6 +8,13 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::store::Error;
+use crate::store::summed_table::SummedTable;
+
+pub static TABLE: SummedTable = SummedTable {
+    name: "ended_attempts",
+    key: &["minute", "organization_id"],
+    numbers: &["succeeded", "failed"],
+};
 
 const COUNTED: TimeDelta = TimeDelta::hours(24);
 
@@ -39,28 +46,6 @@ pub async fn count(pg: &PgPool, organization: Uuid, now: DateTime<Utc>) -> Resul
     .fetch_one(pg)
     .await?;
     Ok(counts)
-}
-
-/// Merges up to `limit` rows into the sum of their minute and returns how many. Processes may run it concurrently.
-pub async fn compact(pg: &PgPool, limit: i64) -> Result<u64, Error> {
-    let merged: i64 = sqlx::query_scalar(
-        "with taken as (
-             delete from ended_attempts where ctid = any(array(
-                 select ctid from ended_attempts where not is_sum limit $1 for update skip locked))
-             returning organization_id, minute, succeeded, failed
-         ), merged as (
-             insert into ended_attempts (organization_id, minute, succeeded, failed, is_sum)
-             select organization_id, minute, sum(succeeded), sum(failed), true from taken group by 1, 2 order by 2, 1
-             on conflict (minute, organization_id) where is_sum
-             do update set succeeded = ended_attempts.succeeded + excluded.succeeded,
-                 failed = ended_attempts.failed + excluded.failed
-         )
-         select count(*) from taken",
-    )
-    .bind(limit)
-    .fetch_one(pg)
-    .await?;
-    Ok(merged.unsigned_abs())
 }
 
 /// Deletes up to `limit` sums that no longer count at `now`, and returns their number.

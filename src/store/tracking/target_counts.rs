@@ -12,6 +12,13 @@ use crate::model::platform::Platform;
 use crate::model::readable::{FoundBy, ReadablePlatforms};
 use crate::model::tracking::{FailureReason, TrackingStatus};
 use crate::store::Error;
+use crate::store::summed_table::SummedTable;
+
+pub static TABLE: SummedTable = SummedTable {
+    name: "target_counts",
+    key: &["organization_id", "platform", "found_by", "status", "failure"],
+    numbers: &["targets"],
+};
 
 /// A number of targets with the same status.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
@@ -86,26 +93,4 @@ pub(super) async fn append(
     .execute(connection)
     .await?;
     Ok(())
-}
-
-/// Merges up to `limit` rows into the sum of their status and returns how many. Processes may run it concurrently.
-pub async fn compact(pg: &PgPool, limit: i64) -> Result<u64, Error> {
-    let merged: i64 = sqlx::query_scalar(
-        "with taken as (
-             delete from target_counts where ctid = any(array(
-                 select ctid from target_counts where not is_sum limit $1 for update skip locked))
-             returning organization_id, platform, found_by, status, failure, targets
-         ), merged as (
-             insert into target_counts (organization_id, platform, found_by, status, failure, targets, is_sum)
-             select organization_id, platform, found_by, status, failure, sum(targets), true
-             from taken group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5
-             on conflict (organization_id, platform, found_by, status, failure) where is_sum
-             do update set targets = target_counts.targets + excluded.targets
-         )
-         select count(*) from taken",
-    )
-    .bind(limit)
-    .fetch_one(pg)
-    .await?;
-    Ok(merged.unsigned_abs())
 }
