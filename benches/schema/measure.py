@@ -20,7 +20,7 @@ import time
 
 import chdb
 
-from verify import SQL, organization_statement, tuples
+from verify import SQL, ALL_IDS, tuples
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 START, END, SINCE = "2026-06-01", "2026-06-30", "2026-04-22"
@@ -134,27 +134,29 @@ class Bench:
             subject, accounts, *_ = self.layout[o]
             return self.rng.sample(range(subject, subject + accounts), min(count, accounts))
 
-        def organization(folder, o, **scope):
-            name, params = organization_statement(folder, **scope)
-            self.query(SQL[name], org=org(o), **window, **params)
+        rollup = dict(window, first_day="1970-01-01", current=START)
+
+        def organization(name, o, platform="", removed=()):
+            self.query(SQL[f"rollup/{name}_of_organization"], org=org(o), platform=platform, removed=list(removed),
+                       **ALL_IDS, **rollup)
 
         def subjects(name, o, count):
-            self.query(SQL[name], org=org(o), subjects=sample_subjects(o, count), **window)
+            chosen = sample_subjects(o, count)
+            self.query(SQL[name], org=org(o), subjects=chosen, groups=[0] * len(chosen), **rollup)
 
         jobs = {
             "video_totals, 100": video_totals,
             "video_totals, 100, all history": lambda o, i: video_totals(o, i, "1970-01-01"),
             "video_deltas, 100": video_deltas,
             "video_daily": video_daily,
-            "levels, organization": lambda o, i: organization("levels", o),
-            "daily, organization": lambda o, i: organization("daily", o),
-            "daily, organization, one platform": lambda o, i: organization("daily", o, platform="tiktok"),
-            "daily, organization, one subject removed": lambda o, i: organization("daily", o, removed=sample_subjects(o, 1)),
-            "engagement, organization": lambda o, i: organization("engagement", o),
-            "daily/subjects, 3 accounts": lambda o, i: subjects("daily/subjects", o, 3),
-            "daily/subjects_engagement, 3 accounts": lambda o, i: subjects("daily/subjects_engagement", o, 3),
-            "levels/subjects, 3 accounts": lambda o, i: subjects("levels/subjects", o, 3),
-            "subject_totals, 50 accounts": lambda o, i: subjects("subject_totals", o, 50),
+            "followers, organization": lambda o, i: organization("followers", o),
+            "gains, organization": lambda o, i: organization("gains", o),
+            "gains, organization, one platform": lambda o, i: organization("gains", o, platform="tiktok"),
+            "gains, organization, one subject removed": lambda o, i: organization("gains", o, removed=sample_subjects(o, 1)),
+            "totals, organization": lambda o, i: organization("totals", o),
+            "gains, 3 accounts": lambda o, i: subjects("rollup/gains_of_subjects", o, 3),
+            "followers, 3 accounts": lambda o, i: subjects("rollup/followers_of_subjects", o, 3),
+            "totals, 50 accounts": lambda o, i: subjects("rollup/totals_of_subjects", o, 50),
             "subject_daily, 1 account": lambda o, i: subjects("subject_daily", o, 1),
         }
         for name, job in jobs.items():

@@ -31,7 +31,7 @@ DAY0 = date(2026, 1, 1)
 DAYS = 12
 NEVER = "1970-01-01 00:00:00.000000"
 FOLDERS = [ROOT / "src/store/analytics", ROOT / "src/store/clickhouse/history_writer"]
-# Statements by path in their folder: "video_totals", "daily/platform".
+# Statements by path in their folder: "video_totals", "rollup/gains_of_organization".
 SQL = {path.relative_to(folder).with_suffix("").as_posix(): path.read_text()
        for folder in FOLDERS for path in folder.rglob("*.sql")}
 READS = {path.relative_to(FOLDERS[0]).with_suffix("").as_posix() for path in FOLDERS[0].rglob("*.sql")}
@@ -45,15 +45,6 @@ ALL_IDS = dict(first=0, last=2**63 - 1)
 def tuples(*rows):
     """Formats rows as an array of tuples; chdb does not format tuples in parameters."""
     return "[" + ",".join("(" + ",".join(repr(value) for value in row) + ")" for row in rows) + "]"
-
-
-def organization_statement(folder, platform="", removed=None):
-    """Name and parameters of the statement of a query over an organization, without the removed subjects if given."""
-    name = ("platform" if platform else "organization") + ("" if removed is None else "_without_removed")
-    params = dict(platform=platform) if platform else {}
-    if removed is not None:
-        params |= dict(ALL_IDS, removed=removed)
-    return f"{folder}/{name}", params
 
 
 def day(number):
@@ -458,8 +449,8 @@ def run_others(h, engine, chosen, first, last):
     """Runs the other queries, whose results the tests of the service compare with a model."""
     videos = [video for _, video in h.snapshots]
     values = dict(ALL_IDS, org=h.org, start=str(first), end=str(last), since=str(first), platform="tiktok", removed=chosen,
-                  subjects=chosen, series=[0] * len(chosen), gain="view_gain", views="views_7", age=7, limit=10,
-                  least=-(2**63), most=2**63 - 1, starts=f"['{first}']", version=0)
+                  subjects=chosen, groups=[0] * len(chosen), gain="view_gain", views="views_7", age=7, limit=10,
+                  least=-(2**63), most=2**63 - 1, starts=f"['{first}']", version=0, first_day="1970-01-01", current=str(first))
     pairs = "[" + ",".join(f"({subject},{video})" for subject, video in h.snapshots) + "]"
     for name in sorted(engine.unused & READS):
         parameters = set(re.findall(r"{(\w+):", SQL[name])) - {"videos"}
@@ -467,72 +458,76 @@ def run_others(h, engine, chosen, first, last):
         engine.rows(name, **own, **{parameter: values[parameter] for parameter in parameters})
 
 
-GAINS = dict(views="view", plays="play", likes="like", comments="comment", shares="share", followers="follower")
-
-
 def check_scopes(h, engine, chosen, first, last):
-    """Checks queries over some subjects, and over organizations with and without a platform and removed subjects."""
+    """Checks the queries of the rollup over some subjects, and over organizations without a platform and removed subjects."""
     rng, subjects = h.rng, h.subjects()
-    params = dict(org=h.org, start=str(first), end=str(last))
-    some = dict(params, subjects=chosen)
-    check_subjects(h, engine.rows("subject_totals", **some), list(GAINS), chosen, first, last)
-    check_days(h, engine.rows("daily/subjects", **some), list(GAINS)[:5], chosen, first, last)
-    rows = engine.rows("daily/subjects_engagement", **some)
-    expect_equal("plays", {row["plays"] for row in rows} - {None}, set())
-    check_days(h, rows, ["views", "likes", "comments", "shares"], chosen, first, last)
-    check_levels(h, engine.rows("levels/subjects", **some), chosen, first, last)
-
+    numbers = [rng.randint(0, 2) for _ in chosen]
+    groups = [[s for s, number in zip(chosen, numbers) if number == group] for group in range(3)]
+    some = dict(org=h.org, subjects=chosen, groups=numbers)
+    if chosen:
+        check_rollup(h, engine, "subjects", some, groups, first, last)
+        params = dict(some, start=str(first), end=str(last))
+        for name, counters in [("metric", ["view"]), ("engagement", ["like", "comment", "share"])]:
+            for row in engine.rows(f"rollup/{name}_of_subjects", **params, gain="view_gain"):
+                on, group = date.fromisoformat(row["day"]), groups[row["group_number"]]
+                expect_equal(f"{name} on {on}", row["gain"], sum(h.subject_gain(s, c, on, on) for s in group for c in counters))
     for platform in ["", rng.choice(["instagram", "tiktok"])]:
-        name, of_scope = organization_statement("compared", platform)
-        before = first - (last - first) - timedelta(days=1)
-        rows = engine.rows(name, **params, previous_start=str(before), **of_scope)
-        scope = [s for s in subjects if platform in ("", h.platform(s))]
-        for is_current, (start, end) in enumerate([(before, first - timedelta(days=1)), (first, last)]):
-            check_subjects(h, [row for row in rows if row["is_current"] == is_current], list(GAINS), scope, start, end)
-
-        for removed in [None, rng.sample(subjects, rng.choice([0, 1]) if subjects else 0)]:
-            scope = [s for s in subjects if s not in (removed or []) and platform in ("", h.platform(s))]
-            part = {}
-            if removed is not None and len(subjects) > 1 and rng.random() < 0.5:
-                part = dict(zip(["first", "last"], sorted(rng.sample(subjects, 2))))
-                scope = [s for s in scope if part["first"] <= s <= part["last"]]
-
-            def rows(folder):
-                name, of_scope = organization_statement(folder, platform, removed)
-                return engine.rows(name, **params, **(of_scope | part))
-
-            check_days(h, rows("daily"), list(GAINS)[:5], scope, first, last)
-            check_levels(h, rows("levels"), scope, first, last)
+        removed, bounds = rng.sample(subjects, rng.choice([0, 1]) if subjects else 0), ALL_IDS
+        if len(subjects) > 1 and rng.random() < 0.5:
+            bounds = dict(zip(["first", "last"], sorted(rng.sample(subjects, 2))))
+        scope = [s for s in subjects if s not in removed and platform in ("", h.platform(s))
+                 and bounds["first"] <= s <= bounds["last"]]
+        groups = [[s for s in scope if h.platform(s) == group] for group in ["instagram", "tiktok"]]
+        params = dict(org=h.org, platform=platform, removed=removed, **bounds)
+        check_rollup(h, engine, "organization", params, groups, first, last)
 
 
-def check_subjects(h, rows, names, subjects, first, last):
+def check_rollup(h, engine, kind, scope, groups, first, last):
+    """Checks the queries over subjects in groups."""
+    def rows(name, start, **params):
+        return engine.rows(f"rollup/{name}_of_{kind}", **scope, start=str(start), end=str(last), **params)
+
+    days, steps = rows("gains", first), rows("followers", first, first_day="1970-01-01")
+    for number, group in enumerate(groups):
+        check_days(h, [row for row in days if row["group_number"] == number], group, first, last)
+        check_levels(h, [row for row in steps if row["group_number"] == number], group, first, last)
+    expect_equal("groups", {row["group_number"] for row in days + steps} <= set(range(len(groups))), True)
+    before, subjects = first - (last - first) - timedelta(days=1), sum(groups, [])
+    totals = rows("totals", before, current=str(first))
+    for is_current, (start, end) in enumerate([(before, first - timedelta(days=1)), (first, last)]):
+        check_subjects(h, [row for row in totals if row["is_current"] == is_current], subjects, start, end)
+
+
+def check_subjects(h, rows, subjects, first, last):
     expect_equal("subjects", sorted(row["subject_id"] for row in rows),
                  sorted(s for s in subjects if any(first <= on <= last for on in h.days_of(s))))
     for row in rows:
-        for name in names:
-            want = h.reported_gain([row["subject_id"]], GAINS[name], first, last)
-            expect_equal(f"{name} of {row['subject_id']}", row[name], want)
+        for name, got in zip(["view", "play", "like", "comment", "share", "follower"], [*row["gains"], row["followers"]]):
+            want = h.reported_gain([row["subject_id"]], name, first, last)
+            expect_equal(f"{name} of {row['subject_id']}", got, want)
         expect_equal("as_of", row["as_of"], h.as_of([row["subject_id"]], first, last))
 
 
-def check_days(h, rows, names, subjects, first, last):
-    by_day = {row["date"]: row for row in rows}
+def check_days(h, rows, subjects, first, last):
+    by_day = {row["day"]: row for row in rows}
     for n in range((last - first).days + 1):
         on = first + timedelta(days=n)
         row = by_day.pop(str(on), None)
         expect_equal(f"has a row of {on}", row is not None, any(on in h.days_of(s) for s in subjects))
         if row:
-            for name in names:
-                expect_equal(f"{name} on {on}", row[name], h.reported_gain(subjects, GAINS[name], on, on))
+            for name, got in zip(PER_VIDEO, row["gains"]):
+                expect_equal(f"{name} on {on}", got, h.reported_gain(subjects, name, on, on))
+            expect_equal("observed", row["observed"], sum(on in h.days_of(s) for s in subjects))
             expect_equal("as_of", row["as_of"], h.as_of(subjects, on, on))
     expect_equal("other days", by_day, {})
 
 
 def check_levels(h, rows, subjects, first, last):
-    (row,) = rows
-    expect_equal("followers", row["followers"], h.level(subjects, "follower", last))
-    expect_equal("previous_followers", row["previous_followers"], h.level(subjects, "follower", first - timedelta(days=1)))
-    expect_equal("as_of", row["as_of"], h.as_of(subjects, date.min, last))
+    """The level at the end of a day is the sum of the steps up to it."""
+    for on in [first - timedelta(days=1), first, last]:
+        steps = [row["step"] for row in rows if row["day"] <= str(on) and row["step"] is not None]
+        expect_equal(f"followers on {on}", sum(steps) if steps else None, h.level(subjects, "follower", on))
+    expect_equal("as_of", max((row["as_of"] for row in rows), default=None), h.as_of(subjects, date.min, last))
 
 
 def check_documented(h, engine, first, last):

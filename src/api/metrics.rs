@@ -1,6 +1,6 @@
 //! Gains of many accounts, creators or videos over a window, by POST and by GET.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::hash::Hash;
 
 use chrono::{DateTime, Utc};
@@ -161,14 +161,13 @@ async fn respond_sums<A: Serialize>(
     let compute = async |found: SubjectsById, history: VersionedHistory| {
         let subjects: Vec<_> = found.iter().flat_map(|(_, subjects)| subjects.iter().copied()).collect();
         let totals = subjects::fetch_totals(&history, &subjects, request.window).await?;
-        let latest = totals.iter().map(|totals| totals.as_of).max();
-        let scope = SubjectScope::Subjects(subjects);
+        let latest = totals.values().map(|totals| totals.as_of).max();
+        let scope = SubjectScope::from_subjects(subjects);
         let data_as_of = subjects::latest_observation_or(&history, &scope, request.window, latest).await?;
-        let totals: HashMap<_, _> = totals.iter().map(|totals| (totals.subject_id, totals)).collect();
         let sum = |subjects: &[i64]| {
             let mut sum = AccountGains::default();
             let totals = subjects.iter().filter_map(|subject| totals.get(subject));
-            totals.for_each(|totals| sum += totals.gains);
+            totals.for_each(|totals| sum += totals.current);
             sum
         };
         let data = found.iter().map(|(id, subjects)| (*id, sum(subjects))).collect();

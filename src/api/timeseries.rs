@@ -185,8 +185,8 @@ pub(super) async fn get_creator(
     let request = analytics.window(args, |Args((_, Query(window)))| *window)?;
     let WindowArgs { args: Args((Path(CreatorPath { creator_id }), _)), window, .. } = &request;
     let compute = async |subjects: Vec<i64>, history: VersionedHistory| {
-        let days = subjects::fetch_daily_engagement(&history, &subjects, *window).await?;
-        let scope = SubjectScope::Subjects(subjects);
+        let scope = SubjectScope::from_subjects(subjects);
+        let days = subjects::fetch_daily(&history, &scope, *window).await?;
         let latest = days.values().filter_map(|day| day.as_of).max();
         let data_as_of = subjects::latest_observation_or(&history, &scope, *window, latest).await?;
         let day = |date| {

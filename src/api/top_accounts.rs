@@ -101,7 +101,7 @@ pub(super) async fn list(
         let (totals, mut entries) = tokio::try_join!(totals, entries)?;
         let subjects: Vec<_> = entries.iter().map(|entry| entry.account.internal_id).collect();
         let latest = subjects.iter().filter_map(|subject| Some(totals.get(subject)?.as_of)).max();
-        let scope = SubjectScope::Subjects(subjects);
+        let scope = SubjectScope::from_subjects(subjects);
         let data_as_of = subjects::latest_observation_or(&history, &scope, *window, latest).await?;
         entries.iter_mut().for_each(|entry| entry.add_totals(&totals));
         entries.retain(|entry| rule.includes(&entry.figures));

@@ -89,7 +89,7 @@ pub(super) async fn list(
         entries.iter_mut().for_each(|entry| entry.add_totals(&totals));
         let subjects: Vec<_> = entries.iter().flat_map(|entry| entry.creator.subjects.clone()).collect();
         let latest = subjects.iter().filter_map(|subject| Some(totals.get(subject)?.as_of)).max();
-        let scope = SubjectScope::Subjects(subjects);
+        let scope = SubjectScope::from_subjects(subjects);
         let data_as_of = subjects::latest_observation_or(&history, &scope, *window, latest).await?;
         entries.sort_unstable_by(|one, other| one.order(metric).cmp(&other.order(metric)));
         entries.truncate(limit);

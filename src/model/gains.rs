@@ -85,3 +85,26 @@ pub enum GainMetric {
     Shares,
     Engagement,
 }
+
+impl GainMetric {
+    pub const fn of(self, gains: &Gains) -> i64 {
+        match self {
+            GainMetric::Views => gains.views,
+            GainMetric::Likes => gains.likes,
+            GainMetric::Comments => gains.comments,
+            GainMetric::Shares => gains.shares,
+            GainMetric::Engagement => gains.engagement,
+        }
+    }
+
+    /// The column of its gains in ClickHouse; that of engagement only in the rollup of videos.
+    pub const fn gain_column(self) -> &'static str {
+        match self {
+            GainMetric::Views => "view_gain",
+            GainMetric::Likes => "like_gain",
+            GainMetric::Comments => "comment_gain",
+            GainMetric::Shares => "share_gain",
+            GainMetric::Engagement => "engagement_gain",
+        }
+    }
+}

@@ -21,7 +21,7 @@ pub async fn run(pg: PgPool, history: HistoryReader, stop: CancellationToken) {
 
 async fn check_clickhouse(history: &HistoryReader, stop: &CancellationToken) {
     while stop.run_until_cancelled(tokio::time::sleep(PING_INTERVAL)).await.is_some() {
-        history.rollups().check_clickhouse(history).await;
+        history.check_clickhouse().await;
     }
 }
 
@@ -29,7 +29,7 @@ async fn follow(pg: &PgPool, history: &HistoryReader, stop: &CancellationToken) 
     let mut pause = POLL_INTERVAL;
     while stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_some() {
         let started = Instant::now();
-        pause = match timeout::short(history.rollups().follow(pg, history)).await {
+        pause = match timeout::short(history.follow(pg)).await {
             Ok(()) => POLL_INTERVAL.max(started.elapsed()),
             Err(error) => {
                 tracing::debug!(%error, "cannot update the rollups in memory");

@@ -16,9 +16,10 @@ async fn unlimited_organization() -> Organization {
     Stack::shared().organization_with(options, NewKey::named("test")).await
 }
 
-fn series(day: u64) -> String {
+/// A request that runs one query at a time.
+fn coverage(day: u64) -> String {
     let start = NaiveDate::default() + Days::new(20_000 + day);
-    format!("/analytics/timeseries?start_date={start}&end_date={start}")
+    format!("/tracking/coverage?start_date={start}&end_date={start}")
 }
 
 #[tokio::test]
@@ -96,7 +97,7 @@ async fn other_organization_waits_for_one_query_only() {
     process.clickhouse.hold();
     let fetch = |organization: &Organization, day| {
         let organization = organization.clone();
-        tokio::spawn(async move { organization.get(&series(day)).await })
+        tokio::spawn(async move { organization.get(&coverage(day)).await })
     };
     let waiting: Vec<_> = (0..8).map(|day| fetch(&many, day)).collect();
     wait_until("one query runs and the others wait", async || {
@@ -105,7 +106,7 @@ async fn other_organization_waits_for_one_query_only() {
     .await;
     let last = {
         let other = other.clone();
-        let get = other.request(reqwest::Method::GET, &series(0)).header("x-request-id", "the-other");
+        let get = other.request(reqwest::Method::GET, &coverage(0)).header("x-request-id", "the-other");
         tokio::spawn(async move { send(get).await })
     };
     wait_until("the other organization waits too", async || {
@@ -135,16 +136,16 @@ async fn permit_timeout_returns_503_with_retry_after() {
     process.clickhouse.hold();
     let first = {
         let organization = organization.clone();
-        tokio::spawn(async move { organization.get(&series(0)).await })
+        tokio::spawn(async move { organization.get(&coverage(0)).await })
     };
     wait_until("one query runs", async || (process.app.history.load() == (1, 0)).then_some(())).await;
     let rejected =
-        tokio::time::timeout(WAIT_TIMEOUT, organization.get(&series(1))).await.expect("a response");
+        tokio::time::timeout(WAIT_TIMEOUT, organization.get(&coverage(1))).await.expect("a response");
     let response = rejected.problem(503, "SERVICE_UNAVAILABLE");
     assert_eq!(process.clickhouse.request_count(), 1, "the rejected request sends no query");
     assert_eq!(response.header("retry-after"), "1");
     assert!(response.text("/detail").contains("at once"), "{response}");
     first.await.unwrap().problem(503, "SERVICE_UNAVAILABLE");
     process.clickhouse.release();
-    organization.get(&series(1)).await.ok(200);
+    organization.get(&coverage(1)).await.ok(200);
 }

@@ -26,6 +26,7 @@ mod rankings;
 mod response_cache;
 mod retention;
 mod rollup_cache;
+mod rollup_queries;
 mod scale;
 mod series;
 mod sparklines;

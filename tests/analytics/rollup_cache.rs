@@ -10,6 +10,7 @@ use tidemark::worker::erasure;
 
 use super::agree::{join_ids, window_query};
 use super::course::Course;
+use super::exports;
 use super::model::{Random, chosen_seed};
 use super::steps::steps_with_retention;
 
@@ -113,6 +114,59 @@ fn paths(course: &Course, window: (NaiveDate, NaiveDate)) -> Vec<String> {
         paths.push(format!("/analytics/timeseries?creator_id={}&{window}&granularity=week", ids.creators[0]));
     }
     paths
+}
+
+/// GETs, POSTs, rankings that are not cached, and exports.
+#[tokio::test]
+async fn every_kind_of_request_is_answered_from_memory() {
+    let (pair, organization, today) = (Pair::start(ENOUGH).await, new_organization().await, today().await);
+    for day in 1..5 {
+        observe(&organization, "ann", today - Days::new(day), 100 * (30 - day)).await;
+    }
+    let account = organization.get("/accounts").await.ok(200).text("/data/0/id").to_owned();
+    let creator = organization.post("/creators", json!({"name": "Ann"})).await.ok(201);
+    let creator = creator.text("/data/id").to_owned();
+    organization.put(&format!("/creators/{creator}/accounts/{account}")).await.ok(201);
+    organization.wait_applied().await;
+    pair.load(&organization).await;
+    let client = pair.memory.client_for(&organization);
+    let mut before = pair.stats();
+    let mut assert_from_memory = |name: &str| {
+        let after = pair.stats();
+        assert!(after.from_memory > before.from_memory, "{name}: {after:?}");
+        assert_eq!(after.from_clickhouse, before.from_clickhouse, "{name}");
+        before = after;
+    };
+    for path in [
+        "/overview",
+        "/overview?category=none",
+        "/analytics/timeseries",
+        "/tracking/coverage",
+        "/accounts/top",
+        "/accounts/top?status=active",
+        "/creators/top",
+        "/content/top",
+        "/content/top?is_unavailable=false",
+        &format!("/creators/{creator}/analytics/timeseries"),
+        &format!("/accounts/metrics?account_ids={account}"),
+        &format!("/creators/metrics?creator_ids={creator}"),
+        &format!("/accounts/timeseries?account_ids={account}"),
+        &format!("/creators/timeseries?creator_ids={creator}&metric=followers"),
+    ] {
+        client.get(path).await.ok(200);
+        assert_from_memory(path);
+    }
+    for (path, ids) in [
+        ("/accounts/metrics", json!({"account_ids": [account]})),
+        ("/creators/metrics", json!({"creator_ids": [creator]})),
+    ] {
+        client.post(path, ids).await.ok(200);
+        assert_from_memory(&format!("POST {path}"));
+    }
+    for file in ["accounts.csv", "creators.csv", "daily.csv"] {
+        exports::fetch(&client, file).await.ok(200);
+        assert_from_memory(file);
+    }
 }
 
 /// Deletions, backfills, merges, retention and rebuilds.
@@ -219,12 +273,12 @@ async fn rollup_answers_nothing_while_clickhouse_is_down() {
     pair.load(&organization).await;
     let history = &pair.memory.app.history;
     pair.memory.clickhouse.hold();
-    history.rollups().check_clickhouse(history).await;
+    history.check_clickhouse().await;
     let client = pair.memory.client_for(&organization);
     client.get("/overview?period=7d").await.problem(503, "SERVICE_UNAVAILABLE");
     pair.memory.clickhouse.release();
     wait_until("memory answers again", async || {
-        history.rollups().check_clickhouse(history).await;
+        history.check_clickhouse().await;
         let before = pair.stats().from_memory;
         assert_eq!(views(&pair.memory, &organization).await, json!(50));
         (pair.stats().from_memory > before).then_some(())
@@ -284,7 +338,7 @@ async fn follower_applies_deliveries() {
     pair.load(&organization).await;
     observe(&organization, "ann", today - Days::new(1), 150).await;
     let app = &pair.memory.app;
-    app.history.rollups().follow(&app.pg, &app.history).await.unwrap();
+    app.history.follow(&app.pg).await.unwrap();
     assert_eq!(pair.stats().rows, 2);
     pair.memory.clickhouse.hold();
     assert_eq!(views(&pair.memory, &organization).await, json!(50));

@@ -115,8 +115,8 @@ impl Reader {
         let posts = count_posts(pg, *organization, &subjects, *window);
         let (totals, posts) = tokio::try_join!(totals, posts)?;
         let mut figures: HashMap<i64, Figures> = HashMap::new();
-        for totals in totals {
-            figures.entry(totals.subject_id).or_default().gains = totals.gains;
+        for (subject, totals) in totals {
+            figures.entry(subject).or_default().gains = totals.current;
         }
         for (subject, posts) in posts {
             figures.entry(subject).or_default().new_posts = posts.current;

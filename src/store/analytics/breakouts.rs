@@ -14,7 +14,7 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::reader::VersionedHistory;
-use super::scope::{ScopedSql, SubjectScope, organization_sql};
+use super::scope::{ScopedSql, SubjectScope};
 use crate::model::ages::LastPosts;
 use crate::model::content::ContentIdentity;
 use crate::model::period::{Period, Window, clamp_day};
@@ -22,7 +22,7 @@ use crate::store::Error;
 use crate::store::records::content;
 
 const SQL: ScopedSql = ScopedSql {
-    organization: organization_sql!("breakouts"),
+    organization: include_str!("breakouts/organization.sql"),
     subjects: include_str!("breakouts/subjects.sql"),
 };
 
@@ -102,15 +102,9 @@ async fn fetch_posts(
     let age = Days::new(query.age.into());
     let first = clamp_day(history.clip_day(NaiveDate::MIN));
     let posted = Window { period: Period::Custom, start: first - age, end: query.complete_through - age };
-    let mut posts = Vec::new();
-    for part in scope.chunks(&SQL) {
-        let bind = |statement: Query| {
-            let statement = part.bind(statement, posted);
-            statement.param("views", format!("views_{}", query.age)).param("age", query.age)
-        };
-        posts.extend(history.fetch_all::<AgedPost>(part.sql, bind).await?);
-    }
-    Ok(posts)
+    let bind =
+        |statement: Query| statement.param("views", format!("views_{}", query.age)).param("age", query.age);
+    history.fetch_chunks(scope.chunks(SQL), posted, bind).await
 }
 
 /// Compares each post with earlier ones. Returns the breakouts, and the number of posts without a baseline.

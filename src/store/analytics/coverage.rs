@@ -3,31 +3,18 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
-use clickhouse::Row;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use sqlx::{FromRow, QueryBuilder};
 use uuid::Uuid;
 
 use super::reader::VersionedHistory;
-use super::scope::{OrganizationScope, OrganizationSql, ScopedSql, SubjectScope, push_removed_subjects};
+use super::rollup::GainsByDay;
+use super::scope::{SubjectScope, push_removed_subjects};
 use super::subjects;
 use crate::model::period::Window;
 use crate::store::Error;
 use crate::store::postgres::RecordsQuery;
-
-const ALL: &str = include_str!("coverage/organization.sql");
-const WITHOUT_SOME: &str = include_str!("coverage/organization_without_removed.sql");
-/// Of all platforms only.
-const OBSERVED_SQL: ScopedSql = ScopedSql {
-    organization: OrganizationSql {
-        all: ALL,
-        platform: ALL,
-        all_without_removed: WITHOUT_SOME,
-        platform_without_removed: WITHOUT_SOME,
-    },
-    subjects: include_str!("coverage/subjects.sql"),
-};
 
 /// How many subjects were observed on a UTC day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -66,15 +53,6 @@ struct SubjectsRow {
     removed: Vec<i64>,
 }
 
-#[derive(Row, Deserialize)]
-struct ObservedRow {
-    #[serde(with = "clickhouse::serde::chrono::date")]
-    date: NaiveDate,
-    observed: u64,
-    #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
-    as_of: DateTime<Utc>,
-}
-
 /// Counts the subjects of each day that are not paused now.
 pub async fn fetch(
     history: &VersionedHistory,
@@ -85,10 +63,10 @@ pub async fn fetch(
     for day in days {
         *added.entry(window.start.max(*day)).or_default() += 1;
     }
-    let rows: Vec<ObservedRow> = history.fetch_chunks(scope.chunks(&OBSERVED_SQL), window).await?;
+    let rows = history.ask(window, |window| GainsByDay { scope, window }).await?;
     let mut observed: BTreeMap<NaiveDate, i64> = BTreeMap::new();
     for row in &rows {
-        *observed.entry(row.date).or_default() += row.observed.cast_signed();
+        *observed.entry(row.day).or_default() += row.observed.cast_signed();
     }
     let latest = rows.iter().map(|row| row.as_of).max();
     let as_of = subjects::latest_observation_or(history, scope, window, latest).await?;
@@ -135,10 +113,10 @@ impl SubjectsRow {
             subjects.map(|(subject, _)| *subject)
         };
         let scope = if days.len() * 2 <= subjects.len() {
-            SubjectScope::Subjects(of(true).collect())
+            SubjectScope::from_subjects(of(true).collect())
         } else {
             removed.extend(of(false));
-            SubjectScope::Organization(OrganizationScope::without(None, removed))
+            SubjectScope::without(None, removed)
         };
         CoverageRecords { scope, days }
     }

@@ -7,7 +7,7 @@ use clickhouse::Row;
 use serde::Deserialize;
 
 use super::reader::VersionedHistory;
-use super::scope::subject_chunks;
+use super::scope::ListedSubjects;
 use super::snapshots::{VideoSnapshots, deduplicate};
 use super::subjects::sum_known;
 use super::videos::VideoRef;
@@ -120,8 +120,14 @@ pub async fn fetch_subjects(
     subjects: &[i64],
     window: Window,
 ) -> Result<DailyHistory, Error> {
-    let parts = subject_chunks(include_str!("subject_daily.sql"), subjects);
-    let rows: Vec<SubjectDayRow> = history.fetch_chunks(parts, window).await?;
+    let rows: Vec<SubjectDayRow> = match history.clip(window) {
+        Some(window) => {
+            let scope = ListedSubjects::from_groups([subjects]);
+            let chunks = scope.chunks(include_str!("subject_daily.sql"));
+            history.fetch_chunks(chunks, window, |query| query).await?
+        }
+        None => Vec::new(),
+    };
     let as_of = rows.iter().map(|row| row.as_of).filter(|at| *at > DateTime::UNIX_EPOCH).max();
     Ok(DailyHistory { days: sum_days(rows, window), as_of: history.clip_observation(as_of) })
 }

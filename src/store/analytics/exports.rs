@@ -9,8 +9,8 @@ use serde::Deserialize;
 use sqlx::PgPool;
 
 use super::reader::VersionedHistory;
-use super::scope::{fetch_removed_subjects, subject_chunks};
-use super::subjects::gains;
+use super::rollup::{FollowerStep, FollowerSteps, GainsByDay};
+use super::scope::{ListedSubjects, SubjectScope, fetch_removed_subjects};
 use crate::model::gains::Gains;
 use crate::model::period::{Window, clamp_day};
 use crate::store::Error;
@@ -61,29 +61,10 @@ pub struct SubjectDay {
     pub followers: Option<i64>,
 }
 
-#[derive(Row, Deserialize)]
-struct DayRow {
-    #[serde(with = "clickhouse::serde::chrono::date")]
-    date: NaiveDate,
-    subject_id: u64,
-    views: Option<i64>,
-    plays: Option<i64>,
-    likes: Option<i64>,
-    comments: Option<i64>,
-    shares: Option<i64>,
-    follower_change: Option<i64>,
-}
-
-#[derive(Row, Deserialize)]
-struct LevelRow {
-    subject_id: u64,
-    followers: Option<i64>,
-}
-
 /// The position in the days of some subjects.
 #[derive(Debug)]
 pub struct DayReader {
-    /// Internal ids of accounts.
+    /// Internal ids of accounts; the groups are their positions.
     subjects: Vec<i64>,
     /// The days that are not read yet, within retention.
     days: Option<Window>,
@@ -94,14 +75,27 @@ pub struct DayReader {
 impl DayReader {
     pub async fn open(history: &VersionedHistory, subjects: Vec<i64>, window: Window) -> Result<Self, Error> {
         let days = history.clip(window).filter(|_| !subjects.is_empty());
-        let mut followers = HashMap::new();
+        let mut reader = DayReader { subjects, days, followers: HashMap::new() };
         if let Some(days) = days {
-            let parts = subject_chunks(include_str!("exports/levels_before.sql"), &subjects);
-            let levels: Vec<LevelRow> = history.fetch_chunks(parts, days).await?;
-            let known = |row: LevelRow| Some((row.subject_id.cast_signed(), row.followers?));
-            followers = levels.into_iter().filter_map(known).collect();
+            let scope = reader.scope();
+            let before = |window: Window| {
+                let end = window.start - Days::new(1);
+                FollowerSteps::from_first_day(&scope, Window { end, ..window })
+            };
+            let steps = history.ask(days, before).await?;
+            steps.iter().for_each(|step| reader.add_step(step));
         }
-        Ok(DayReader { subjects, days, followers })
+        Ok(reader)
+    }
+
+    fn scope(&self) -> SubjectScope {
+        SubjectScope::Listed(ListedSubjects::from_groups(self.subjects.chunks(1)))
+    }
+
+    fn add_step(&mut self, FollowerStep { group_number, step, .. }: &FollowerStep) {
+        if let Some(step) = step {
+            *self.followers.entry(self.subjects[*group_number as usize]).or_default() += step;
+        }
     }
 
     /// Reads the next days, with about `limit` rows or a single day: in the order of the days, maybe none. None after the
@@ -118,26 +112,26 @@ impl DayReader {
         // Before the history: what is removed afterwards is still in it.
         let removed: HashSet<_> =
             fetch_removed_subjects(pg, history.organization()).await?.into_iter().collect();
-        let parts = subject_chunks(include_str!("exports/days.sql"), &self.subjects);
-        let batch = Window { end, ..window };
-        let mut rows: Vec<DayRow> = history.fetch_chunks(parts, batch).await?;
-        rows.sort_unstable_by_key(|row| row.date);
-        let days = rows.into_iter().map(|row| self.add_day(row));
-        let days: Vec<_> = days.filter(|day| !removed.contains(&day.subject_id)).collect();
+        let (scope, batch) = (self.scope(), Window { end, ..window });
+        let (gains, mut steps) = tokio::try_join!(
+            history.ask(batch, |window| GainsByDay { scope: &scope, window }),
+            history.ask(batch, |window| FollowerSteps { scope: &scope, window, first_day: window.start }),
+        )?;
+        let gains: HashMap<_, _> = gains.iter().map(|row| ((row.day, row.group_number), row.gains)).collect();
+        steps.sort_unstable_by_key(|step| step.day);
+        let mut rows = Vec::new();
+        for step in &steps {
+            self.add_step(step);
+            let subject_id = self.subjects[step.group_number as usize];
+            // Without gains, the day was observed just now.
+            if let Some(gains) = gains.get(&(step.day, step.group_number))
+                && !removed.contains(&subject_id)
+            {
+                let followers = self.followers.get(&subject_id).copied();
+                rows.push(SubjectDay { date: step.day, subject_id, gains: *gains, followers });
+            }
+        }
         self.days = (end < window.end).then(|| Window { start: end + Days::new(1), ..window });
-        Ok(Some(days))
-    }
-
-    fn add_day(&mut self, row: DayRow) -> SubjectDay {
-        let subject_id = row.subject_id.cast_signed();
-        if let Some(change) = row.follower_change {
-            *self.followers.entry(subject_id).or_default() += change;
-        }
-        SubjectDay {
-            date: row.date,
-            subject_id,
-            gains: gains([row.views, row.plays, row.likes, row.comments, row.shares]),
-            followers: self.followers.get(&subject_id).copied(),
-        }
+        Ok(Some(rows))
     }
 }

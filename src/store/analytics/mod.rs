@@ -1,4 +1,5 @@
-//! Reads of analytics, each a `.sql` file that runs as it is in any ClickHouse client.
+//! Reads of analytics: figures of accounts on the queries of `rollup`, figures of videos on `.sql` files of their own, which run
+//! as they are in any ClickHouse client.
 //!
 //! Deleted subjects are excluded before ClickHouse has removed them. Creators are not in these statements: their numbers
 //! follow the current links, which are in Postgres.
@@ -7,6 +8,7 @@ pub mod accounts;
 pub mod ages;
 pub mod benchmarks;
 pub mod breakouts;
+mod client;
 pub mod coverage;
 pub mod creators;
 pub mod days;
@@ -15,6 +17,7 @@ mod fair_limiter;
 mod new_posts;
 pub mod overview;
 mod reader;
+pub mod rollup;
 pub mod rollup_cache;
 pub mod scope;
 mod snapshots;
@@ -26,4 +29,4 @@ pub mod videos;
 
 pub use accounts::AccountFilter;
 pub use reader::{HistoryReader, VersionedHistory};
-pub use scope::{SubjectScope, find_subjects};
+pub use scope::{ListedSubjects, SubjectScope, find_subjects};

@@ -1,6 +1,6 @@
-//! Reads history from ClickHouse for requests: bounded, one organization at a time, and within its retention.
+//! Reads the history of an organization for requests, within its retention: from the rollup in memory, or from ClickHouse.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use clickhouse::query::Query;
@@ -8,33 +8,17 @@ use clickhouse::{Client, RowOwned, RowRead};
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::fair_limiter::FairLimiter;
+use super::client::HistoryClient;
 use super::rollup_cache::{ReadVersion, RollupCache, RollupRows};
 use super::scope::StatementChunk;
 use crate::model::period::{Window, clamp_day};
 use crate::store::Error;
-use crate::store::clickhouse::client::{self, Timeout};
 use crate::store::outbox::data_version;
-
-/// A request has five seconds in all.
-const TIMEOUT: Timeout = Timeout { execution: Duration::from_secs(4), response: Duration::from_secs(4) };
-/// Far more than the largest query needs, and little enough that a few of them do no harm.
-const SETTINGS: [(&str, &str); 5] = [
-    ("max_memory_usage", "1000000000"),
-    // More cannot be read in the time.
-    ("max_rows_to_read", "1000000000"),
-    // A row per account, or per post for breakouts.
-    ("max_result_rows", "2000000"),
-    ("result_overflow_mode", "throw"),
-    // Results are small: formatting them in several threads costs more than it saves.
-    ("output_format_parallel_formatting", "0"),
-];
 
 /// The history of all organizations. Cheap to clone.
 #[derive(Clone)]
 pub struct HistoryReader {
-    client: Client,
-    limiter: FairLimiter,
+    client: HistoryClient,
     rollups: RollupCache,
     /// The first day within retention; None = no limit.
     since: Option<NaiveDate>,
@@ -51,15 +35,12 @@ pub struct VersionedHistory {
 impl HistoryReader {
     /// Runs at most `max_concurrency` queries at a time.
     pub fn new(client: &Client, max_concurrency: usize, rollups: RollupCache) -> Self {
-        let client =
-            SETTINGS.iter().fold(client.clone(), |client, (name, value)| client.with_setting(*name, *value));
-        let limiter = FairLimiter::new(max_concurrency);
-        HistoryReader { client, limiter, rollups, since: None }
+        HistoryReader { client: HistoryClient::new(client, max_concurrency), rollups, since: None }
     }
 
     /// Sets the comment of its queries in ClickHouse's query log.
     pub fn with_log_comment(&self, comment: impl Into<String>) -> Self {
-        HistoryReader { client: self.client.clone().with_setting("log_comment", comment), ..self.clone() }
+        HistoryReader { client: self.client.with_log_comment(comment), ..self.clone() }
     }
 
     /// Sets the first day within the organization's retention.
@@ -76,7 +57,7 @@ impl HistoryReader {
     }
 
     /// The history of an organization, at least at a version.
-    pub fn at(self, organization: Uuid, version: ReadVersion) -> VersionedHistory {
+    pub const fn at(self, organization: Uuid, version: ReadVersion) -> VersionedHistory {
         VersionedHistory { reader: self, organization, version }
     }
 
@@ -84,43 +65,28 @@ impl HistoryReader {
         &self.rollups
     }
 
-    /// The numbers of running and of waiting queries.
-    pub fn load(&self) -> (usize, usize) {
-        self.limiter.load()
+    /// Brings all rollups in memory up to date.
+    pub async fn follow(&self, pg: &PgPool) -> Result<(), Error> {
+        self.rollups.follow(pg, &self.client).await
     }
 
-    pub fn max_concurrency(&self) -> usize {
-        self.limiter.permits()
+    /// Answers nothing from memory while ClickHouse does not respond.
+    pub async fn check_clickhouse(&self) {
+        self.rollups.check_clickhouse(&self.client).await;
     }
 
     /// Fails if ClickHouse does not respond. Needs no permit.
     pub async fn ping(&self) -> Result<(), Error> {
-        client::read(&self.client, "SELECT 1").fetch_one::<u8>().await?;
-        Ok(())
+        self.client.ping().await
     }
 
-    /// Runs a query of an organization, its `org`, and calls `each` with its rows, one by one.
-    pub(super) async fn for_each<T: RowOwned + RowRead>(
-        &self,
-        organization: Uuid,
-        sql: &'static str,
-        each: impl FnMut(T),
-    ) -> Result<(), Error> {
-        let _permit = self.limiter.acquire(organization).await?;
-        let bind = |query: Query| query.param("org", organization);
-        client::for_each(&self.client, sql, TIMEOUT.execution, bind, each).await
+    /// The numbers of running and of waiting queries.
+    pub fn load(&self) -> (usize, usize) {
+        self.client.limiter().load()
     }
 
-    /// Runs a query of an organization, its `org`.
-    pub(super) async fn fetch_all<T: RowOwned + RowRead>(
-        &self,
-        organization: Uuid,
-        sql: &'static str,
-        bind: impl FnOnce(Query) -> Query,
-    ) -> Result<Vec<T>, Error> {
-        let _permit = self.limiter.acquire(organization).await?;
-        let bind = |query: Query| bind(query.param("org", organization));
-        client::fetch_all(&self.client, sql, TIMEOUT, bind).await
+    pub fn max_concurrency(&self) -> usize {
+        self.client.limiter().permits()
     }
 }
 
@@ -149,18 +115,10 @@ impl VersionedHistory {
         latest.filter(|at| self.retains(at.date_naive()))
     }
 
-    /// Computes from the rollup in memory, if it is there, and the first and last day of the window that are retained: the
-    /// default if there is none.
-    pub(super) async fn read_rollup<T: Default>(
-        &self,
-        window: Window,
-        compute: impl FnOnce(&RollupRows, NaiveDate, NaiveDate) -> T,
-    ) -> Option<T> {
-        let compute = |rows: &RollupRows| match self.clip(window) {
-            Some(Window { start, end, .. }) => compute(rows, clamp_day(start), clamp_day(end)),
-            None => T::default(),
-        };
-        self.reader.rollups.read(&self.reader, self.organization, self.version, compute).await
+    /// Computes from the rollup in memory, if it is there.
+    pub(super) async fn read_memory<T>(&self, compute: impl FnOnce(&RollupRows) -> T) -> Option<T> {
+        let HistoryReader { client, rollups, .. } = &self.reader;
+        rollups.read(client, self.organization, self.version, compute).await
     }
 
     /// Runs a query of the organization, its `org`.
@@ -169,30 +127,23 @@ impl VersionedHistory {
         sql: &'static str,
         bind: impl FnOnce(Query) -> Query,
     ) -> Result<Vec<T>, Error> {
-        self.reader.fetch_all(self.organization, sql, bind).await
+        self.reader.client.fetch_all(self.organization, sql, bind).await
     }
 
-    /// Runs the chunks of a query over a window, one after the other. Returns nothing for a window before retention.
+    /// Runs the statements of a query over a window, one after the other.
     pub(super) async fn fetch_chunks<T: RowOwned + RowRead>(
         &self,
         chunks: Vec<StatementChunk<'_>>,
-        window: Window,
+        Window { start, end, .. }: Window,
+        bind: impl Fn(Query) -> Query,
     ) -> Result<Vec<T>, Error> {
         let mut rows = Vec::new();
         for chunk in chunks {
-            rows.extend(self.fetch_chunk(&chunk, window, |query| query).await?);
+            let bind = |query: Query| {
+                chunk.bind(bind(query)).param("start", clamp_day(start)).param("end", clamp_day(end))
+            };
+            rows.extend(self.fetch_all(chunk.sql, bind).await?);
         }
         Ok(rows)
-    }
-
-    /// Runs one chunk of a query with parameters of its own.
-    pub(super) async fn fetch_chunk<T: RowOwned + RowRead>(
-        &self,
-        chunk: &StatementChunk<'_>,
-        window: Window,
-        bind: impl FnOnce(Query) -> Query,
-    ) -> Result<Vec<T>, Error> {
-        let Some(window) = self.clip(window) else { return Ok(Vec::new()) };
-        self.fetch_all(chunk.sql, |query| bind(chunk.bind(query, window))).await
     }
 }

@@ -1,22 +1,19 @@
-//! Which subjects a query over the rollup covers, and the statement for them.
+//! Which subjects a query of history covers, and the statements for them.
 //!
-//! A query has one `.sql` file per kind of scope, because ClickHouse takes half a millisecond to evaluate a condition that
-//! is always true. A parameter of its HTTP interface holds 128 KiB, so long lists are split into chunks without common
-//! subjects. The parameters: `org`, `start` and `end` (both inclusive), and of the scope
+//! A query has one `.sql` file for an organization and one for listed subjects, which ClickHouse reads less of. A parameter of
+//! its HTTP interface holds 128 KiB, so long lists are split into statements without common subjects. Their parameters:
 //!
-//! - `subjects`: accounts (internal ids) and individually tracked videos (subject ids)
+//! - `subjects`: accounts (internal ids) and individually tracked videos (subject ids); `groups`: the group of each
+//! - `platform`: instagram or tiktok, empty for both
 //! - `removed`: subjects that are deleted in Postgres and maybe not yet in ClickHouse, all of them from `first` to `last`
-//! - `platform`: instagram or tiktok
 
-use std::collections::HashSet;
+use std::ops::Range;
 
 use clickhouse::query::Query;
 use sqlx::{FromRow, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::accounts::AccountFilter;
-use super::rollup_cache::{RollupRows, Selection};
-use crate::model::period::{Window, clamp_day};
 use crate::model::platform::Platform;
 use crate::store::Error;
 use crate::store::postgres::RecordsQuery;
@@ -24,60 +21,42 @@ use crate::store::postgres::RecordsQuery;
 /// An id has at most 19 digits, and a comma.
 const MAX_IDS_PER_PARAMETER: usize = 6_000;
 
-/// The statements of a query over an organization.
-pub(super) struct OrganizationSql {
-    pub all: &'static str,
-    pub platform: &'static str,
-    pub all_without_removed: &'static str,
-    pub platform_without_removed: &'static str,
-}
-
-/// The statements of a query over an organization or over some subjects.
+/// The statements of a query.
+#[derive(Clone, Copy)]
 pub(super) struct ScopedSql {
-    pub organization: OrganizationSql,
+    pub organization: &'static str,
     pub subjects: &'static str,
 }
 
-/// The statements in a folder.
-macro_rules! organization_sql {
-    ($folder:literal) => {
-        $crate::store::analytics::scope::OrganizationSql {
-            all: include_str!(concat!($folder, "/organization.sql")),
-            platform: include_str!(concat!($folder, "/platform.sql")),
-            all_without_removed: include_str!(concat!($folder, "/organization_without_removed.sql")),
-            platform_without_removed: include_str!(concat!($folder, "/platform_without_removed.sql")),
-        }
-    };
-}
-pub(super) use organization_sql;
-
-/// All subjects of an organization, on one platform or all.
-#[derive(Debug, Clone)]
-pub struct OrganizationScope {
-    platform: Option<Platform>,
-    /// Ascending.
-    removed: Vec<i64>,
-}
-
-/// Subjects of one organization.
+/// Subjects of one organization, in groups.
 #[derive(Debug, Clone)]
 pub enum SubjectScope {
-    Organization(OrganizationScope),
-    Subjects(Vec<i64>),
+    /// All on a platform, or on all, except some, in ascending order. The platforms are the groups, in the order of
+    /// [`Platform::ALL`].
+    Organization {
+        platform: Option<Platform>,
+        removed: Vec<i64>,
+    },
+    Listed(ListedSubjects),
+}
+
+/// Some subjects, with the number of the group of each.
+#[derive(Debug, Clone, Default)]
+pub struct ListedSubjects {
+    pub(super) ids: Vec<i64>,
+    pub(super) groups: Vec<u32>,
 }
 
 /// One statement of a query.
 pub(super) struct StatementChunk<'a> {
     pub sql: &'static str,
     filter: Filter<'a>,
-    platform: Option<Platform>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 enum Filter<'a> {
-    All,
-    Subjects(&'a [i64]),
-    Without { removed: &'a [i64], first: i64, last: i64 },
+    Organization { platform: Option<Platform>, removed: &'a [i64], first: i64, last: i64 },
+    Listed { ids: &'a [i64], groups: &'a [u32] },
 }
 
 /// The subjects of an organization that queries must exclude.
@@ -97,7 +76,8 @@ pub(super) fn push_removed_subjects(query: &mut QueryBuilder<Postgres>, organiza
 #[derive(FromRow)]
 pub(super) struct ScopeRow {
     /// The accounts that match, if the filter is limited to accounts.
-    subjects: Vec<i64>,
+    instagram: Vec<i64>,
+    tiktok: Vec<i64>,
     removed: Vec<i64>,
     has_account: bool,
     has_creator: bool,
@@ -105,16 +85,23 @@ pub(super) struct ScopeRow {
 
 /// Pushes the columns that a scope is made of to the select list of a query.
 pub(super) fn push_scope(query: &mut QueryBuilder<Postgres>, organization: Uuid, filter: &AccountFilter) {
-    if filter.is_limited_to_accounts() {
-        query.push("array(select a.internal_id from accounts a where a.organization_id = ");
-        query.push_bind(organization);
-        filter.push_to(query);
-        query.push(") as subjects, '{}'::bigint[] as removed");
-    } else {
-        query.push("'{}'::bigint[] as subjects, ");
-        push_removed_subjects(query, organization);
-        query.push(" as removed");
+    for platform in Platform::ALL {
+        if filter.is_limited_to_accounts() {
+            query.push("array(select a.internal_id from accounts a where a.organization_id = ");
+            query.push_bind(organization).push(" and a.platform = ").push_bind(platform);
+            filter.push_to(query);
+            query.push(")");
+        } else {
+            query.push("'{}'::bigint[]");
+        }
+        query.push(format_args!(" as {}, ", platform.as_str()));
     }
+    if filter.is_limited_to_accounts() {
+        query.push("'{}'::bigint[]");
+    } else {
+        push_removed_subjects(query, organization);
+    }
+    query.push(" as removed");
     filter.push_existence(query, organization);
 }
 
@@ -124,7 +111,7 @@ pub fn find_subjects(organization: Uuid, filter: &AccountFilter) -> RecordsQuery
     push_scope(&mut query, organization, filter);
     RecordsQuery::row(query).and_then(|row: ScopeRow| {
         row.require_parents()?;
-        Ok(row.subjects)
+        Ok([row.instagram, row.tiktok].concat())
     })
 }
 
@@ -138,51 +125,20 @@ impl ScopeRow {
         }
     }
 
+    /// The groups are the platforms.
     pub fn into_scope(self, filter: &AccountFilter) -> Result<SubjectScope, Error> {
         self.require_parents()?;
-        if filter.is_limited_to_accounts() {
-            return Ok(SubjectScope::Subjects(self.subjects));
-        }
-        Ok(SubjectScope::Organization(OrganizationScope::without(filter.platform, self.removed)))
-    }
-}
-
-impl OrganizationScope {
-    /// All subjects, on one platform or all, except some.
-    pub(super) fn without(platform: Option<Platform>, mut removed: Vec<i64>) -> Self {
-        removed.sort_unstable();
-        removed.dedup();
-        OrganizationScope { platform, removed }
-    }
-
-    pub(super) fn chunks(&self, sql: &OrganizationSql) -> Vec<StatementChunk<'_>> {
-        let OrganizationScope { platform, removed } = self;
-        let (all, without_removed) = match platform {
-            None => (sql.all, sql.all_without_removed),
-            Some(_) => (sql.platform, sql.platform_without_removed),
-        };
-        let chunk = |sql, filter| StatementChunk { sql, filter, platform: *platform };
-        if removed.is_empty() {
-            return vec![chunk(all, Filter::All)];
-        }
-        let starts = (0..removed.len()).step_by(MAX_IDS_PER_PARAMETER);
-        starts
-            .map(|start| {
-                let end = removed.len().min(start + MAX_IDS_PER_PARAMETER);
-                let filter = Filter::Without {
-                    removed: &removed[start..end],
-                    first: if start == 0 { 0 } else { removed[start] },
-                    last: removed.get(end).map_or(i64::MAX, |next| next - 1),
-                };
-                chunk(without_removed, filter)
-            })
-            .collect()
+        Ok(if filter.is_limited_to_accounts() {
+            SubjectScope::Listed(ListedSubjects::from_groups([&self.instagram[..], &self.tiktok]))
+        } else {
+            SubjectScope::without(filter.platform, self.removed)
+        })
     }
 }
 
 impl SubjectScope {
-    /// Finds the accounts that match, and unless the filter is limited to accounts, individually tracked videos. Fails if the
-    /// organization lacks the account or the creator.
+    /// Finds the accounts that match, and unless the filter is limited to accounts, individually tracked videos, by platform.
+    /// Fails if the organization lacks the account or the creator.
     pub fn find(organization: Uuid, filter: &AccountFilter) -> RecordsQuery<Self> {
         let mut query = QueryBuilder::new("select ");
         push_scope(&mut query, organization, filter);
@@ -190,55 +146,67 @@ impl SubjectScope {
         RecordsQuery::row(query).and_then(move |row: ScopeRow| row.into_scope(&filter))
     }
 
-    /// Selects its subjects as one group.
-    pub(super) fn select(&self, rows: &RollupRows) -> Selection {
-        match self {
-            SubjectScope::Organization(OrganizationScope { platform, removed }) => {
-                rows.select(*platform, 1, |_, id| removed.binary_search(&id).is_err().then_some(0))
-            }
-            SubjectScope::Subjects(ids) => {
-                let ids: HashSet<_> = ids.iter().copied().collect();
-                rows.select(None, 1, |_, id| ids.contains(&id).then_some(0))
-            }
-        }
+    /// All subjects, on one platform or all, except some.
+    pub fn without(platform: Option<Platform>, mut removed: Vec<i64>) -> Self {
+        removed.sort_unstable();
+        removed.dedup();
+        SubjectScope::Organization { platform, removed }
     }
 
-    pub(super) fn chunks(&self, sql: &ScopedSql) -> Vec<StatementChunk<'_>> {
-        match self {
-            SubjectScope::Organization(scope) => scope.chunks(&sql.organization),
-            SubjectScope::Subjects(ids) => subject_chunks(sql.subjects, ids),
-        }
+    /// Subjects in one group.
+    pub fn from_subjects(ids: Vec<i64>) -> Self {
+        let groups = vec![0; ids.len()];
+        SubjectScope::Listed(ListedSubjects { ids, groups })
+    }
+
+    pub(super) fn chunks(&self, sql: ScopedSql) -> Vec<StatementChunk<'_>> {
+        let (platform, removed) = match self {
+            SubjectScope::Organization { platform, removed } => (*platform, removed),
+            SubjectScope::Listed(subjects) => return subjects.chunks(sql.subjects),
+        };
+        let chunk = |range: Range<usize>| {
+            let first = if range.start == 0 { 0 } else { removed[range.start] };
+            let last = removed.get(range.end).map_or(i64::MAX, |next| next - 1);
+            let filter = Filter::Organization { platform, removed: &removed[range], first, last };
+            StatementChunk { sql: sql.organization, filter }
+        };
+        ranges(removed.len().max(1), removed.len()).map(chunk).collect()
     }
 }
 
-/// The chunks of a statement over some subjects; none without any.
-pub(super) fn subject_chunks<'a>(sql: &'static str, ids: &'a [i64]) -> Vec<StatementChunk<'a>> {
-    let chunk = |ids| StatementChunk { sql, filter: Filter::Subjects(ids), platform: None };
-    ids.chunks(MAX_IDS_PER_PARAMETER).map(chunk).collect()
+impl ListedSubjects {
+    /// The subjects of each group.
+    pub fn from_groups<'a>(groups: impl IntoIterator<Item = &'a [i64]>) -> Self {
+        let numbered = groups.into_iter().zip(0..);
+        let (ids, groups) = numbered.flat_map(|(ids, group)| ids.iter().map(move |id| (*id, group))).unzip();
+        ListedSubjects { ids, groups }
+    }
+
+    pub(super) fn chunks(&self, sql: &'static str) -> Vec<StatementChunk<'_>> {
+        let chunk = |range: Range<usize>| {
+            let filter = Filter::Listed { ids: &self.ids[range.clone()], groups: &self.groups[range] };
+            StatementChunk { sql, filter }
+        };
+        ranges(self.ids.len(), self.ids.len()).map(chunk).collect()
+    }
+}
+
+/// Divides `count` positions, and limits their ends.
+fn ranges(count: usize, end: usize) -> impl Iterator<Item = Range<usize>> {
+    let starts = (0..count).step_by(MAX_IDS_PER_PARAMETER);
+    starts.map(move |start| start..end.min(start + MAX_IDS_PER_PARAMETER))
 }
 
 impl StatementChunk<'_> {
-    /// The number of subjects that it names.
-    pub const fn subject_count(&self) -> usize {
+    /// Binds the parameters of the scope.
+    pub fn bind(&self, query: Query) -> Query {
         match self.filter {
-            Filter::Subjects(ids) => ids.len(),
-            Filter::All | Filter::Without { .. } => 0,
-        }
-    }
-
-    /// Binds the parameters of the scope and the window.
-    pub fn bind(&self, query: Query, window: Window) -> Query {
-        let query = query.param("start", clamp_day(window.start)).param("end", clamp_day(window.end));
-        let query = match self.filter {
-            Filter::All => query,
-            Filter::Subjects(ids) => query.param("subjects", ids),
-            Filter::Without { removed, first, last } => {
-                query.param("removed", removed).param("first", first).param("last", last)
-            }
-        };
-        match self.platform {
-            Some(platform) => query.param("platform", platform.as_str()),
-            None => query,
+            Filter::Listed { ids, groups } => query.param("subjects", ids).param("groups", groups),
+            Filter::Organization { platform, removed, first, last } => query
+                .param("platform", platform.map_or("", |platform| platform.as_str()))
+                .param("removed", removed)
+                .param("first", first)
+                .param("last", last),
         }
     }
 }
@@ -247,12 +215,7 @@ impl StatementChunk<'_> {
 mod tests {
     use super::*;
 
-    const SQL: OrganizationSql = OrganizationSql {
-        all: "a",
-        platform: "p",
-        all_without_removed: "ar",
-        platform_without_removed: "pr",
-    };
+    const SQL: ScopedSql = ScopedSql { organization: "o", subjects: "s" };
 
     fn ids(count: i64) -> Vec<i64> {
         (1..=count).map(|id| id * 10).collect()
@@ -260,42 +223,36 @@ mod tests {
 
     #[test]
     fn long_lists_are_split_without_common_subjects() {
-        let chunks = |removed: &[i64]| -> Vec<(usize, i64, i64)> {
-            let removed = removed.to_vec();
-            let scope = OrganizationScope { platform: None, removed };
+        let chunks = |removed: Vec<i64>| -> Vec<(usize, i64, i64)> {
+            let scope = SubjectScope::without(None, removed);
             let range = |chunk: &StatementChunk<'_>| match chunk.filter {
-                Filter::Without { removed, first, last } => (removed.len(), first, last),
-                _ => panic!("{:?}", chunk.filter),
+                Filter::Organization { removed, first, last, .. } => (removed.len(), first, last),
+                Filter::Listed { .. } => panic!("{:?}", chunk.filter),
             };
-            scope.chunks(&SQL).iter().map(range).collect()
+            scope.chunks(SQL).iter().map(range).collect()
         };
-        assert_eq!(chunks(&ids(6_000)), [(6_000, 0, i64::MAX)]);
+        assert_eq!(chunks(Vec::new()), [(0, 0, i64::MAX)]);
+        assert_eq!(chunks(ids(6_000)), [(6_000, 0, i64::MAX)]);
         assert_eq!(
-            chunks(&ids(12_001)),
+            chunks(ids(12_001)),
             [(6_000, 0, 60_009), (6_000, 60_010, 120_009), (1, 120_010, i64::MAX)]
         );
-        let lengths = |count| -> Vec<usize> {
-            let ids = ids(count);
+        let lengths = |count| -> Vec<(usize, usize)> {
+            let scope = SubjectScope::from_subjects(ids(count));
             let length = |chunk: &StatementChunk<'_>| match chunk.filter {
-                Filter::Subjects(ids) => ids.len(),
-                _ => panic!("{:?}", chunk.filter),
+                Filter::Listed { ids, groups } => (ids.len(), groups.len()),
+                Filter::Organization { .. } => panic!("{:?}", chunk.filter),
             };
-            subject_chunks("s", &ids).iter().map(length).collect()
+            scope.chunks(SQL).iter().map(length).collect()
         };
-        assert_eq!(lengths(0), [0; 0]);
-        assert_eq!(lengths(6_001), [6_000, 1]);
+        assert_eq!(lengths(0), []);
+        assert_eq!(lengths(6_001), [(6_000, 6_000), (1, 1)]);
         const { assert!(MAX_IDS_PER_PARAMETER * 20 < 128 << 10) };
     }
 
     #[test]
-    fn scope_selects_the_statement() {
-        let statement = |platform, removed: &[i64]| {
-            let removed = removed.to_vec();
-            OrganizationScope { platform, removed }.chunks(&SQL)[0].sql
-        };
-        assert_eq!(statement(None, &[]), "a");
-        assert_eq!(statement(Some(Platform::Tiktok), &[]), "p");
-        assert_eq!(statement(None, &[7]), "ar");
-        assert_eq!(statement(Some(Platform::Tiktok), &[7]), "pr");
+    fn groups_are_numbered() {
+        let ListedSubjects { ids, groups } = ListedSubjects::from_groups([&[7, 8][..], &[], &[9]]);
+        assert_eq!((ids, groups), (vec![7, 8, 9], vec![0, 0, 2]));
     }
 }

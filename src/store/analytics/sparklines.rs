@@ -1,20 +1,18 @@
 //! One metric on each day of a window, of many accounts, creators or videos at a time. Reads only the metric's columns.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
-use chrono::{DateTime, Days, NaiveDate, Utc};
-use clickhouse::Row;
-use clickhouse::query::Query;
+use chrono::{DateTime, NaiveDate, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, QueryBuilder};
 use uuid::Uuid;
 
 use super::reader::VersionedHistory;
-use super::rollup_cache::{RollupRows, Sums};
-use super::scope::{SubjectScope, subject_chunks};
+use super::rollup::MetricByDay;
+use super::scope::{ListedSubjects, SubjectScope};
 use super::snapshots::VideoSnapshots;
-use super::subjects::latest_observation_or;
+use super::subjects::{fetch_daily_levels, latest_observation_or};
 use super::videos::{SnapshotQuery, VideoGains, VideoRef, fetch_gains};
 use crate::model::gains::GainMetric;
 use crate::model::period::{Window, clamp_day};
@@ -110,179 +108,65 @@ pub async fn fetch(
     metric: SparklineMetric,
     window: Window,
 ) -> Result<Sparklines, Error> {
-    let gain = match metric {
-        SparklineMetric::NewPosts => return fetch_new_posts(history, groups, window).await,
-        SparklineMetric::Followers => return fetch_followers(history, groups, window).await,
-        SparklineMetric::Engagement => None,
-        SparklineMetric::Views => Some("view_gain"),
-        SparklineMetric::Likes => Some("like_gain"),
-        SparklineMetric::Comments => Some("comment_gain"),
-        SparklineMetric::Shares => Some("share_gain"),
+    let subjects = ListedSubjects::from_groups(groups.iter().map(|group| &group.subjects[..]));
+    let metric = match metric {
+        SparklineMetric::Followers => return fetch_followers(history, groups, subjects, window).await,
+        SparklineMetric::NewPosts => return fetch_new_posts(history, groups, subjects, window).await,
+        SparklineMetric::Views => GainMetric::Views,
+        SparklineMetric::Likes => GainMetric::Likes,
+        SparklineMetric::Comments => GainMetric::Comments,
+        SparklineMetric::Shares => GainMetric::Shares,
+        SparklineMetric::Engagement => GainMetric::Engagement,
     };
-    let gain_of = |sums: &Sums| {
-        let gains = sums.gains();
-        Some(match metric {
-            SparklineMetric::Likes => gains.likes,
-            SparklineMetric::Comments => gains.comments,
-            SparklineMetric::Shares => gains.shares,
-            SparklineMetric::Engagement => gains.engagement,
-            _ => gains.views,
-        })
-    };
-    let cached = read_days(history, groups, window, false, gain_of);
-    let days = match (cached.await, gain) {
-        (Some(days), _) => days,
-        (None, Some(gain)) => {
-            let sql = include_str!("sparklines/gains.sql");
-            fetch_days(history, groups, sql, window, |query| query.param("gain", gain)).await?
-        }
-        (None, None) => {
-            let sql = include_str!("sparklines/engagement.sql");
-            fetch_days(history, groups, sql, window, |query| query).await?
-        }
-    };
-    let scope = SubjectScope::Subjects(subjects(groups).collect());
-    let as_of = latest_observation_or(history, &scope, window, days.as_of).await?;
-    Ok(Sparklines { by_id: days.into_values(groups, window), as_of })
-}
-
-fn subjects(groups: &[AccountGroup]) -> impl Iterator<Item = i64> {
-    groups.iter().flat_map(|group| &group.subjects).copied()
-}
-
-/// The index of the group of each subject.
-fn series(groups: &[AccountGroup]) -> impl Iterator<Item = usize> {
-    groups.iter().enumerate().flat_map(|(number, group)| std::iter::repeat_n(number, group.subjects.len()))
-}
-
-#[derive(Row, Deserialize)]
-struct DayRow {
-    number: u64,
-    #[serde(with = "clickhouse::serde::chrono::date")]
-    day: NaiveDate,
-    value: Option<i64>,
-    #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
-    as_of: DateTime<Utc>,
-}
-
-/// The known values of each series, by its index and the day.
-#[derive(Default)]
-struct SeriesDays {
-    values: BTreeMap<(usize, NaiveDate), i64>,
-    as_of: Option<DateTime<Utc>>,
-}
-
-/// Runs a statement over the accounts; a series is the index of a group.
-async fn fetch_days(
-    history: &VersionedHistory,
-    groups: &[AccountGroup],
-    sql: &'static str,
-    window: Window,
-    bind: impl Fn(Query) -> Query,
-) -> Result<SeriesDays, Error> {
-    let subjects: Vec<_> = subjects(groups).collect();
-    let series: Vec<_> = series(groups).map(|number| number as u64).collect();
-    let mut days = SeriesDays::default();
-    let mut remaining = &series[..];
-    for part in subject_chunks(sql, &subjects) {
-        let (series, rest) = remaining.split_at(part.subject_count());
-        remaining = rest;
-        let bind = |query| bind(query).param("series", series);
-        let rows: Vec<DayRow> = history.fetch_chunk(&part, window, bind).await?;
-        for DayRow { number, day, value, as_of } in rows {
-            days.as_of = days.as_of.max(Some(as_of));
-            if let Some(value) = value {
-                *days.values.entry((number as usize, day)).or_default() += value;
-            }
-        }
+    let query = |window| MetricByDay { subjects: &subjects, metric, window };
+    let rows = history.ask(window, query).await?;
+    let latest = rows.iter().map(|row| row.as_of).max();
+    let mut days = DayValues::default();
+    for row in rows {
+        *days.entry((row.group_number as usize, row.day)).or_default() += row.gain;
     }
-    Ok(days)
+    let as_of = latest_observation_or(history, &SubjectScope::Listed(subjects), window, latest).await?;
+    Ok(Sparklines { by_id: by_id(&days, groups, window), as_of })
 }
 
-/// Adds up days from memory, as `value` of each series and day. With earlier days, which become the day before the window.
-async fn read_days(
-    history: &VersionedHistory,
-    groups: &[AccountGroup],
-    window: Window,
-    with_earlier: bool,
-    value: impl Fn(&Sums) -> Option<i64>,
-) -> Option<SeriesDays> {
-    let read = |rows: &RollupRows, start: NaiveDate, end| {
-        let numbers: HashMap<i64, usize> = subjects(groups).zip(series(groups)).collect();
-        let selection = rows.select(None, groups.len(), |_, id| numbers.get(&id).copied());
-        let (mut days, before) = (SeriesDays::default(), start - Days::new(1));
-        let first = if with_earlier { NaiveDate::MIN } else { start };
-        let earlier = rows.totals(&selection, first, before).into_iter().enumerate();
-        let earlier = earlier.map(|(number, sums)| (before, number, sums)).filter(|day| day.2.observed > 0);
-        for (day, number, sums) in earlier.chain(rows.series(&selection, start, end)) {
-            days.as_of = days.as_of.max(sums.as_of());
-            if let Some(value) = value(&sums) {
-                days.values.insert((number, day), value);
-            }
-        }
-        days
-    };
-    history.read_rollup(window, read).await
-}
+/// The values of groups, by their numbers and the day.
+type DayValues = BTreeMap<(usize, NaiveDate), i64>;
 
-impl SeriesDays {
-    /// The values of every day, 0 where none is known.
-    fn into_values(self, groups: &[AccountGroup], window: Window) -> BTreeMap<Uuid, Vec<Option<i64>>> {
-        let value = |number, day| self.values.get(&(number, day)).copied().unwrap_or_default();
-        let values = groups.iter().enumerate().map(|(number, group)| {
-            (group.id, window.iter_days().map(|day| Some(value(number, day))).collect())
-        });
-        values.collect()
-    }
-
-    /// The running sums of a series at the end of every day, unknown before its first value.
-    fn levels(&self, number: usize, window: Window) -> impl Iterator<Item = (NaiveDate, Option<i64>)> {
-        let mut changes = self.values.range((number, NaiveDate::MIN)..).peekable();
-        let mut level = None;
-        window.iter_days().map(move |date| {
-            let is_due = |(series, day): &(usize, NaiveDate)| *series == number && *day <= clamp_day(date);
-            while let Some((_, change)) = changes.next_if(|(key, _)| is_due(key)) {
-                level = Some(level.unwrap_or(0) + change);
-            }
-            (date, level)
-        })
-    }
+/// The values of every day, 0 where none is known.
+fn by_id(days: &DayValues, groups: &[AccountGroup], window: Window) -> BTreeMap<Uuid, Vec<Option<i64>>> {
+    let value = |number, day| days.get(&(number, day)).copied().unwrap_or_default();
+    let values =
+        |number| window.iter_days().map(|day| Some(value(number, day))).collect::<Vec<Option<i64>>>();
+    groups.iter().enumerate().map(|(number, group)| (group.id, values(number))).collect()
 }
 
 /// Reads the followers at the end of each day.
 async fn fetch_followers(
     history: &VersionedHistory,
     groups: &[AccountGroup],
+    subjects: ListedSubjects,
     window: Window,
 ) -> Result<Sparklines, Error> {
-    let sql = include_str!("sparklines/followers.sql");
-    let days = match read_days(history, groups, window, true, Sums::follower_step).await {
-        Some(days) => days,
-        None => fetch_days(history, groups, sql, window, |query| query).await?,
-    };
-    let levels = |number| {
-        let levels = days.levels(number, window);
-        levels.map(|(date, level)| level.filter(|_| history.retains(date))).collect()
-    };
-    let by_id = groups.iter().enumerate().map(|(number, group)| (group.id, levels(number))).collect();
-    Ok(Sparklines { by_id, as_of: history.clip_observation(days.as_of) })
+    let scope = SubjectScope::Listed(subjects);
+    let (levels, as_of) = fetch_daily_levels(history, &scope, groups.len(), window).await?;
+    Ok(Sparklines { by_id: groups.iter().map(|group| group.id).zip(levels).collect(), as_of })
 }
 
 /// Adds up the discovered videos by the day of their creation.
 async fn fetch_new_posts(
     history: &VersionedHistory,
     groups: &[AccountGroup],
+    subjects: ListedSubjects,
     window: Window,
 ) -> Result<Sparklines, Error> {
-    let scope = SubjectScope::Subjects(subjects(groups).collect());
-    let as_of = latest_observation_or(history, &scope, window, None).await?;
-    let mut days = SeriesDays { as_of, ..SeriesDays::default() };
+    let as_of = latest_observation_or(history, &SubjectScope::Listed(subjects), window, None).await?;
+    let mut days = DayValues::default();
     for (number, group) in groups.iter().enumerate() {
         for (day, posts) in group.days.iter().zip(&group.posts) {
-            *days.values.entry((number, *day)).or_default() += posts;
+            *days.entry((number, *day)).or_default() += posts;
         }
     }
-    Ok(Sparklines { by_id: days.into_values(groups, window), as_of })
+    Ok(Sparklines { by_id: by_id(&days, groups, window), as_of })
 }
 
 /// Reads a metric of videos: its gains on each day of the window.
@@ -296,20 +180,21 @@ pub async fn fetch_videos(
     let start = clamp_day(retained.start);
     let (starts, end) = (retained.iter_days().map(clamp_day).collect(), clamp_day(window.end));
     let (counters, query) = match metric {
-        GainMetric::Views => (1, SnapshotQuery::for_counter("view_count", starts, end)),
-        GainMetric::Likes => (1, SnapshotQuery::for_counter("like_count", starts, end)),
-        GainMetric::Comments => (1, SnapshotQuery::for_counter("comment_count", starts, end)),
-        GainMetric::Shares => (1, SnapshotQuery::for_counter("share_count", starts, end)),
-        GainMetric::Engagement => (3, SnapshotQuery::for_engagement(starts, end)),
+        GainMetric::Views => (0..1, SnapshotQuery::for_counter("view_count", starts, end)),
+        GainMetric::Likes => (0..1, SnapshotQuery::for_counter("like_count", starts, end)),
+        GainMetric::Comments => (0..1, SnapshotQuery::for_counter("comment_count", starts, end)),
+        GainMetric::Shares => (0..1, SnapshotQuery::for_counter("share_count", starts, end)),
+        // Likes, comments and shares come after views and plays.
+        GainMetric::Engagement => (2..5, SnapshotQuery::for_all_counters(starts, end)),
     };
     let compute = |video: VideoSnapshots<'_>| {
         let mut days = vec![0; window.days() as usize];
-        for (date, gain) in (0..counters).flat_map(|counter| video.gains(counter)) {
+        for (date, gain) in counters.clone().flat_map(|counter| video.gains(counter)) {
             if date >= start {
                 days[(date - window.start).num_days() as usize] += gain;
             }
         }
-        (days, (0..counters).all(|counter| video.gain_since(start, counter).has_baseline))
+        (days, counters.clone().all(|counter| video.gain_since(start, counter).has_baseline))
     };
     fetch_gains(history, videos, query, compute).await
 }

@@ -2,28 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, Days, NaiveDate, Utc};
-use clickhouse::Row;
-use serde::Deserialize;
+use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::{FromRow, QueryBuilder};
 use uuid::Uuid;
 
 use super::accounts::AccountFilter;
 use super::new_posts;
 use super::reader::VersionedHistory;
-use super::rollup_cache::{RollupRows, Selection, Sums};
-use super::scope::{ScopeRow, ScopedSql, SubjectScope, organization_sql, push_scope};
-use super::subjects::{gains, latest_observation_or, sum_known};
+use super::rollup::GainsByDay;
+use super::scope::{ScopeRow, SubjectScope, push_scope};
+use super::subjects::{fetch_daily_levels, sum_known};
 use crate::model::gains::Gains;
 use crate::model::period::Window;
 use crate::model::platform::Platform;
 use crate::store::Error;
 use crate::store::postgres::RecordsQuery;
-
-const SQL: ScopedSql = ScopedSql {
-    organization: organization_sql!("timeseries"),
-    subjects: include_str!("timeseries/subjects.sql"),
-};
 
 /// In the order of [`Platform::ALL`].
 type ByPlatform<T> = [T; Platform::ALL.len()];
@@ -88,22 +81,6 @@ impl TimeSeries {
     }
 }
 
-#[derive(Row, Deserialize)]
-struct DayRow {
-    #[serde(with = "clickhouse::serde::chrono::date")]
-    day: NaiveDate,
-    is_tiktok: u8,
-    views: Option<i64>,
-    plays: Option<i64>,
-    likes: Option<i64>,
-    comments: Option<i64>,
-    shares: Option<i64>,
-    followers: Option<i64>,
-    observed: u64,
-    #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
-    as_of: DateTime<Utc>,
-}
-
 /// What a time series takes from Postgres.
 #[derive(Debug)]
 pub struct SeriesRecords {
@@ -151,18 +128,21 @@ pub async fn fetch(
     SeriesRecords { scope, posts }: &SeriesRecords,
     window: Window,
 ) -> Result<TimeSeries, Error> {
-    let read =
-        |rows: &RollupRows, start, end| read_steps(rows, &scope.select(rows).by_platform(), start, end);
-    let rows: Vec<DayRow> = match history.read_rollup(window, read).await {
-        Some(rows) => rows,
-        None => history.fetch_chunks(scope.chunks(&SQL), window).await?,
-    };
-    let latest = rows.iter().filter(|row| row.observed > 0).map(|row| row.as_of).max();
-    let as_of = latest_observation_or(history, scope, window, latest).await?;
-    let mut days = accumulate(rows, window);
-    for (date, platforms) in &mut days {
-        if !history.retains(*date) {
-            platforms.iter_mut().for_each(|figures| figures.followers = None);
+    let (gains, (levels, as_of)) = tokio::try_join!(
+        history.ask(window, |window| GainsByDay { scope, window }),
+        fetch_daily_levels(history, scope, Platform::ALL.len(), window),
+    )?;
+    let mut days: BTreeMap<NaiveDate, ByPlatform<Figures>> = BTreeMap::new();
+    for (position, date) in window.iter_days().enumerate() {
+        let followers = |platform: usize| levels[platform][position];
+        let figures = |platform| Figures { followers: followers(platform), ..Figures::default() };
+        days.insert(date, std::array::from_fn(figures));
+    }
+    for row in gains {
+        if let Some(platforms) = days.get_mut(&row.day) {
+            let figures = &mut platforms[row.group_number as usize];
+            figures.gains += row.gains;
+            figures.observed += row.observed;
         }
     }
     for ((day, on_tiktok), posts) in posts.days.iter().zip(&posts.on_tiktok).zip(&posts.posts) {
@@ -171,60 +151,4 @@ pub async fn fetch(
         }
     }
     Ok(TimeSeries { days, as_of })
-}
-
-/// Reads the rows that the statements return from memory.
-fn read_steps(rows: &RollupRows, selection: &Selection, start: NaiveDate, end: NaiveDate) -> Vec<DayRow> {
-    let before = start - Days::new(1);
-    let earlier = rows.totals(selection, NaiveDate::MIN, before).into_iter().enumerate();
-    let earlier = earlier.map(|(platform, sums)| (before, platform, sums.only_followers()));
-    let step = |(day, platform, sums): (NaiveDate, usize, Sums)| {
-        let gains = sums.gains();
-        DayRow {
-            day,
-            is_tiktok: platform as u8,
-            views: Some(gains.views),
-            plays: Some(gains.plays),
-            likes: Some(gains.likes),
-            comments: Some(gains.comments),
-            shares: Some(gains.shares),
-            followers: sums.follower_step(),
-            observed: sums.observed,
-            as_of: sums.as_of().unwrap_or_default(),
-        }
-    };
-    earlier.chain(rows.series(selection, start, end)).map(step).collect()
-}
-
-/// Returns every day of the window, with follower levels carried forward from earlier rows.
-fn accumulate(rows: Vec<DayRow>, window: Window) -> BTreeMap<NaiveDate, ByPlatform<Figures>> {
-    // `followers` of a step is the change of the level.
-    let mut steps: BTreeMap<NaiveDate, ByPlatform<Figures>> = BTreeMap::new();
-    for row in rows {
-        let step = Figures {
-            gains: gains([row.views, row.plays, row.likes, row.comments, row.shares]),
-            followers: row.followers,
-            new_posts: 0,
-            observed: row.observed,
-        };
-        steps.entry(row.day).or_default()[usize::from(row.is_tiktok)].merge(&step);
-    }
-    let mut steps = steps.into_iter().peekable();
-    let mut levels = ByPlatform::default();
-    let days = window.iter_days().map(|date| {
-        let mut platforms: ByPlatform<Figures> = ByPlatform::default();
-        while let Some((day, step)) = steps.next_if(|(day, _)| *day <= date) {
-            for (level, step) in levels.iter_mut().zip(&step) {
-                *level = sum_known(*level, step.followers);
-            }
-            if day == date {
-                platforms = step;
-            }
-        }
-        for (figures, level) in platforms.iter_mut().zip(levels) {
-            figures.followers = level;
-        }
-        (date, platforms)
-    });
-    days.collect()
 }

@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use super::accounts::AccountFilter;
 use super::reader::VersionedHistory;
-use super::scope::{ScopedSql, SubjectScope, organization_sql};
+use super::scope::{ScopedSql, SubjectScope};
 use super::subjects;
 use crate::model::gains::GainMetric;
 use crate::model::period::{Window, clamp_day};
@@ -28,7 +28,7 @@ use crate::store::postgres::RecordsQuery;
 use crate::store::records::content::{self, Candidate, ContentFilter, RankedContent, VideoKey};
 
 const SQL: ScopedSql = ScopedSql {
-    organization: organization_sql!("top_content"),
+    organization: include_str!("top_content/organization.sql"),
     subjects: include_str!("top_content/subjects.sql"),
 };
 const VIDEOS_SQL: &str = include_str!("top_content/videos.sql");
@@ -85,7 +85,7 @@ pub async fn rank(
     ranking: &ContentRanking<'_>,
 ) -> Result<RankedPage, Error> {
     let ranker = Ranker { pg, history, ranking, scope };
-    let as_of = subjects::fetch_as_of(history, scope, ranking.window);
+    let as_of = subjects::fetch_latest_observation(history, scope, ranking.window);
     let (videos, as_of) = tokio::try_join!(ranker.rank(), as_of)?;
     Ok(RankedPage { videos, as_of })
 }
@@ -203,15 +203,12 @@ impl Ranker<'_> {
 
     /// Reads up to `count` of the largest gains within bounds, descending, and those that equal the last one.
     async fn fetch_gains(&self, bounds: RangeInclusive<i64>, count: usize) -> Result<Vec<Candidate>, Error> {
-        let window = self.ranking.window;
-        let parts = self.scope.chunks(&SQL);
-        let is_split = parts.len() > 1;
-        let mut gains = Vec::new();
-        for part in parts {
-            let bind = |query| self.bind(query, bounds.clone(), count);
-            let rows: Vec<GainRow> = self.history.fetch_chunk(&part, window, bind).await?;
-            gains.extend(rows.into_iter().map(Candidate::from));
-        }
+        let Some(window) = self.history.clip(self.ranking.window) else { return Ok(Vec::new()) };
+        let chunks = self.scope.chunks(SQL);
+        let is_split = chunks.len() > 1;
+        let bind = |query| self.bind(query, &bounds, count);
+        let rows: Vec<GainRow> = self.history.fetch_chunks(chunks, window, bind).await?;
+        let mut gains: Vec<_> = rows.into_iter().map(Candidate::from).collect();
         if is_split {
             gains.sort_unstable_by_key(|candidate| Reverse(candidate.gain));
             if let Some(last) = gains.get(count - 1).map(|candidate| candidate.gain) {
@@ -223,10 +220,9 @@ impl Ranker<'_> {
 
     /// Reads the gains of up to [`MAX_LISTED`] videos by their internal ids; those of 0 are absent.
     async fn fetch_gains_of(&self, listed: &[VideoKey]) -> Result<HashMap<i64, i64>, Error> {
-        let window = self.ranking.window;
         let subjects = listed.iter().map(|video| video.subject_id);
         let (Some(first), Some(last), Some(window)) =
-            (subjects.clone().min(), subjects.max(), self.history.clip(window))
+            (subjects.clone().min(), subjects.max(), self.history.clip(self.ranking.window))
         else {
             return Ok(HashMap::new());
         };
@@ -234,23 +230,16 @@ impl Ranker<'_> {
         let bind = |query: Query| {
             let query = query.param("start", clamp_day(window.start)).param("end", clamp_day(window.end));
             let query = query.param("first", first).param("last", last).param("videos", videos);
-            self.bind(query, i64::MIN..=i64::MAX, MAX_CANDIDATES)
+            self.bind(query, &(i64::MIN..=i64::MAX), MAX_CANDIDATES)
         };
         let rows: Vec<GainRow> = self.history.fetch_all(VIDEOS_SQL, bind).await?;
         let gains = rows.into_iter().map(Candidate::from);
         Ok(gains.map(|row| (row.internal_id, row.gain)).collect())
     }
 
-    fn bind(&self, query: Query, bounds: RangeInclusive<i64>, count: usize) -> Query {
-        let gain = match self.ranking.metric {
-            GainMetric::Views => "view_gain",
-            GainMetric::Likes => "like_gain",
-            GainMetric::Comments => "comment_gain",
-            GainMetric::Shares => "share_gain",
-            GainMetric::Engagement => "engagement_gain",
-        };
+    fn bind(&self, query: Query, bounds: &RangeInclusive<i64>, count: usize) -> Query {
         query
-            .param("gain", gain)
+            .param("gain", self.ranking.metric.gain_column())
             .param("least", bounds.start())
             .param("most", bounds.end())
             .param("limit", count)

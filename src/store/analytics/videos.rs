@@ -101,13 +101,7 @@ pub async fn fetch_totals(
 ) -> Result<VideoGains<Gains>, Error> {
     let Some(retained) = history.clip(window) else { return Ok(VideoGains::default()) };
     let start = clamp_day(retained.start);
-    let query = SnapshotQuery {
-        snapshots: include_str!("video_totals.sql"),
-        summaries: include_str!("video_totals_summary.sql"),
-        counter: None,
-        starts: vec![start],
-        end: clamp_day(window.end),
-    };
+    let query = SnapshotQuery::for_all_counters(vec![start], clamp_day(window.end));
     let compute = |video: VideoSnapshots<'_>| {
         let counters: [_; 5] = std::array::from_fn(|counter| video.gain_since(start, counter));
         let [views, plays, likes, comments, shares] = counters.map(|counter| counter.gain);
@@ -160,11 +154,11 @@ impl SnapshotQuery {
         }
     }
 
-    /// Reads likes, comments and shares.
-    pub fn for_engagement(starts: Vec<NaiveDate>, end: NaiveDate) -> Self {
+    /// Reads views, plays, likes, comments and shares.
+    pub fn for_all_counters(starts: Vec<NaiveDate>, end: NaiveDate) -> Self {
         SnapshotQuery {
-            snapshots: include_str!("video_engagement.sql"),
-            summaries: include_str!("video_engagement_summary.sql"),
+            snapshots: include_str!("video_totals.sql"),
+            summaries: include_str!("video_totals_summary.sql"),
             counter: None,
             starts,
             end,

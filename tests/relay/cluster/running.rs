@@ -237,8 +237,14 @@ async fn only_the_shards_of_a_subject_are_queried() {
     let today = Utc::now().date_naive();
     let count = async |sql: &str| {
         let query = client.query_raw(sql).param("org", org).param("subject", 3).param("video", 13);
-        let query = query.param("subjects", (0..10).collect::<Vec<_>>());
+        let query = query.param("subjects", (0..10).collect::<Vec<_>>()).param("groups", [0; 10]);
+        let query = query
+            .param("platform", "")
+            .param("removed", Vec::<u64>::new())
+            .param("first", 0)
+            .param("last", i64::MAX);
         let query = query.param("start", today - TimeDelta::days(4)).param("end", today);
+        let query = query.param("current", today).param("first_day", "1975-01-01");
         query.fetch_one::<i64>().await.unwrap()
     };
     for (condition, found) in [
@@ -256,15 +262,17 @@ async fn only_the_shards_of_a_subject_are_queried() {
     let video_daily = include_str!("../../../src/store/analytics/video_daily.sql");
     assert_eq!(count(&total_of("toInt64(count())", video_daily)).await, 1);
     for (total, statement) in [
-        ("assumeNotNull(sum(views))", include_str!("../../../src/store/analytics/daily/organization.sql")),
-        ("assumeNotNull(sum(views))", include_str!("../../../src/store/analytics/subject_totals.sql")),
         (
-            "assumeNotNull(sum(followers))",
-            include_str!("../../../src/store/analytics/levels/organization.sql"),
+            "assumeNotNull(sum(gains.1))",
+            include_str!("../../../src/store/analytics/rollup/gains_of_organization.sql"),
         ),
         (
-            "assumeNotNull(sum(views) + sum(followers))",
-            include_str!("../../../src/store/analytics/timeseries/organization.sql"),
+            "assumeNotNull(sum(gains.1))",
+            include_str!("../../../src/store/analytics/rollup/totals_of_subjects.sql"),
+        ),
+        (
+            "assumeNotNull(sum(step))",
+            include_str!("../../../src/store/analytics/rollup/followers_of_organization.sql"),
         ),
         (
             "assumeNotNull(sum(gains[1] + counts[1]))",

@@ -21,12 +21,12 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use self::rows::StoredRow;
-use super::reader::HistoryReader;
+use super::client::HistoryClient;
 use crate::store::Error;
 use crate::store::outbox::data_version::{self, HistoryVersion};
 use crate::telemetry::{labels, metrics};
 
-pub use rows::{RollupRows, Selection, Sums};
+pub use rows::{RollupRows, RollupTotals};
 
 /// How old a data version may be when the rows that it needs have been read. Less than [`PURGE_DELAY`].
 const MAX_VERSION_AGE: Duration = Duration::from_millis(500);
@@ -138,7 +138,7 @@ impl RollupCache {
     /// meanwhile.
     pub(super) async fn read<T>(
         &self,
-        history: &HistoryReader,
+        client: &HistoryClient,
         organization: Uuid,
         read: ReadVersion,
         compute: impl FnOnce(&RollupRows) -> T,
@@ -148,14 +148,14 @@ impl RollupCache {
         }
         let entry = self.entries.get_with(organization, async { Arc::default() }).await;
         let mut result = None;
-        if self.update(&entry, history, organization, read).await
+        if self.update(&entry, client, organization, read).await
             && let Some((loaded, rows)) = &*entry.read()
             && loaded.is_comparable(&read.version)
         {
             result = Some(compute(rows));
         }
         if result.is_none() {
-            self.start_load(entry, history, organization, read.version);
+            self.start_load(entry, client, organization, read.version);
         }
         let (position, outcome) = if result.is_some() { (0, "memory") } else { (1, "clickhouse") };
         self.reads[position].fetch_add(1, Ordering::Relaxed);
@@ -169,7 +169,7 @@ impl RollupCache {
     async fn update(
         &self,
         entry: &Arc<Entry>,
-        history: &HistoryReader,
+        client: &HistoryClient,
         organization: Uuid,
         ReadVersion { version, read_at }: ReadVersion,
     ) -> bool {
@@ -188,7 +188,7 @@ impl RollupCache {
         }
         let bind =
             |query: Query| query.param("version", delivery).with_setting("max_result_rows", MAX_CHANGED_ROWS);
-        let changed = history.fetch_all(organization, include_str!("changed.sql"), bind).await;
+        let changed = client.fetch_all(organization, include_str!("changed.sql"), bind).await;
         let changed: Option<Vec<StoredRow>> = changed.ok().filter(|_| read_at.elapsed() < MAX_VERSION_AGE);
         record_change(started, if changed.is_some() { "updated" } else { "failed" });
         let Some(mut changed) = changed else {
@@ -216,7 +216,7 @@ impl RollupCache {
     fn start_load(
         &self,
         entry: Arc<Entry>,
-        history: &HistoryReader,
+        client: &HistoryClient,
         organization: Uuid,
         version: HistoryVersion,
     ) {
@@ -224,12 +224,12 @@ impl RollupCache {
         if schedule.load_at.is_some_and(|at| at > Instant::now()) {
             return;
         }
-        let (cache, history) = (self.clone(), history.with_log_comment("rollup cache"));
+        let (cache, client) = (self.clone(), client.with_log_comment("rollup cache"));
         tokio::spawn(async move {
             tokio::time::sleep(LOAD_DELAY).await;
             let _load = cache.load.lock().await;
             let started = Instant::now();
-            let loaded = cache.load(&history, organization).await;
+            let loaded = cache.load(&client, organization).await;
             let (outcome, interval) = match &loaded {
                 Ok(Some(_)) => ("loaded", LOAD_INTERVAL),
                 Ok(None) | Err(_) => ("failed", FAILED_LOAD_INTERVAL),
@@ -245,29 +245,29 @@ impl RollupCache {
     }
 
     /// Loads an organization; None if it does not fit.
-    async fn load(&self, history: &HistoryReader, organization: Uuid) -> Result<Option<RollupRows>, Error> {
+    async fn load(&self, client: &HistoryClient, organization: Uuid) -> Result<Option<RollupRows>, Error> {
         let (mut rows, mut count) = (Some(RollupRows::default()), 0);
         let each = |row: StoredRow| {
             count += 1;
             let fits = count * RollupRows::ROW_BYTES <= self.max_bytes;
             rows = rows.take().filter(|_| fits).and_then(|mut rows| rows.apply(&row).is_ok().then_some(rows));
         };
-        history.for_each(organization, include_str!("all.sql"), each).await?;
+        client.for_each(organization, include_str!("all.sql"), each).await?;
         rows.iter_mut().for_each(RollupRows::shrink);
         Ok(rows.filter(|rows| rows.bytes() <= self.max_bytes))
     }
 
     /// Pauses while ClickHouse does not respond.
-    pub async fn check_clickhouse(&self, history: &HistoryReader) {
+    pub(super) async fn check_clickhouse(&self, client: &HistoryClient) {
         let is_paused = self.is_paused.load(Ordering::Relaxed);
         if is_paused || self.entries.iter().next().is_some() {
-            let ping = tokio::time::timeout(PING_TIMEOUT, history.ping()).await;
+            let ping = tokio::time::timeout(PING_TIMEOUT, client.ping()).await;
             self.is_paused.store(!matches!(ping, Ok(Ok(()))), Ordering::Relaxed);
         }
     }
 
     /// Brings all organizations in memory up to date.
-    pub async fn follow(&self, pg: &PgPool, history: &HistoryReader) -> Result<(), Error> {
+    pub(super) async fn follow(&self, pg: &PgPool, client: &HistoryClient) -> Result<(), Error> {
         let entries: HashMap<_, _> =
             self.entries.iter().filter(|(_, entry)| entry.read().is_some()).collect();
         if entries.is_empty() {
@@ -277,7 +277,7 @@ impl RollupCache {
         let versions = data_version::fetch_history_versions(pg, &organizations).await?;
         let update = |(id, version): &(Uuid, HistoryVersion)| {
             let (id, version) = (*id, ReadVersion { version: *version, read_at });
-            entries.get(&id).map(|entry| self.update(entry, history, id, version))
+            entries.get(&id).map(|entry| self.update(entry, client, id, version))
         };
         future::join_all(versions.iter().filter_map(update)).await;
         Ok(())

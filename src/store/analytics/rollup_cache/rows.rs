@@ -6,7 +6,8 @@ use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use clickhouse::Row;
 use serde::Deserialize;
 
-use crate::model::gains::{AccountGains, Gains};
+use super::super::scope::{ListedSubjects, SubjectScope};
+use crate::model::gains::Gains;
 use crate::model::platform::Platform;
 
 /// Gains of views, plays, likes, comments, shares and followers; 0 if never reported.
@@ -52,23 +53,23 @@ pub(super) struct ValueTooLarge;
 pub struct RollupRows {
     /// By subject.
     days: BTreeMap<NaiveDate, Vec<CompactRow>>,
-    pub subjects: Vec<i64>,
+    subjects: Vec<i64>,
     indexes: HashMap<i64, u32>,
 }
 
-/// The rows to add up, and their groups.
-pub struct Selection {
-    /// Of each subject, by its position.
+/// Which rows are added up, in groups.
+pub struct Grouping {
+    /// The group of each subject, by its position.
     groups: Vec<Option<u32>>,
     platform: Option<Platform>,
-    group_count: usize,
-    /// Platforms are the groups.
+    /// The platforms are the groups, in the order of [`Platform::ALL`].
     by_platform: bool,
+    group_count: usize,
 }
 
 /// What rows add up to.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Sums {
+pub struct RollupTotals {
     gains: RowGains<i64>,
     follower_steps: i64,
     has_followers: bool,
@@ -143,70 +144,88 @@ impl RollupRows {
         rows as u64 * Self::ROW_BYTES + 48 * (self.days.len() + self.subjects.len()) as u64
     }
 
-    /// Selects subjects, on one platform or all. `group` returns the group of a position in `subjects` and an id.
-    pub fn select(
-        &self,
-        platform: Option<Platform>,
-        group_count: usize,
-        group: impl Fn(usize, i64) -> Option<usize>,
-    ) -> Selection {
-        let subjects = self.subjects.iter().enumerate();
-        let groups = subjects.map(|(position, id)| group(position, *id).map(|group| group as u32)).collect();
-        Selection { groups, platform, group_count, by_platform: false }
+    pub fn subjects(&self) -> &[i64] {
+        &self.subjects
+    }
+
+    /// Groups the rows of a scope.
+    pub fn grouping(&self, scope: &SubjectScope) -> Grouping {
+        match scope {
+            SubjectScope::Organization { platform, removed } => Grouping {
+                groups: self.groups(|id| removed.binary_search(&id).is_err().then_some(0)),
+                platform: *platform,
+                by_platform: true,
+                group_count: Platform::ALL.len(),
+            },
+            SubjectScope::Listed(subjects) => self.grouping_of(subjects),
+        }
+    }
+
+    /// Groups the rows of listed subjects.
+    pub fn grouping_of(&self, ListedSubjects { ids, groups }: &ListedSubjects) -> Grouping {
+        let group_count = groups.iter().max().map_or(0, |group| *group as usize + 1);
+        let numbers: HashMap<i64, u32> = ids.iter().copied().zip(groups.iter().copied()).collect();
+        let groups = self.groups(|id| numbers.get(&id).copied());
+        Grouping { groups, platform: None, by_platform: false, group_count }
+    }
+
+    /// Groups the rows of a scope by subject: the groups are positions in [`RollupRows::subjects`].
+    pub fn grouping_by_subject(&self, scope: &SubjectScope) -> Grouping {
+        let mut grouping = self.grouping(scope);
+        let positions = grouping.groups.iter_mut().zip(0..);
+        positions.for_each(|(group, position)| *group = group.map(|_| position));
+        Grouping { by_platform: false, group_count: self.subjects.len(), ..grouping }
+    }
+
+    fn groups(&self, group: impl Fn(i64) -> Option<u32>) -> Vec<Option<u32>> {
+        self.subjects.iter().map(|id| group(*id)).collect()
     }
 
     /// Adds up days, both inclusive, by group.
-    pub fn totals(&self, selection: &Selection, first: NaiveDate, last: NaiveDate) -> Vec<Sums> {
-        let mut sums = vec![Sums::default(); selection.group_count];
+    pub fn totals(&self, grouping: &Grouping, first: NaiveDate, last: NaiveDate) -> Vec<RollupTotals> {
+        let mut totals = vec![RollupTotals::default(); grouping.group_count];
         if first <= last {
-            self.days.range(first..=last).for_each(|(date, rows)| selection.add_up(*date, rows, &mut sums));
+            self.days.range(first..=last).for_each(|(day, rows)| grouping.add_up(*day, rows, &mut totals));
         }
-        sums
+        totals
     }
 
-    /// The sums of each day and group with an observation, ascending.
-    pub fn series(
+    /// The totals of each day and group, ascending.
+    pub fn by_day(
         &self,
-        selection: &Selection,
+        grouping: &Grouping,
         first: NaiveDate,
         last: NaiveDate,
-    ) -> impl Iterator<Item = (NaiveDate, usize, Sums)> {
-        self.days.range(first..=last).flat_map(move |(date, _)| {
-            let sums = self.totals(selection, *date, *date).into_iter().enumerate();
-            sums.filter(|(_, sums)| sums.observed > 0).map(|(group, sums)| (*date, group, sums))
+    ) -> impl Iterator<Item = (NaiveDate, usize, RollupTotals)> {
+        let days = self.days.range(first..=last.max(first)).take_while(move |(day, _)| **day <= last);
+        days.flat_map(move |(day, _)| {
+            let totals = self.totals(grouping, *day, *day).into_iter().enumerate();
+            totals.map(|(group, totals)| (*day, group, totals))
         })
     }
 }
 
-impl Selection {
-    /// Makes the platforms the groups, in the order of [`Platform::ALL`]; rows of no known platform belong to the first.
-    pub fn by_platform(self) -> Self {
-        Selection { group_count: Platform::ALL.len(), by_platform: true, ..self }
-    }
-
-    fn add_up(&self, date: NaiveDate, rows: &[CompactRow], sums: &mut [Sums]) {
-        let (beginning, platform) = (day_micros(date), self.platform.map(|platform| platform as u8));
+impl Grouping {
+    fn add_up(&self, day: NaiveDate, rows: &[CompactRow], totals: &mut [RollupTotals]) {
+        let (beginning, platform) = (day_micros(day), self.platform.map(|platform| platform as u8));
         for row in rows {
             let Some(group) = self.groups[row.subject as usize] else { continue };
             if platform.is_some_and(|platform| platform != row.platform) {
                 continue;
             }
+            // Rows of no known platform belong to the first.
             let is_tiktok = row.platform == Platform::Tiktok as u8;
             let group = if self.by_platform { usize::from(is_tiktok) } else { group as usize };
-            sums[group].add(row, beginning);
+            totals[group].add(row, beginning);
         }
     }
 }
 
-impl Sums {
+impl RollupTotals {
     fn add(&mut self, row: &CompactRow, day_micros: i64) {
-        // Written out: where nothing is optimised, as in the demo, a loop takes most of a request's time.
-        self.gains[0] += i64::from(row.gains[0]);
-        self.gains[1] += i64::from(row.gains[1]);
-        self.gains[2] += i64::from(row.gains[2]);
-        self.gains[3] += i64::from(row.gains[3]);
-        self.gains[4] += i64::from(row.gains[4]);
-        self.gains[5] += i64::from(row.gains[5]);
+        for (total, gain) in self.gains.iter_mut().zip(row.gains) {
+            *total += i64::from(gain);
+        }
         self.follower_steps += i64::from(row.follower_step);
         self.has_followers |= row.has_followers;
         let micros = i64::from(row.micros_high) << 32 | i64::from(row.micros_low);
@@ -219,13 +238,8 @@ impl Sums {
         Gains::new(views, plays, likes, comments, shares)
     }
 
-    pub const fn account_gains(&self) -> AccountGains {
-        AccountGains { gains: self.gains(), followers: self.gains[5] }
-    }
-
-    pub fn only_followers(self) -> Self {
-        let Sums { follower_steps, has_followers, .. } = self;
-        Sums { follower_steps, has_followers, ..Sums::default() }
+    pub const fn follower_gain(&self) -> i64 {
+        self.gains[5]
     }
 
     /// The change of the follower level; None while it is unknown.

@@ -1,9 +1,0 @@
--- Gains per UTC day with an observation, in no order; null = never reported.
--- Some subjects.
-SELECT
-    date, sum(view_gain) AS views, sum(play_gain) AS plays, sum(like_gain) AS likes, sum(comment_gain) AS comments,
-    sum(share_gain) AS shares, max(observed_at) AS as_of
-FROM account_daily FINAL
-WHERE org_id = {org:UUID} AND date BETWEEN {start:Date} AND {end:Date} AND subject_id IN {subjects:Array(UInt64)}
-GROUP BY date
-SETTINGS max_threads = 1, local_filesystem_read_method = 'mmap', min_bytes_to_use_mmap_io = 1

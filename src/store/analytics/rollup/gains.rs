@@ -1,0 +1,56 @@
+//! Gains by day.
+
+use chrono::{DateTime, NaiveDate, Utc};
+use clickhouse::Row;
+use serde::Deserialize;
+
+use super::super::reader::VersionedHistory;
+use super::super::rollup_cache::{RollupRows, RollupTotals};
+use super::super::scope::{ScopedSql, SubjectScope};
+use super::{RollupQuery, known_gains};
+use crate::model::gains::Gains;
+use crate::model::period::Window;
+use crate::store::Error;
+
+const SQL: ScopedSql = ScopedSql {
+    organization: include_str!("gains_of_organization.sql"),
+    subjects: include_str!("gains_of_subjects.sql"),
+};
+
+/// Asks for the gains of each group on each day of a window with an observation.
+pub struct GainsByDay<'a> {
+    pub scope: &'a SubjectScope,
+    pub window: Window,
+}
+
+/// Gains of a group on a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Row, Deserialize)]
+pub struct GroupGains {
+    #[serde(with = "clickhouse::serde::chrono::date")]
+    pub day: NaiveDate,
+    pub group_number: u32,
+    #[serde(deserialize_with = "known_gains")]
+    pub gains: Gains,
+    /// Number of subjects observed on the day.
+    pub observed: u64,
+    /// The latest observation of the day.
+    #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
+    pub as_of: DateTime<Utc>,
+}
+
+impl RollupQuery for GainsByDay<'_> {
+    type Row = GroupGains;
+
+    fn read_memory(&self, rows: &RollupRows) -> Vec<GroupGains> {
+        let Window { start, end, .. } = self.window;
+        let group_gains = |(day, group_number, totals): (NaiveDate, usize, RollupTotals)| {
+            let (group_number, gains) = (group_number as u32, totals.gains());
+            Some(GroupGains { day, group_number, gains, observed: totals.observed, as_of: totals.as_of()? })
+        };
+        rows.by_day(&rows.grouping(self.scope), start, end).filter_map(group_gains).collect()
+    }
+
+    async fn read_clickhouse(&self, history: &VersionedHistory) -> Result<Vec<GroupGains>, Error> {
+        history.fetch_chunks(self.scope.chunks(SQL), self.window, |query| query).await
+    }
+}

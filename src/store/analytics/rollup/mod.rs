@@ -1,0 +1,59 @@
+//! Queries of the rollup `account_daily`: the gains and the follower levels of subjects by day. Each has two implementations
+//! that return the same, one over the rows in memory and one in ClickHouse; every figure of accounts is computed from them.
+
+mod followers;
+mod gains;
+mod metric;
+mod totals;
+
+use serde::{Deserialize, Deserializer};
+
+use super::reader::VersionedHistory;
+use super::rollup_cache::RollupRows;
+use crate::model::gains::Gains;
+use crate::model::period::{Window, clamp_day};
+use crate::store::Error;
+
+pub use followers::{FollowerStep, FollowerSteps};
+pub use gains::{GainsByDay, GroupGains};
+pub use metric::{GroupMetric, MetricByDay};
+pub use totals::{SubjectGains, TotalsBySubject};
+
+/// A query of the rollup.
+pub trait RollupQuery: Send + Sync {
+    /// In no order. ClickHouse may return several about the same group, to be added up.
+    type Row: Send;
+
+    fn read_memory(&self, rows: &RollupRows) -> Vec<Self::Row>;
+
+    fn read_clickhouse(
+        &self,
+        history: &VersionedHistory,
+    ) -> impl Future<Output = Result<Vec<Self::Row>, Error>> + Send;
+}
+
+impl VersionedHistory {
+    /// Asks memory, if the rollup is there, otherwise ClickHouse. The query gets the days of the window that are retained;
+    /// the answer is empty if none is.
+    pub async fn ask<Q: RollupQuery>(
+        &self,
+        window: Window,
+        query: impl FnOnce(Window) -> Q,
+    ) -> Result<Vec<Q::Row>, Error> {
+        let Some(Window { start, end, .. }) = self.clip(window) else { return Ok(Vec::new()) };
+        let query = query(Window { start: clamp_day(start), end: clamp_day(end), ..window });
+        match self.read_memory(|rows| query.read_memory(rows)).await {
+            Some(rows) => Ok(rows),
+            None => query.read_clickhouse(self).await,
+        }
+    }
+}
+
+/// Gains of views, plays, likes, comments and shares; unknown ones are 0.
+fn known_gains<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Gains, D::Error> {
+    type Counters = (Option<i64>, Option<i64>, Option<i64>, Option<i64>, Option<i64>);
+    let (views, plays, likes, comments, shares) = Counters::deserialize(deserializer)?;
+    let [views, plays, likes, comments, shares] =
+        [views, plays, likes, comments, shares].map(Option::unwrap_or_default);
+    Ok(Gains::new(views, plays, likes, comments, shares))
+}
