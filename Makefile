@@ -1,7 +1,7 @@
 # Commands for this repository. `make` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep test-clickhouse bench bench-bulk bench-paging bench-pictures bench-import bench-relay bench-search bench-tenants loadtest openapi ui ui-types ui-screenshots bench-ui lint audit fmt build deps libchdb clean-demo
+.PHONY: help demo test test-deep test-days test-clickhouse bench bench-bulk bench-paging bench-pictures bench-import bench-relay bench-search bench-tenants loadtest openapi ui ui-types ui-screenshots bench-ui lint audit fmt build deps libchdb clean-demo
 
 CARGO ?= cargo
 # Port of the demo's API; all other ports are chosen freely.
@@ -26,6 +26,9 @@ test: ## Run all tests on databases of their own; a running demo is not touched
 
 test-deep: ## Run all tests, including the long ones
 	@scripts/with-stores scripts/run-tests --deep $(ARGS)
+
+test-days: ## Run the tests with the service clock on thirty days; DAYS="2028-02-29 2026-12-31T23:50" selects
+	@scripts/with-stores scripts/test-days $(ARGS)
 
 test-clickhouse: ## Check schemas, views and statements on another ClickHouse: VERSION=26.9
 	@scripts/test-clickhouse "$(VERSION)" $(ARGS)

@@ -356,7 +356,7 @@ impl Course {
         let (pg, id) = (self.organization.pg(), self.organization.id);
         retry_on_conflict(|| async {
             let mut write = Write::begin(pg, id).await?;
-            save_videos(&mut write, Utc::now(), vec![observed.clone()]).await?;
+            save_videos(&mut write, harness::now(), vec![observed.clone()]).await?;
             write.commit().await
         })
         .await

@@ -1,6 +1,6 @@
 //! Query plans of the rankings' statements in Postgres, over a few thousand records.
 
-use chrono::{Days, Utc};
+use chrono::Days;
 use harness::population::{PopulatedDatabase, Population};
 use serde_json::Value;
 use sqlx::postgres::PgArguments;
@@ -91,7 +91,7 @@ async fn statements_of_rankings_read_index_ranges() {
             arguments.add(ids).unwrap();
         }
         for days in [180, 90, 0] {
-            arguments.add(Utc::now() - Days::new(days)).unwrap();
+            arguments.add(harness::now() - Days::new(days)).unwrap();
         }
         let mut reads = reads(pg, sql, arguments).await;
         reads.retain(|[table, ..]| ["accounts", "videos"].contains(&table.as_str()));
@@ -150,9 +150,9 @@ async fn statements_of_ages_read_index_ranges() {
     let ids: Vec<_> = videos.iter().map(|(id, _)| *id).collect();
     let account = videos.iter().find_map(|(_, account)| *account).unwrap();
     let last_posts = |media_type| {
-        let complete_through = Utc::now().date_naive();
+        let complete_through = harness::now().date_naive();
         let query = BenchmarkQuery { organization, account, media_type, ages: &[7], complete_through };
-        benchmarks::posts_query(&query, (Utc::now(), Uuid::nil()), 100)
+        benchmarks::posts_query(&query, (harness::now(), Uuid::nil()), 100)
     };
     for (mut query, index) in [
         (content::identities_query(organization, &ids), "videos_by_id"),
@@ -175,10 +175,10 @@ async fn last_posts_of_a_large_account_are_not_sorted() {
     sqlx::query(observe).execute(pg).await.unwrap();
     database.vacuum().await;
     for media_type in [None, Some("video")] {
-        let complete_through = Utc::now().date_naive();
+        let complete_through = harness::now().date_naive();
         let (organization, account) = (*organization, *account);
         let query = BenchmarkQuery { organization, account, media_type, ages: &[7], complete_through };
-        let mut posts = benchmarks::posts_query(&query, (Utc::now(), Uuid::nil()), 128);
+        let mut posts = benchmarks::posts_query(&query, (harness::now(), Uuid::nil()), 128);
         let sql = posts.sql().as_str().to_owned();
         let arguments = posts.build().take_arguments().unwrap().unwrap();
         let nodes = nodes(pg, &sql, arguments).await;

@@ -1,6 +1,6 @@
 //! Account-discovered videos.
 
-use chrono::{TimeDelta, Utc};
+use chrono::TimeDelta;
 use harness::TestApi;
 use serde_json::{Value, json};
 
@@ -51,7 +51,7 @@ async fn discovered_videos_are_sorted_filtered_and_paged() {
         .create("/v2/accounts", json!({"platform": "tiktok", "username": "one", "creator_id": creator}))
         .await;
     let two = api.create("/v2/accounts", json!({"platform": "instagram", "username": "two"})).await;
-    let now = Utc::now();
+    let now = harness::now();
     let mut created = Vec::new();
     for (account, caption, hours) in
         [(&one, "a%b", Some(1)), (&two, "A_B", Some(3)), (&one, "undated", None), (&two, "late", Some(0))]

@@ -73,8 +73,9 @@ async fn created_account_has_all_fields() {
         })
     );
     let due: bool =
-        sqlx::query_scalar("select enabled and next_attempt_at <= now() from scrape_targets where id = $1")
+        sqlx::query_scalar("select enabled and next_attempt_at <= $2 from scrape_targets where id = $1")
             .bind(parse_id(&id))
+            .bind(harness::now())
             .fetch_one(api.pg())
             .await
             .unwrap();
@@ -394,7 +395,7 @@ async fn account_stats_count_posts_of_seven_utc_days() {
     let quiet = api
         .create("/v2/accounts", json!({"platform": "tiktok", "username": "quiet", "is_active": false}))
         .await;
-    let today = Utc::now().date_naive();
+    let today = harness::now().date_naive();
     let at = |days: u64, hour: u32| (today - Days::new(days)).and_hms_opt(hour, 0, 0).unwrap().and_utc();
     for (n, (days, hour)) in [(0, 0), (0, 23), (6, 0), (6, 23), (7, 23), (3, 12)].into_iter().enumerate() {
         insert_video(&api, &busy, &n.to_string(), n == 0, Some(at(days, hour))).await;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use chrono::Utc;
 use harness::population::{PopulatedDatabase, Population};
 use sqlx::{AssertSqlSafe, Execute, PgPool, Postgres, QueryBuilder};
 use tidemark::model::content::ContentKind;
@@ -142,7 +141,7 @@ async fn check_rows(database: &PopulatedDatabase) {
         (ContentRows::OnAccounts(accounts), "account_id = parent"),
         (ContentRows::WithoutAccount, "organization_id = "),
     ] {
-        for after in [None, Some(KeysetPosition { key: SortKey::Time(Utc::now()), id: Uuid::nil() })] {
+        for after in [None, Some(KeysetPosition { key: SortKey::Time(harness::now()), id: Uuid::nil() })] {
             let (sort, direction) = (&rows, SortDirection::Asc);
             let page = PageRequest { sort, direction, after, offset: 0, limit: LIMIT, include_total: false };
             let mut query = content::scan_query(*organization, &page);

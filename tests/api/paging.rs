@@ -1,6 +1,6 @@
 //! Keyset paging: no gaps or duplicates with ties, nulls, inserts and deletes.
 
-use chrono::{TimeDelta, Utc};
+use chrono::TimeDelta;
 use harness::{TestApi, send};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -60,7 +60,7 @@ async fn null_values_come_last_in_both_directions() {
     for (id, hours) in ids.iter().zip([3, 1, 2, 2, 5]) {
         sqlx::query("update accounts set last_scrape_time = $2 where id = $1")
             .bind(id.parse::<uuid::Uuid>().unwrap())
-            .bind(Utc::now() - TimeDelta::hours(hours))
+            .bind(harness::now() - TimeDelta::hours(hours))
             .execute(api.pg())
             .await
             .unwrap();

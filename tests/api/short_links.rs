@@ -13,7 +13,7 @@ use tidemark::sandbox::server::{SandboxServer, start};
 use tidemark::sandbox::world::{Fault, World};
 
 async fn start_sandbox() -> SandboxServer {
-    let world = World::open(Population::new(5, 8), None, None).unwrap();
+    let world = World::open(Population::new(5, 8), None, Some(harness::now())).unwrap();
     start(([127, 0, 0, 1], 0).into(), Arc::new(world)).await.unwrap()
 }
 

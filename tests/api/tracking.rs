@@ -1,5 +1,6 @@
 //! The state of tracking: statuses agree with the records, through every change of them.
 
+use chrono::TimeDelta;
 use harness::{
     Organization, TestApi, assert_derived_tables, create_organization, rebuild_derived_tables, send,
 };
@@ -161,9 +162,9 @@ async fn queue_shows_what_is_due_in_flight_and_how_late() {
     let api = TestApi::start().await;
     let creator = api.create("/v2/creators", json!({"name": "Ann"})).await;
     let accounts = add_accounts(&api, &creator).await;
-    for (number, account) in accounts.iter().enumerate() {
-        let due = format!("next_attempt_at = now() - interval '{number} minutes' + interval '30 seconds'");
-        set(&api, "scrape_targets", account, &due).await;
+    for (number, account) in (0..).zip(&accounts) {
+        let due = harness::now() - TimeDelta::minutes(number) + TimeDelta::seconds(30);
+        set(&api, "scrape_targets", account, &format!("next_attempt_at = '{}'", due.to_rfc3339())).await;
     }
     // The oldest is leased, the lease of the next one is over, and the one after it is paused.
     set(&api, "scrape_targets", &accounts[5], "lease_until = now() + interval '1 minute'").await;

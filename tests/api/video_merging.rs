@@ -31,7 +31,7 @@ fn observed(
     shortcode: Option<&str>,
     views: i64,
 ) -> ObservedVideo {
-    let now = Utc::now();
+    let now = harness::now();
     let counters = Counters { view_count: Some(views), ..Counters::default() };
     let mut latest = VideoLatest::default();
     latest.record(VideoFields::default(), counters, now);
@@ -48,7 +48,7 @@ fn observed(
 
 async fn observe(api: &TestApi, video: ObservedVideo) -> MergedVideos {
     let mut write = Write::begin(api.pg(), api.organization.id).await.unwrap();
-    let merged = save_videos(&mut write, Utc::now(), vec![video]).await.unwrap().merged;
+    let merged = save_videos(&mut write, harness::now(), vec![video]).await.unwrap().merged;
     write.commit().await.unwrap();
     merged
 }
@@ -158,9 +158,9 @@ async fn lease(api: &TestApi, id: &str, owner: Uuid) {
 /// Finishes an attempt as the tracker does, in the transaction that stores the observation.
 async fn scrape(api: &TestApi, owner: Uuid, target: Uuid, video: ObservedVideo) -> bool {
     let mut write = Write::begin(api.pg(), api.organization.id).await.unwrap();
-    let merged = save_videos(&mut write, Utc::now(), vec![video]).await.unwrap().merged;
+    let merged = save_videos(&mut write, harness::now(), vec![video]).await.unwrap().merged;
     let target = merged.get(&target).copied().unwrap_or(target);
-    let at: DateTime<Utc> = Utc::now();
+    let at: DateTime<Utc> = harness::now();
     let attempt = AttemptResult {
         at,
         ended_at: at,

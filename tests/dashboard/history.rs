@@ -103,7 +103,7 @@ pub async fn load(organization: &Organization) {
     write_hard_records(&hard, now);
     files.push(hard);
     import(organization, files).await;
-    set_statuses(organization).await;
+    set_statuses(organization, now).await;
 }
 
 /// Writes the days before today of accounts of the sandbox, and returns the files.
@@ -184,7 +184,8 @@ fn format_time(time: DateTime<Utc>) -> String {
 
 /// Gives the accounts all statuses, as attempts of a tracker would have: one is paused, unavailable or failing, the others are
 /// active and due in a month.
-async fn set_statuses(organization: &Organization) {
+async fn set_statuses(organization: &Organization, now: DateTime<Utc>) {
+    let now = format!("'{}'::timestamptz", now.to_rfc3339());
     for statement in [
         "update scrape_targets set enabled = true, next_attempt_at = now() + interval '30 days',
              last_attempt_at = now() - interval '1 hour'
@@ -202,7 +203,8 @@ async fn set_statuses(organization: &Organization) {
              last_error = 'temporary failure: the platform answered 500'
          from numbered n where n.id = t.id and n.number = 3",
     ] {
-        sqlx::query(AssertSqlSafe(statement)).bind(organization.id).execute(organization.pg()).await.unwrap();
+        let statement = AssertSqlSafe(statement.replace("now()", &now));
+        sqlx::query(statement).bind(organization.id).execute(organization.pg()).await.unwrap();
     }
     rebuild_derived_tables(organization.pg(), organization.id).await;
 }

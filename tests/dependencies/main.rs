@@ -1,6 +1,7 @@
-//! Rules for the code as a whole: dependencies and their licences, supported databases, edges between modules, and where
-//! statements are built.
+//! Rules for the code as a whole: dependencies and their licences, supported databases, edges between modules, where
+//! statements are built, and which clock tests read.
 
+mod clocks;
 mod licences;
 mod modules;
 mod releases;

@@ -23,7 +23,7 @@ async fn tracking_starts(organization: &Organization) -> Vec<(String, Option<chr
 async fn data_as_of(organization: &Organization, username: &str) -> Value {
     let account = organization.get(&format!("/accounts/@{username}")).await.ok(200);
     let id = account.text("/data/id");
-    let end = chrono::Utc::now().date_naive() + chrono::Days::new(1);
+    let end = harness::now().date_naive() + chrono::Days::new(1);
     let path = format!("/accounts/{id}/analytics?start_date={}&end_date={end}", end - chrono::Days::new(730));
     organization.get(&path).await.ok(200).at("/meta/data_as_of").clone()
 }

@@ -5,7 +5,6 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use chrono::Utc;
 use harness::{Organization, Stack, TcpProxy, wait_until};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, PgPool};
@@ -96,7 +95,8 @@ impl SingleConnectionPool {
     async fn create_account(&self) -> AccountRef {
         let mut write = Write::begin(self.organization.pg(), self.organization.id).await.unwrap();
         let names = [(Platform::Tiktok, "cancelled".to_owned())];
-        let created = imports::find_or_create_accounts(&mut write, &names, false, Utc::now()).await.unwrap();
+        let created =
+            imports::find_or_create_accounts(&mut write, &names, false, harness::now()).await.unwrap();
         write.commit().await.unwrap();
         created.into_values().next().unwrap()
     }
@@ -145,7 +145,7 @@ async fn connection_survives_cancelled_transaction_starts() {
 /// Cancels transactions that save posts with long URLs, and asserts that each saves all of its posts or none.
 async fn assert_cancelled_transactions_are_atomic(posts: usize, url_bytes: usize) {
     let pool = SingleConnectionPool::new().await;
-    let (account, now) = (pool.create_account().await, Utc::now());
+    let (account, now) = (pool.create_account().await, harness::now());
     let url = "u".repeat(url_bytes);
     let begin = async || Write::begin(&pool.pg, pool.organization.id).await;
     let attempts = pool
@@ -183,7 +183,7 @@ async fn transactions_cancelled_while_sending_are_atomic() {
 #[tokio::test]
 async fn connection_survives_a_cancelled_copy_that_waits_for_a_lock() {
     let pool = SingleConnectionPool::new().await;
-    let (id, other_pool, now) = (pool.organization.id, pool.organization.pg(), Utc::now());
+    let (id, other_pool, now) = (pool.organization.id, pool.organization.pg(), harness::now());
     let posts = || vec![observed_post(VideoOrigin::Individual { is_active: false }, "1".to_owned(), 10, now)];
     let mut blocking = Write::begin(other_pool, id).await.unwrap();
     save_videos(&mut blocking, now, posts()).await.unwrap();

@@ -1,6 +1,6 @@
 //! Restores backups of both stores that were made at different times, and in place.
 
-use chrono::{TimeDelta, Utc};
+use chrono::TimeDelta;
 use harness::{IsolatedStores, postgres_clients, wait_until};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -23,7 +23,8 @@ async fn create_tenant_with_history(stores: &IsolatedStores) -> (Tenant, String)
     for day in (1..=7).rev() {
         for (n, account) in tenant.accounts.iter().enumerate() {
             let views = (8 - day) * (100 + n as i64);
-            scrape_at(stores.pg(), tenant.id, *account, 4, views, Utc::now() - TimeDelta::days(day)).await;
+            scrape_at(stores.pg(), tenant.id, *account, 4, views, harness::now() - TimeDelta::days(day))
+                .await;
         }
     }
     (tenant, created.key)
@@ -47,7 +48,7 @@ async fn link_account(api: &Api, creator: &str, account: AccountRef) {
 async fn create_account(stores: &IsolatedStores, tenant: &Tenant, username: &str) -> i64 {
     let mut write = Write::begin(stores.pg(), tenant.id).await.unwrap();
     let names = [(Platform::Tiktok, username.to_owned())];
-    let created = imports::find_or_create_accounts(&mut write, &names, false, Utc::now()).await.unwrap();
+    let created = imports::find_or_create_accounts(&mut write, &names, false, harness::now()).await.unwrap();
     write.commit().await.unwrap();
     created.values().next().unwrap().subject_id
 }
@@ -98,7 +99,7 @@ async fn assert_newer_clickhouse_is_reported(stores: &IsolatedStores, tenant: &T
     assert_history_finding(stores, "fail", "made before that of Postgres");
     let relay = stores.start_relay();
     let restored_delivery = stores.last_delivery().await;
-    scrape_at(stores.pg(), tenant.id, tenant.accounts[2], 1, 1, Utc::now()).await;
+    scrape_at(stores.pg(), tenant.id, tenant.accounts[2], 1, 1, harness::now()).await;
     wait_until("the relay delivers", async || {
         (stores.last_delivery().await > restored_delivery).then_some(())
     })
@@ -121,9 +122,9 @@ async fn restored_backups_of_different_times_are_reconciled() {
 
     // Between the backup of ClickHouse and the dump of Postgres, data is scraped, deleted, linked and renamed.
     let older_backup = back_up_clickhouse(&stores).await;
-    scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 6, 5_000, Utc::now()).await;
+    scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 6, 5_000, harness::now()).await;
     let remaining_post = format!("{}{:06}", tenant.accounts[1].subject_id, 0);
-    track_individually(stores.pg(), tenant.id, &remaining_post, Utc::now()).await;
+    track_individually(stores.pg(), tenant.id, &remaining_post, harness::now()).await;
     delete_account(stores.pg(), tenant.id, tenant.accounts[1]).await;
     link_account(&api, &creator, tenant.accounts[2]).await;
     api.change(Method::PATCH, &creator, json!({"name": "Grace"})).await;
@@ -132,7 +133,7 @@ async fn restored_backups_of_different_times_are_reconciled() {
     let expected = api.fetch_all().await;
 
     // Restoring the dump and the older backup loses these changes in both stores.
-    scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 7, 9_000, Utc::now()).await;
+    scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 7, 9_000, harness::now()).await;
     let lost_subject = create_account(&stores, &tenant, "late").await;
     stores.wait_applied(tenant.id).await;
     assert_ne!(api.fetch_all().await, expected);
@@ -161,7 +162,7 @@ async fn running_api_reflects_a_restore_in_place() {
     let expected = api.fetch_all().await;
 
     api.change(Method::PATCH, &creator, json!({"name": "Before"})).await;
-    scrape_at(stores.pg(), tenant.id, tenant.accounts[1], 6, 7_000, Utc::now()).await;
+    scrape_at(stores.pg(), tenant.id, tenant.accounts[1], 6, 7_000, harness::now()).await;
     stores.wait_applied(tenant.id).await;
     assert_eq!(top_creator().await, "Before");
     assert_eq!(found("Before").await["name"], "Before");

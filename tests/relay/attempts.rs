@@ -1,7 +1,7 @@
 //! Concurrent computations of the same rollup: several relays, abandoned attempts that still write, and deletions. The result
 //! always matches the snapshots.
 
-use chrono::{NaiveDate, TimeDelta, Utc};
+use chrono::{NaiveDate, TimeDelta};
 use harness::IsolatedStores;
 use tidemark::rollup::{rebuild, verify};
 use tidemark::store::clickhouse::history_writer::{self, RecomputeMode, Subject};
@@ -60,7 +60,7 @@ async fn complete_attempt(stores: &IsolatedStores) {
 }
 
 async fn scrape_days_ago(stores: &IsolatedStores, tenant: &Tenant, days_ago: i64, views: i64) {
-    let at = Utc::now() - TimeDelta::days(days_ago);
+    let at = harness::now() - TimeDelta::days(days_ago);
     scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 2, views, at).await;
 }
 
@@ -107,7 +107,7 @@ async fn abandoned_attempt_does_not_replace_later_results() {
     stores.wait_applied(tenant.id).await;
     relay.stop().await;
     // Yesterday gains 130 - 110, until the day before is observed again with 100 views.
-    let at = Utc::now() - TimeDelta::days(2);
+    let at = harness::now() - TimeDelta::days(2);
     scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 2, 110, at).await;
     abandon_attempt(&stores).await;
     scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 2, 100, at + TimeDelta::microseconds(1)).await;
@@ -160,7 +160,7 @@ async fn rollup_survives_concurrent_relays_rebuilds_and_deletions() {
     let relays = [stores.start_relay(), stores.start_relay()];
     for day in (0..4).rev() {
         for account in &tenant.accounts {
-            let at = Utc::now() - TimeDelta::days(day);
+            let at = harness::now() - TimeDelta::days(day);
             scrape_at(stores.pg(), tenant.id, *account, 3, 400 - 100 * day, at).await;
         }
     }

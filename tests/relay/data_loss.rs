@@ -23,14 +23,15 @@ async fn create_week(stores: &IsolatedStores) -> Tenant {
     for day in (1..=7).rev() {
         for (n, account) in tenant.accounts.iter().enumerate() {
             let views = (8 - day) * (100 + n as i64);
-            scrape_at(stores.pg(), tenant.id, *account, 5, views, Utc::now() - TimeDelta::days(day)).await;
+            scrape_at(stores.pg(), tenant.id, *account, 5, views, harness::now() - TimeDelta::days(day))
+                .await;
         }
     }
     track_individually(
         stores.pg(),
         tenant.id,
         &format!("{}{:06}", tenant.accounts[1].subject_id, 0),
-        Utc::now(),
+        harness::now(),
     )
     .await;
     tenant
@@ -44,10 +45,10 @@ async fn restored_clickhouse_gets_later_deliveries_again() {
     stores.wait_applied(tenant.id).await;
     let before = stores.clickhouse_state(tenant.id).await;
     stores.back_up_clickhouse("older").await;
-    scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 7, 5_000, Utc::now()).await;
+    scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 7, 5_000, harness::now()).await;
     delete_account(stores.pg(), tenant.id, tenant.accounts[1]).await;
     stores.wait_applied(tenant.id).await;
-    scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 8, 6_000, Utc::now()).await;
+    scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 8, 6_000, harness::now()).await;
     stores.wait_applied(tenant.id).await;
     let after = stores.clickhouse_state(tenant.id).await;
     assert_ne!(before, after);
@@ -72,7 +73,7 @@ async fn restored_clickhouse_gets_later_deliveries_again() {
 async fn replaced_clickhouse_data_changes_all_data_versions() {
     let stores = IsolatedStores::create().await;
     let (tenant, quiet) = (stores.create_tenant(1).await, create_week(&stores).await);
-    let dependencies = CacheDependencies { until: Utc::now().date_naive(), videos: true };
+    let dependencies = CacheDependencies { until: harness::now().date_naive(), videos: true };
     let version = async || {
         let scope = SubjectScope::find(quiet.id, &AccountFilter::default());
         match data_version::fetch(stores.pg(), quiet.id, dependencies, None, None, scope).await.unwrap() {
@@ -86,7 +87,7 @@ async fn replaced_clickhouse_data_changes_all_data_versions() {
     relay.stop().await;
     let before = version().await;
     let relay = stores.start_relay();
-    scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 2, 100, Utc::now()).await;
+    scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 2, 100, harness::now()).await;
     stores.wait_applied(tenant.id).await;
     assert_eq!(version().await, before);
     sqlx::query("delete from outbox where organization_id = $1")
@@ -123,7 +124,7 @@ async fn idle_relay_delivers_rows_that_another_one_numbered() {
                    $$ begin new.delivery := nextval('deliveries'); return new; end $$;
                    create trigger number_row before insert on outbox for each row execute function number_row()";
     sqlx::raw_sql(trigger).execute(stores.pg()).await.unwrap();
-    scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 2, 100, Utc::now()).await;
+    scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 2, 100, harness::now()).await;
     stores.wait_applied(tenant.id).await;
     relay.stop().await;
 }
@@ -189,7 +190,7 @@ async fn delivery_is_recorded_only_after_the_expected_one() {
 async fn missing_history_is_reported_until_it_is_restored() {
     let stores = IsolatedStores::create().await;
     let tenant = create_week(&stores).await;
-    let at = Utc::now();
+    let at = harness::now();
     let relay = stores.start_relay();
     stores.wait_applied(tenant.id).await;
     stores.back_up_clickhouse("backup").await;
@@ -265,14 +266,14 @@ async fn many_moves_and_removals_are_one_delivery() {
     let tenant = stores.create_tenant(400).await;
     let relay = stores.start_relay();
     for account in &tenant.accounts {
-        scrape_at(stores.pg(), tenant.id, *account, 2, 100, Utc::now() - TimeDelta::days(1)).await;
+        scrape_at(stores.pg(), tenant.id, *account, 2, 100, harness::now() - TimeDelta::days(1)).await;
     }
     stores.wait_applied(tenant.id).await;
     relay.stop().await;
     // The first post of each account is also tracked individually, and stays.
     let mut write = Write::begin(stores.pg(), tenant.id).await.unwrap();
     for account in &tenant.accounts {
-        track_individually_in(&mut write, &format!("{}{:06}", account.subject_id, 0), Utc::now()).await;
+        track_individually_in(&mut write, &format!("{}{:06}", account.subject_id, 0), harness::now()).await;
         accounts::change::delete(&mut write, account.id).await.unwrap();
     }
     write.commit().await.unwrap();

@@ -4,7 +4,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use chrono::{TimeDelta, Utc};
+use chrono::TimeDelta;
 use harness::{ClickhouseProxy, IsolatedStores, wait_until};
 use tidemark::store::clickhouse::history_writer;
 use tidemark::worker::relay;
@@ -56,7 +56,7 @@ async fn recomputation_over_a_query_limit_is_split() {
     let days = 3;
     for day in (0..days).rev() {
         for account in &tenant.accounts {
-            let at = Utc::now() - TimeDelta::days(day);
+            let at = harness::now() - TimeDelta::days(day);
             scrape_at(stores.pg(), tenant.id, *account, 500, 100 * (days - day), at).await;
         }
     }
@@ -92,7 +92,7 @@ async fn long_history_of_one_account_takes_little_memory() {
     );
     let history = history.param("org", tenant.id).param("subject", subject);
     history.param("videos", videos).param("days", days).execute().await.unwrap();
-    scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 1, 7, Utc::now()).await;
+    scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 1, 7, harness::now()).await;
     stores.databases.clickhouse = unlimited.clone().with_setting("max_memory_usage", "250000000");
     let relay = stores.start_relay();
     stores.wait_applied(tenant.id).await;

@@ -1,6 +1,6 @@
 //! Videos that move between subjects, observed between the statements of the delivery.
 
-use chrono::{SubsecRound, TimeDelta, Utc};
+use chrono::{SubsecRound, TimeDelta};
 use harness::{ClickhouseProxy, IsolatedStores};
 use tidemark::store::Write;
 use tidemark::store::observations::{VideoOrigin, save_videos};
@@ -15,7 +15,7 @@ const MOVED_TO_FIRST: usize = 130;
 async fn moved_video_never_counts_twice() {
     let mut stores = IsolatedStores::create().await;
     let tenant = stores.create_tenant(2).await;
-    let now = Utc::now().trunc_subsecs(6);
+    let now = harness::now().trunc_subsecs(6);
     let save = async |days_ago: i64, views: i64, is_found: bool| {
         let at = now - TimeDelta::days(days_ago);
         let posts = (0..=MOVED_TO_FIRST).map(|n| {

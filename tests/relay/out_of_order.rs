@@ -9,7 +9,7 @@ use harness::relay::{scrape_at, scrape_profile_at};
 async fn latest_scrape_wins_whichever_is_recorded_last() {
     let stores = IsolatedStores::create().await;
     let tenant = stores.create_tenant(1).await;
-    let late = Utc::now().trunc_subsecs(6);
+    let late = harness::now().trunc_subsecs(6);
     let early = late - TimeDelta::milliseconds(11);
     for (at, views) in [(late, 120), (early, 100)] {
         scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 1, views, at).await;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::process::Stdio;
 use std::time::Duration;
 
-use chrono::{Days, TimeDelta, Utc};
+use chrono::{Days, TimeDelta};
 use clickhouse::Client;
 use harness::{CapturedLog, ClickhouseProxy, IsolatedStores, Stack, WAIT_TIMEOUT, wait_until};
 use sqlx::AssertSqlSafe;
@@ -24,8 +24,9 @@ use harness::relay::scrape_at;
 /// Counts the snapshots before a day, and those of them with views.
 async fn count_old_snapshots(stores: &IsolatedStores, organization: Uuid) -> (u64, u64) {
     let sql = "select count(), countIf(view_count is not null) from video_snapshots
-               where org_id = {org:UUID} and date < today() - 61";
-    stores.databases.clickhouse.query_raw(sql).param("org", organization).fetch_one().await.unwrap()
+               where org_id = {org:UUID} and date < {before:Date}";
+    let query = stores.databases.clickhouse.query_raw(sql).param("org", organization);
+    query.param("before", (harness::now() - Days::new(61)).date_naive()).fetch_one().await.unwrap()
 }
 
 async fn erase(stores: &IsolatedStores) -> ErasedRows {
@@ -45,7 +46,7 @@ async fn set_cutoff(stores: &IsolatedStores, ids: &[Uuid]) {
     for id in ids {
         organizations::update(stores.pg(), *id, &change).await.unwrap();
     }
-    retention::advance_cutoffs(stores.pg(), None, Utc::now().date_naive(), false).await.unwrap();
+    retention::advance_cutoffs(stores.pg(), None, harness::now().date_naive(), true).await.unwrap();
     end_grace(stores).await;
 }
 
@@ -63,7 +64,7 @@ async fn retention_survives_kills_and_keeps_later_totals() {
     // More subjects than are compacted at a time.
     let (tenant, other) = (stores.create_tenant(60).await, stores.create_tenant(1).await);
     for day in [100, 90, 80, 70, 20, 3] {
-        let at = Utc::now() - TimeDelta::days(day);
+        let at = harness::now() - TimeDelta::days(day);
         for account in &tenant.accounts {
             scrape_at(stores.pg(), tenant.id, *account, 2, 1_000 - day, at).await;
         }
@@ -80,7 +81,7 @@ async fn retention_survives_kills_and_keeps_later_totals() {
     let mut write = Write::begin(stores.pg(), tenant.id).await.unwrap();
     write.record_account_snapshot(tidemark::model::snapshot::AccountSnapshot {
         subject_id: tenant.accounts[0].subject_id,
-        observed_at: Utc::now() - Days::new(90),
+        observed_at: harness::now() - Days::new(90),
         counters: ProfileCounters { follower_count: Some(1), ..ProfileCounters::default() },
     });
     assert!(matches!(write.commit().await, Err(Error::Conflict(_))));
@@ -139,7 +140,7 @@ async fn compact_two(change: &str) -> (Result<u64, Error>, [bool; 2]) {
     tenants.sort_by_key(|tenant| tenant.id);
     for tenant in &tenants {
         for day in [100, 90, 80, 3] {
-            let at = Utc::now() - TimeDelta::days(day);
+            let at = harness::now() - TimeDelta::days(day);
             scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 2, 1_000 - day, at).await;
         }
     }
@@ -235,7 +236,7 @@ async fn locked_organization_delays_no_others() {
         .unwrap();
     let pg = stores.pg().clone();
     let advance = tokio::spawn(async move {
-        retention::advance_cutoffs(&pg, None, Utc::now().date_naive(), false).await.unwrap();
+        retention::advance_cutoffs(&pg, None, harness::now().date_naive(), true).await.unwrap();
     });
     let wait_for_cutoffs = async |expected: i64| {
         wait_until("organizations have a cutoff", async || {

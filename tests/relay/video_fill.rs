@@ -1,6 +1,6 @@
 //! The rollups of videos are filled with what a version without one delivered, before an upgrade and after a downgrade.
 
-use chrono::{TimeDelta, Utc};
+use chrono::TimeDelta;
 use harness::{IsolatedStores, wait_until};
 use tidemark::model::observed::VideoLatest;
 use tidemark::rollup::verify;
@@ -27,8 +27,8 @@ async fn fetch_generation(stores: &IsolatedStores) -> i64 {
 async fn scrape_days(stores: &IsolatedStores, tenant: Uuid, accounts: &[AccountRef], days_ago: [i64; 2]) {
     for day in days_ago {
         for account in accounts {
-            let at = Utc::now() - TimeDelta::days(day);
-            let posted = Some(Utc::now() - TimeDelta::days(4));
+            let at = harness::now() - TimeDelta::days(day);
+            let posted = Some(harness::now() - TimeDelta::days(4));
             scrape_posted(stores.pg(), tenant, *account, (3, 1_000 - 10 * day), at, posted).await;
         }
     }
@@ -36,7 +36,7 @@ async fn scrape_days(stores: &IsolatedStores, tenant: Uuid, accounts: &[AccountR
 
 /// Commits an individually tracked video without an observation.
 async fn describe_video(stores: &IsolatedStores, tenant: Uuid) {
-    let now = Utc::now();
+    let now = harness::now();
     let mut video =
         observed_post(VideoOrigin::Individual { is_active: false }, "7000000001".to_owned(), 0, now);
     video.latest = VideoLatest::default();

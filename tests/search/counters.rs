@@ -1,6 +1,5 @@
 //! Counters are not in the index: a scrape that changes only counters changes the ranking without a search change.
 
-use chrono::Utc;
 use harness::api_database;
 use sqlx::PgPool;
 use tempfile::TempDir;
@@ -14,7 +13,7 @@ use uuid::Uuid;
 use crate::setup::{IndexFollower, add_account, organization};
 
 async fn scrape(pg: &PgPool, organization: Uuid, account: AccountRef, views: [i64; 2], caption: &str) {
-    let now = Utc::now();
+    let now = harness::now();
     let posts = (1..)
         .zip(views)
         .map(|(number, views)| {

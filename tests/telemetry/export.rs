@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use chrono::{TimeDelta, Utc};
+use chrono::TimeDelta;
 use harness::{IsolatedStores, Process, WAIT_TIMEOUT, create_organization, http_client, wait_until};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
@@ -54,7 +54,7 @@ impl Installation {
         ];
         let options = OrganizationChange { rate_limit: Some(Some(12)), ..OrganizationChange::default() };
         let (_, key) = create_organization(databases.pg(), options).await;
-        let yesterday = Utc::now() - TimeDelta::days(1);
+        let yesterday = harness::now() - TimeDelta::days(1);
         let pause = SourcePause {
             platform: Platform::Instagram,
             source: "http".to_owned(),
@@ -259,7 +259,7 @@ async fn check_source_pause(installation: &Installation) {
     })
     .await;
     let pg = installation.databases.pg();
-    assert!(source_pauses::end(pg, Platform::Instagram, "http", Utc::now()).await.unwrap());
+    assert!(source_pauses::end(pg, Platform::Instagram, "http", harness::now()).await.unwrap());
 }
 
 /// The parent of every ClickHouse request is the span of a statement.

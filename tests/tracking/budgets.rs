@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chrono::{Days, TimeDelta, Utc};
+use chrono::{Days, TimeDelta};
 use harness::{CapturedLog, wait_until};
 use serde_json::json;
 use tidemark::model::platform::Platform;
@@ -80,13 +80,13 @@ async fn queue_status_has_due_targets_and_lag() {
         "update scrape_targets t set
             enabled = n > 1, failures = case when n in (2, 3) then 1 else 0 end,
             lease_until = case when n = 4 then now() + interval '1 minute' end,
-            next_attempt_at = case when n = 5 then now() + interval '1 hour' else now() - interval '2 hours' end
+            next_attempt_at = case when n = 5 then service_now() + interval '1 hour' else service_now() - interval '2 hours' end
          from (select id, row_number() over () as n from scrape_targets) x where x.id = t.id",
     )
     .execute(tracker.pg())
     .await
     .unwrap();
-    let status = queues::fetch_status(tracker.pg(), Utc::now()).await.unwrap();
+    let status = queues::fetch_status(tracker.pg(), harness::now()).await.unwrap();
     let [(instagram, instagram_targets), (tiktok, tiktok_targets)] =
         [0, 1].map(|n| (&status[n].queue, status[n].targets));
     assert_eq!((instagram.platform, instagram_targets, instagram.lag_seconds), (Platform::Instagram, 0, 0));
@@ -110,7 +110,7 @@ async fn account_costs_once_for_all_organizations() {
         }
         tracker.add_account(organization, Platform::Tiktok, "some.one").await;
     }
-    let now = Utc::now() + TimeDelta::seconds(1);
+    let now = harness::now() + TimeDelta::seconds(1);
     let budgets = budget::estimate(tracker.pg(), &tracker.sources, now).await.unwrap();
     let estimates: Vec<_> = budgets
         .iter()
@@ -128,7 +128,7 @@ async fn collector_is_priced_by_the_pages_that_it_delivers() {
     let tracker = TestTracker::start().await;
     let organization = tracker.create_organization().await;
     let account = tracker.add_account(organization, Platform::Tiktok, "some.one").await;
-    let now = Utc::now();
+    let now = harness::now();
     let page = |n: u64, days_ago: u64| {
         let create_time = (now - Days::new(days_ago)).to_rfc3339();
         let posts: Vec<_> =
@@ -149,7 +149,7 @@ async fn collector_is_priced_by_the_pages_that_it_delivers() {
     sqlx::query(
         "insert into videos
             (id, subject_id, organization_id, platform, account_id, external_id, create_time, added_at, updated_at)
-         select gen_random_uuid(), internal_id, organization_id, platform, id, n::text, now() - interval '1 day', now(), now()
+         select gen_random_uuid(), internal_id, organization_id, platform, id, n::text, service_now() - interval '1 day', now(), now()
          from accounts, generate_series(1, 20) n where id = $1",
     )
     .bind(account)

@@ -42,7 +42,7 @@ async fn wait_degraded(tracker: &TestTracker, detail: &str) {
 #[tokio::test]
 async fn scrape_by_a_wrong_clock_is_not_recorded() {
     let (log, _guard) = CapturedLog::start("tidemark=error");
-    let tracker = TestTracker::start().await;
+    let tracker = TestTracker::start_by_machine(&[]).await;
     let organization = tracker.create_organization().await;
     run_until_wrong(&tracker, organization).await;
     let second = &tracker.usernames(Platform::Tiktok)[1];
@@ -67,7 +67,7 @@ async fn scrape_by_a_wrong_clock_is_not_recorded() {
 
 #[tokio::test]
 async fn wrong_clock_pauses_no_source() {
-    let tracker = TestTracker::start_with(&["--instagram-sources=instagram-graph"]).await;
+    let tracker = TestTracker::start_by_machine(&["--instagram-sources=instagram-graph"]).await;
     let organization = tracker.create_organization().await;
     run_until_wrong(&tracker, organization).await;
     tracker.sandbox.world.fail_next(Platform::Instagram, Fault::Unauthorized, 1);
@@ -83,7 +83,7 @@ async fn wrong_clock_pauses_no_source() {
 
 #[tokio::test]
 async fn tracker_with_a_wrong_clock_leases_nothing() {
-    let tracker = TestTracker::start().await;
+    let tracker = TestTracker::start_by_machine(&[]).await;
     let organization = tracker.create_organization().await;
     tracker.add_account(organization, Platform::Tiktok, &tracker.usernames(Platform::Tiktok)[0]).await;
     let stop = tracker.run_by(1, clock_with_error(TimeDelta::seconds(-90)));
@@ -108,7 +108,7 @@ struct Command {
 
 #[tokio::test]
 async fn processes_refuse_or_report_a_wrong_clock() {
-    let tracker = TestTracker::start().await;
+    let tracker = TestTracker::start_by_machine(&[]).await;
     let organization = tracker.create_organization().await;
     let databases = Databases { clock: clock_with_error(TimeDelta::hours(1)), ..tracker.databases.clone() };
     let arguments = ["tidemark", "--database-url=postgres://unused", "--clickhouse-url=http://unused"];

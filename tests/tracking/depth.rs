@@ -72,7 +72,7 @@ async fn missing_posts_do_not_keep_scrapes_deep() {
     let organization = tracker.create_organization().await;
     let id = tracker.add_account(organization, Platform::Tiktok, "some.one").await;
     let account = Account { tracker: &tracker, organization, id };
-    let first = Utc::now();
+    let first = harness::now();
     assert_eq!(account.scrape(first).await, 365, "the first scrape reads to the limit");
     for days in [40, 200] {
         account.add_post(first.date_naive() - Days::new(days)).await;
@@ -98,7 +98,7 @@ async fn scrape_after_a_pause_reads_back_to_the_last_one() {
     let organization = tracker.create_organization().await;
     let id = tracker.add_account(organization, Platform::Tiktok, "some.one").await;
     let account = Account { tracker: &tracker, organization, id };
-    let first = Utc::now();
+    let first = harness::now();
     account.scrape(first).await;
     assert_eq!(account.scrape(first + Days::new(60)).await, 60);
 }

@@ -24,7 +24,7 @@ async fn small_organization_gets_half_beside_100_000_accounts() {
     // Targets without accounts: leasing reads no accounts.
     tracker.execute(
         "insert into scrape_targets (id, organization_id, platform, kind, next_attempt_at)
-         select gen_random_uuid(), $1, 'tiktok', 'account', now() - interval '1 hour' - n * interval '1 second'
+         select gen_random_uuid(), $1, 'tiktok', 'account', service_now() - interval '1 hour' - n * interval '1 second'
          from generate_series(1, 100000) n",
         large,
     )
@@ -67,7 +67,7 @@ async fn lease_reads_only_organizations_with_due_targets() {
     sqlx::raw_sql(
         "insert into organizations (id, name) select gen_random_uuid(), 'idle' from generate_series(1, 2500);
          insert into scrape_targets (id, organization_id, platform, kind, next_attempt_at)
-         select gen_random_uuid(), id, 'tiktok', 'account', now() + interval '1 day'
+         select gen_random_uuid(), id, 'tiktok', 'account', service_now() + interval '1 day'
          from organizations where name = 'idle';
          insert into scrape_wakeups (organization_id, platform, kind, wake_at)
          select organization_id, platform, kind, min(next_attempt_at) from scrape_targets group by 1, 2, 3;
@@ -128,8 +128,8 @@ async fn changed_target_is_leased_at_once() {
             }
             "added" => targets::remove(&mut write, &[account]).await.unwrap(),
             _ => {
-                let idle = "update scrape_targets set next_attempt_at = now() + interval '1 day',
-                                last_attempt_at = now() - interval '1 day' where id = $1";
+                let idle = "update scrape_targets set next_attempt_at = service_now() + interval '1 day',
+                                last_attempt_at = service_now() - interval '1 day' where id = $1";
                 sqlx::query(idle).bind(account).execute(write.connection()).await.unwrap();
             }
         }
@@ -172,7 +172,7 @@ async fn passed_wakeups_are_replaced_while_all_slots_are_used() {
     tracker
         .execute(
             "insert into scrape_wakeups (organization_id, platform, kind, wake_at)
-             values ($1, 'instagram', 'account', now() - interval '1 hour')",
+             values ($1, 'instagram', 'account', service_now() - interval '1 hour')",
             idle,
         )
         .await;
@@ -241,7 +241,7 @@ async fn trackers_never_fetch_an_account_concurrently() {
             let left: i64 = tracker
                 .fetch(
                     "select count(*) from scrape_targets where organization_id = $1
-                        and (last_attempt_at is null or next_attempt_at <= now() or lease_owner is not null)",
+                        and (last_attempt_at is null or next_attempt_at <= service_now() or lease_owner is not null)",
                     organization,
                 )
                 .await;

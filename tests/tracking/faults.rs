@@ -28,7 +28,7 @@ fn sources(server: &CannedServer) -> Arc<Sources> {
 fn good() -> Value {
     json!({
         "profile": {"name": "Mara", "follower_count": 1200, "post_count": 1},
-        "posts": [{"id": "77", "create_time": chrono::Utc::now().to_rfc3339(), "view_count": 500, "like_count": 40,
+        "posts": [{"id": "77", "create_time": harness::now().to_rfc3339(), "view_count": 500, "like_count": 40,
             "comment_count": 3, "description": "last good"}],
     })
 }
@@ -135,7 +135,7 @@ async fn rejected_credentials_fail_no_account_and_are_logged_once() {
     log.take();
     tracker
         .execute(
-            "update scrape_targets set next_attempt_at = now() - interval '1 minute' where id <> $1",
+            "update scrape_targets set next_attempt_at = service_now() - interval '1 minute' where id <> $1",
             Uuid::nil(),
         )
         .await;
@@ -214,7 +214,7 @@ async fn impossible_counters_are_ignored_and_strings_parsed() {
 #[tokio::test]
 async fn page_of_10_000_posts_is_cut_to_the_limit() {
     let tracker = TestTracker::start().await;
-    let now = chrono::Utc::now();
+    let now = harness::now();
     let posts: Vec<Value> = (0..10_000)
         .map(|n| json!({"id": format!("{n}"), "create_time": (now - chrono::TimeDelta::minutes(n)).to_rfc3339(), "view_count": 1}))
         .collect();

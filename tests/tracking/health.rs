@@ -118,7 +118,8 @@ async fn running_refresh_is_in_flight_although_it_is_not_due() {
     let client = Client::start(&tracker).await;
     let name = &tracker.usernames(Platform::Tiktok)[0];
     let account = tracker.add_account(client.organization, Platform::Tiktok, name).await;
-    let not_due = "update scrape_targets set next_attempt_at = now() + interval '1 year' where id = $1";
+    let not_due =
+        "update scrape_targets set next_attempt_at = service_now() + interval '1 year' where id = $1";
     tracker.execute(not_due, account).await;
     client.post_nothing(&format!("/accounts/{account}/refresh")).await.ok(202);
     let names = ["due", "in_flight", "lag_seconds"];
@@ -221,7 +222,7 @@ async fn health_shows_the_queue_and_the_outbox_of_the_service() {
         let account = tracker.add_account(organization, platform, name).await;
         tracker
             .execute(
-                "update scrape_targets set failures = 1, next_attempt_at = now() + interval '1 hour' where id = $1",
+                "update scrape_targets set failures = 1, next_attempt_at = service_now() + interval '1 hour' where id = $1",
                 account,
             )
             .await;

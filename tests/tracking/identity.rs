@@ -101,7 +101,7 @@ async fn deleting_an_account_does_not_deadlock_with_a_scrape() {
     tracker
         .execute(
             "insert into scrape_targets (id, organization_id, platform, kind, next_attempt_at)
-         select id, organization_id, platform, 'video', now() - interval '1 hour' from videos where id = $1",
+         select id, organization_id, platform, 'video', service_now() - interval '1 hour' from videos where id = $1",
             video,
         )
         .await;
@@ -222,6 +222,8 @@ async fn new_username_is_checked_against_recorded_posts() {
 async fn post_deleted_on_the_platform_keeps_its_counters() {
     for platform in Platform::ALL {
         let tracker = TestTracker::start().await;
+        // The platform may withdraw likes.
+        tracker.sandbox.world.stop_clock().unwrap();
         let organization = tracker.create_organization().await;
         let name = tracker.usernames(platform)[0].clone();
         let account = tracker.add_account(organization, platform, &name).await;

@@ -34,7 +34,7 @@ fn time(value: &Value) -> DateTime<Utc> {
 async fn add_idle_accounts(tracker: &TestTracker, organization: Uuid, count: i32) -> Vec<Uuid> {
     tracker.add_due_accounts(organization, Platform::Tiktok, count).await;
     sqlx::query_scalar(
-        "update scrape_targets set next_attempt_at = now() + interval '1 year' where organization_id = $1 returning id",
+        "update scrape_targets set next_attempt_at = service_now() + interval '1 year' where organization_id = $1 returning id",
     )
     .bind(organization)
     .fetch_all(tracker.pg())
@@ -339,7 +339,7 @@ async fn refreshes_take_a_fifth_of_the_budget() {
     // As if each took one request, which is not known before.
     tracker
         .execute(
-            "update scrape_targets set refresh_requested_at = now() where organization_id = $1",
+            "update scrape_targets set refresh_requested_at = service_now() where organization_id = $1",
             client.organization,
         )
         .await;

@@ -70,7 +70,7 @@ async fn organization_deleted_meanwhile_is_skipped() {
 #[tokio::test]
 async fn data_of_a_wrong_clock_is_repaired() {
     let stores = IsolatedStores::create().await;
-    let tracker = TestTracker::start_on(stores.clone(), &[]).await;
+    let tracker = TestTracker::start_on(stores.clone(), &[], Utc::now()).await;
     let organization = tracker.create_organization().await;
     let names = tracker.usernames(Platform::Tiktok);
     let known = tracker.add_account(organization, Platform::Tiktok, &names[0]).await;

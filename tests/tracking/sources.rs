@@ -79,7 +79,7 @@ async fn target_of_a_paused_source_waits_alone() {
             values ($1, nextval('internal_ids'), $2, 'instagram', 'Cabc', true, now(), now(), now()) returning id, organization_id
          )
          insert into scrape_targets (id, organization_id, platform, kind, next_attempt_at)
-         select id, organization_id, 'instagram', 'video', now() - interval '1 hour' from made",
+         select id, organization_id, 'instagram', 'video', service_now() - interval '1 hour' from made",
     )
     .bind(video)
     .bind(organization)

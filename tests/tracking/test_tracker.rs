@@ -9,7 +9,7 @@ use clap::Parser;
 use harness::{
     IsolatedStores, Process, http_client, rebuild_derived_tables, send, serve, wait_until, wake_trackers,
 };
-use sqlx::PgPool;
+use sqlx::{AssertSqlSafe, PgPool};
 use tidemark::app::{App, Clock, Databases, Settings};
 use tidemark::model::identifier::Username;
 use tidemark::model::platform::Platform;
@@ -60,12 +60,24 @@ impl TestTracker {
 
     /// Starts with options of `tidemark track`.
     pub async fn start_with(options: &[&str]) -> TestTracker {
-        TestTracker::start_on(IsolatedStores::create_postgres().await, options).await
+        TestTracker::start_on(IsolatedStores::create_postgres().await, options, harness::now()).await
     }
 
-    pub async fn start_on(stores: IsolatedStores, options: &[&str]) -> TestTracker {
+    /// Starts with a sandbox whose clock is the machine's.
+    pub async fn start_by_machine(options: &[&str]) -> TestTracker {
+        TestTracker::start_on(IsolatedStores::create_postgres().await, options, Utc::now()).await
+    }
+
+    /// Starts on databases, which get a function with the time of the sandbox as long as that is not advanced.
+    pub async fn start_on(stores: IsolatedStores, options: &[&str], now: DateTime<Utc>) -> TestTracker {
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let world = World::open(Population::new(5, 8), None, None).unwrap();
+        let ahead = (now - Utc::now()).num_seconds();
+        let service_now = format!(
+            "create function service_now() returns timestamptz language sql stable
+             return now() + interval '{ahead} seconds'"
+        );
+        sqlx::raw_sql(AssertSqlSafe(service_now)).execute(stores.pg()).await.unwrap();
+        let world = World::open(Population::new(5, 8), None, Some(now)).unwrap();
         let sandbox = start(([127, 0, 0, 1], 0).into(), Arc::new(world)).await.unwrap();
         let clock = Clock::remote(format!("{}/_clock", sandbox.url)).unwrap();
         let databases = Databases { clock, ..stores.databases.clone() };
@@ -139,7 +151,7 @@ impl TestTracker {
              )
              insert into scrape_targets (id, organization_id, platform, kind, next_attempt_at)
              select id, organization_id, platform, 'account',
-                now() - interval '1 hour' - row_number() over () * interval '1 second' from made",
+                service_now() - interval '1 hour' - row_number() over () * interval '1 second' from made",
         )
         .bind(organization)
         .bind(platform)
@@ -256,7 +268,7 @@ impl TestTracker {
     /// Makes a target due as if it were new, so that [`TestTracker::wait_attempted`] waits for the next attempt.
     pub async fn make_due(&self, id: Uuid) {
         self.execute(
-            "update scrape_targets set next_attempt_at = now() - interval '1 minute', last_attempt_at = null
+            "update scrape_targets set next_attempt_at = service_now() - interval '1 minute', last_attempt_at = null
              where id = $1",
             id,
         )

@@ -55,7 +55,7 @@ impl TestApi {
         stack.databases = Databases {
             pg: api_database().await,
             clickhouse: clickhouse::Client::default().with_url(UNREACHABLE),
-            clock: Clock::system(),
+            clock: stack.databases.clock,
         };
         let (app, index) = app(&stack, settings);
         stack.connection.base_url = serve(&app).await;

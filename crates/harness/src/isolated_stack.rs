@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use super::clock::{moved_start, wait_past_midnight};
 use super::process::wrapped_command;
 use super::{Connection, Stack, processes_in};
 
@@ -165,6 +166,7 @@ impl Up {
         options: &[impl AsRef<OsStr>],
         environment: &[(String, String)],
     ) -> Self {
+        wait_past_midnight();
         // A killed predecessor leaves it behind.
         let _ = std::fs::remove_file(folder.join("state/demo.json"));
         let mut child = wrapped_command(wrapper)
@@ -173,6 +175,7 @@ impl Up {
             .args(["up", "--port", "0", "--dir"])
             .arg(folder.join("state"))
             .args(options)
+            .envs(moved_start().map(|start| ("TIDEMARK_SANDBOX_START", start.to_rfc3339())))
             .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::null())

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::template::copy_migrated_database;
 use super::{Connection, Stack};
 
-/// Databases of one test, with the machine's clock. Processes that it starts use the sandbox's.
+/// Databases of one test, with the clock of the shared stack.
 #[derive(Clone)]
 pub struct IsolatedStores(Stack);
 
@@ -79,6 +79,6 @@ fn args(connection: &Connection, clickhouse: ClickhouseArgs) -> StoreArgs {
     StoreArgs {
         postgres: PostgresArgs { database_url, database_connections: 8 },
         clickhouse,
-        clock_url: None,
+        clock_url: Some(connection.clock_url()),
     }
 }

@@ -23,7 +23,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{IsolatedStores, WAIT_TIMEOUT, create_organization, wait_until};
+use super::{IsolatedStores, WAIT_TIMEOUT, create_organization, now, wait_until};
 
 impl IsolatedStores {
     /// Creates an organization with accounts.
@@ -33,7 +33,7 @@ impl IsolatedStores {
             .map(|n| (Platform::Tiktok, format!("{}.{n}", &id.simple().to_string()[20..])))
             .collect();
         let mut write = Write::begin(self.pg(), id).await.unwrap();
-        let made = imports::find_or_create_accounts(&mut write, &names, false, Utc::now()).await.unwrap();
+        let made = imports::find_or_create_accounts(&mut write, &names, false, now()).await.unwrap();
         write.commit().await.unwrap();
         let mut accounts: Vec<_> = made.into_values().collect();
         accounts.sort_unstable();
@@ -96,7 +96,7 @@ impl IsolatedStores {
     pub async fn totals(&self, organization: Uuid) -> String {
         let scope =
             SubjectScope::find(organization, &AccountFilter::default()).fetch(self.pg()).await.unwrap();
-        let today = Utc::now().date_naive();
+        let today = now().date_naive();
         let window = Window { period: Period::Custom, start: today - Days::new(30), end: today };
         let history = HistoryReader::new(&self.databases.clickhouse, 2, RollupCache::new(0));
         let history = history.current(self.pg(), organization).await.unwrap();
@@ -196,7 +196,7 @@ pub fn observed_post(
 
 /// Commits a scrape of an account: a number of posts with a number of views each.
 pub async fn scrape(pg: &PgPool, organization: Uuid, account: AccountRef, posts: usize, views: i64) {
-    scrape_at(pg, organization, account, posts, views, Utc::now()).await;
+    scrape_at(pg, organization, account, posts, views, now()).await;
 }
 
 /// Like [`scrape`], at a time.

@@ -13,6 +13,7 @@ use tidemark::store::records::keys::NewKey;
 use tidemark::store::records::organizations::OrganizationChange;
 use uuid::Uuid;
 
+use super::clock::wait_past_midnight;
 use super::organization::create_organization_with_key;
 use super::{Organization, Process, command, http_client, send};
 
@@ -81,6 +82,10 @@ impl Connection {
         }
     }
 
+    pub(super) fn clock_url(&self) -> String {
+        format!("{}/_clock", self.sandbox_url)
+    }
+
     /// Replaces the database in `database_url`.
     pub fn set_database(&mut self, name: &str) {
         let (server, _) = self.database_url.rsplit_once('/').expect("the URL names a database");
@@ -91,6 +96,7 @@ impl Connection {
 impl Stack {
     /// The installation that all tests of a run share. Do not stop anything in it or move its clock.
     pub fn shared() -> Self {
+        wait_past_midnight();
         let file = std::env::var("TIDEMARK_TEST_STACK").expect("no databases to test with: run `make test`");
         let text = std::fs::read(&file).unwrap_or_else(|error| panic!("{file}: {error}: run `make test`"));
         Stack::connect(serde_json::from_slice(&text).unwrap_or_else(|error| panic!("{file}: {error}")))
@@ -105,7 +111,7 @@ impl Stack {
                 database_connections: 3,
             },
             clickhouse: connection.clickhouse_args(),
-            clock_url: Some(format!("{}/_clock", connection.sandbox_url)),
+            clock_url: Some(connection.clock_url()),
         };
         Stack::with_args(connection, &args)
     }
@@ -157,6 +163,13 @@ impl Stack {
             self.connection.sandbox_url, account.platform, account.username
         );
         send(self.client.get(url)).await.ok(200).at("/accounts/0").clone()
+    }
+
+    /// Returns the posts of an account that have views now, newest first: pictures have none, and neither has a post of this minute.
+    pub async fn viewed_posts(&self, account: &SandboxAccount) -> Vec<Value> {
+        let state = self.sandbox_state(account).await;
+        let posts = state["posts"].as_array().expect("an account has posts").iter();
+        posts.filter(|post| post["view_count"].as_i64() > Some(0)).cloned().collect()
     }
 
     /// Returns what the sandbox has served since the operation `record`.

@@ -1,6 +1,6 @@
 //! The statements on an engine that is configured as a cluster.
 
-use chrono::{Days, TimeDelta, Utc};
+use chrono::{Days, TimeDelta};
 use clickhouse::Client;
 use harness::{IsolatedStores, wait_until};
 use tidemark::rollup::{rebuild, verify};
@@ -61,7 +61,7 @@ async fn cluster_of_one_node_agrees_with_a_single_server() {
     let mut stores = IsolatedStores::create_on(node.args(&name, "")).await;
     let single = stores.databases.clickhouse.clone();
     let tenant = stores.create_tenant(3).await;
-    let ago = |days: i64| Utc::now() - TimeDelta::days(days);
+    let ago = |days: i64| harness::now() - TimeDelta::days(days);
     let post = |account: usize| format!("{}000000", tenant.accounts[account].subject_id);
 
     let relay = stores.start_relay();
@@ -72,7 +72,7 @@ async fn cluster_of_one_node_agrees_with_a_single_server() {
     }
     stores.wait_applied(tenant.id).await;
     let copied_from = stores.last_delivery().await;
-    track_individually(stores.pg(), tenant.id, &post(1), Utc::now()).await;
+    track_individually(stores.pg(), tenant.id, &post(1), harness::now()).await;
     stores.wait_applied(tenant.id).await;
     // The post's history moves to its own subject, the rest of the account's history is removed.
     delete_account(stores.pg(), tenant.id, tenant.accounts[1]).await;
@@ -101,8 +101,8 @@ async fn cluster_of_one_node_agrees_with_a_single_server() {
     assert_eq!(stores.clickhouse_state(tenant.id).await, state);
 
     // The relay continues there: new snapshots, another move, and a rebuild.
-    scrape_at(stores.pg(), tenant.id, tenant.accounts[2], 6, 2_000, Utc::now()).await;
-    track_individually(stores.pg(), tenant.id, &post(2), Utc::now()).await;
+    scrape_at(stores.pg(), tenant.id, tenant.accounts[2], 6, 2_000, harness::now()).await;
+    track_individually(stores.pg(), tenant.id, &post(2), harness::now()).await;
     stores.wait_applied(tenant.id).await;
     delete_account(stores.pg(), tenant.id, tenant.accounts[2]).await;
     stores.wait_applied(tenant.id).await;
@@ -136,16 +136,18 @@ async fn copy_history(node: &Node, name: &str, delivery: i64) -> Client {
 /// Each shard compacts older history. Deleting the rest needs several nodes.
 async fn assert_older_history_is_compacted(stores: &IsolatedStores, organization: Uuid) {
     let client = &stores.databases.clickhouse;
-    let since = Utc::now().date_naive() - Days::new(2);
+    let since = harness::now().date_naive() - Days::new(2);
     let subjects = retention::find_uncompacted_subjects(client, since, &[organization]).await.unwrap();
     retention::compact(client, since, &subjects).await.unwrap();
-    let cleared = "SELECT count() FROM video_snapshots FINAL WHERE date < today() - 2 AND view_count IS NULL";
+    let cleared =
+        "SELECT count() FROM video_snapshots FINAL WHERE date < {since:Date} AND view_count IS NULL";
     let (cleared, first): (u64, u64) = (
-        client.query_raw(cleared).fetch_one().await.unwrap(),
+        client.query_raw(cleared).param("since", since).fetch_one().await.unwrap(),
         client
             .query_raw(
-                "SELECT uniqExact(subject_id, video_id) FROM video_snapshots FINAL WHERE date < today() - 2",
+                "SELECT uniqExact(subject_id, video_id) FROM video_snapshots FINAL WHERE date < {since:Date}",
             )
+            .param("since", since)
             .fetch_one()
             .await
             .unwrap(),
@@ -224,17 +226,17 @@ async fn only_the_shards_of_a_subject_are_queried() {
     let node = Node::start().await;
     let client = node.database("pair", "pair").await;
     let org = Uuid::now_v7();
+    let today = harness::now().date_naive();
     for rows in [
         "INSERT INTO video_snapshots_local (org_id, subject_id, video_id, date, observed_at)
-         SELECT {org:UUID}, number % 10, number, today() - 1, now64(6) - 86400 FROM numbers(100)",
+         SELECT {org:UUID}, number % 10, number, {today:Date} - 1, now64(6) - 86400 FROM numbers(100)",
         "INSERT INTO account_daily_local
              (org_id, date, subject_id, platform, view_gain, view_base, follower_gain, observed_at, version)
-         SELECT {org:UUID}, today() - number % 7, number % 10, 'tiktok', number, 1, number, now64(6), 1
+         SELECT {org:UUID}, {today:Date} - number % 7, number % 10, 'tiktok', number, 1, number, now64(6), 1
          FROM numbers(70)",
     ] {
-        client.query_raw(rows).param("org", org).execute().await.unwrap();
+        client.query_raw(rows).param("org", org).param("today", today).execute().await.unwrap();
     }
-    let today = Utc::now().date_naive();
     let count = async |sql: &str| {
         let query = client.query_raw(sql).param("org", org).param("subject", 3).param("video", 13);
         let query = query.param("subjects", (0..10).collect::<Vec<_>>()).param("groups", [0; 10]);
@@ -248,7 +250,7 @@ async fn only_the_shards_of_a_subject_are_queried() {
         query.fetch_one::<i64>().await.unwrap()
     };
     for (condition, found) in [
-        ("date <= today()", 200),
+        ("date <= {end:Date}", 200),
         ("subject_id = {subject:UInt64}", 10),
         ("subject_id IN (3)", 10),
         ("subject_id IN {subjects:Array(UInt64)}", 200),

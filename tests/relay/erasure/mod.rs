@@ -9,7 +9,7 @@ mod vacuum;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use chrono::{TimeDelta, Utc};
+use chrono::TimeDelta;
 use harness::{IsolatedStores, wait_until};
 use sqlx::AssertSqlSafe;
 use tidemark::app::{Clock, Databases};
@@ -36,17 +36,17 @@ use harness::relay::{
 /// Creates an organization with three days of history. A post of the last account is also tracked individually.
 async fn create_history(stores: &IsolatedStores, accounts: usize) -> Tenant {
     let tenant = stores.create_tenant(accounts).await;
-    let posted = Some(Utc::now() - TimeDelta::days(4));
+    let posted = Some(harness::now() - TimeDelta::days(4));
     for day in (1..=3).rev() {
         for (n, account) in tenant.accounts.iter().enumerate() {
             let views = (4 - day) * (100 + n as i64);
-            let at = Utc::now() - TimeDelta::days(day);
+            let at = harness::now() - TimeDelta::days(day);
             scrape_posted(stores.pg(), tenant.id, *account, (4, views), at, posted).await;
             scrape_profile_at(stores.pg(), tenant.id, *account, &format!("sentinel profile {n}"), at).await;
         }
     }
     let last = tenant.accounts[accounts - 1].subject_id;
-    track_individually(stores.pg(), tenant.id, &format!("{last}{:06}", 0), Utc::now()).await;
+    track_individually(stores.pg(), tenant.id, &format!("{last}{:06}", 0), harness::now()).await;
     tenant
 }
 
@@ -95,11 +95,11 @@ impl OtherRecords {
         let creator = create_creator(stores, organization, "Sentinel creator").await;
         // The second observation is a gain, which has a row in the rollup of videos.
         for (days, views) in [(2, 70), (1, 77)] {
-            let at = Utc::now() - TimeDelta::days(days);
+            let at = harness::now() - TimeDelta::days(days);
             let origin = VideoOrigin::Individual { is_active: true };
             let mut video = observed_post(origin, "7000000000000000001".to_owned(), views, at);
             video.latest.description.record(Some("sentinel caption".to_owned()), at);
-            video.latest.create_time.record(Some(Utc::now() - TimeDelta::days(3)), at);
+            video.latest.create_time.record(Some(harness::now() - TimeDelta::days(3)), at);
             let mut write = Write::begin(stores.pg(), organization).await.unwrap();
             save_videos(&mut write, at, vec![video]).await.unwrap();
             write.commit().await.unwrap();
@@ -253,7 +253,7 @@ async fn wait_for_purge(stores: &IsolatedStores, erased: i64) {
 async fn deleted_data_is_erased_within_a_day() {
     let stores = IsolatedStores::create().await;
     let tenant = create_history(&stores, 2).await;
-    let world = World::open(Population::new(5, 2), None, Some(Utc::now())).unwrap();
+    let world = World::open(Population::new(5, 2), None, Some(harness::now())).unwrap();
     let sandbox = start(([127, 0, 0, 1], 0).into(), Arc::new(world)).await.unwrap();
     let clock = Clock::remote(format!("{}/_clock", sandbox.url)).unwrap();
     let databases = Databases { clock, ..stores.databases.clone() };

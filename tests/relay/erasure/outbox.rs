@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use chrono::{TimeDelta, Utc};
+use chrono::TimeDelta;
 use harness::IsolatedStores;
 use tidemark::store::lifecycle::outbox::SnapshotPurge;
 use uuid::Uuid;
@@ -32,7 +32,8 @@ async fn one_scan_purges_several_organizations() {
     for day in [3, 2, 1] {
         for Tenant { id, accounts } in &tenants {
             for account in accounts {
-                scrape_at(stores.pg(), *id, *account, 2, 100 - day, Utc::now() - TimeDelta::days(day)).await;
+                scrape_at(stores.pg(), *id, *account, 2, 100 - day, harness::now() - TimeDelta::days(day))
+                    .await;
             }
         }
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use chrono::{Days, NaiveTime, TimeDelta, Utc};
+use chrono::{Days, NaiveTime, TimeDelta};
 use harness::{Organization, SandboxAccount};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -187,7 +187,7 @@ async fn change(tenant: &mut ExpectedOrganization, random: &mut Random) {
 async fn import(organization: &Organization, dir: &Path, day: usize, kill_after: Duration) -> History {
     let mut history = History::default();
     let account = history.account("tiktok", &format!("imported.{day}"), None);
-    let until = Utc::now().date_naive() - Days::new(2);
+    let until = organization.stack.databases.clock.now().await.date_naive() - Days::new(2);
     for number in 0..4 {
         let posted = (number > 0).then(|| until - Days::new(number * 4));
         let video = history.video("tiktok", Some(account), false, posted);

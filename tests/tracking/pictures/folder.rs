@@ -157,7 +157,7 @@ async fn isolated_full_media_disk_shows_original_urls() {
     assert_eq!(record.at("/data/profile_pic_url"), record.at("/data/profile_pic_url_original"));
     assert!(record.at("/data/profile_pic_url").is_string());
     std::fs::remove_file(&ballast).unwrap();
-    sqlx::query("update scrape_targets set next_attempt_at = now() - interval '400 days'")
+    sqlx::query("update scrape_targets set next_attempt_at = '2020-01-01'")
         .execute(isolated.pg())
         .await
         .unwrap();
