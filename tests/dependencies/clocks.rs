@@ -35,7 +35,6 @@ fn only_tests_of_machine_time_read_the_machines_clock() {
         // A seed.
         "tests/relay/recovery.rs",
         // How far a clock of a sandbox is from the machine's.
-        "tests/operate/demo.rs",
         "tests/sandbox/control.rs",
         "tests/tracking/test_tracker.rs",
         // Wrong clocks of machines, and leases.

@@ -20,9 +20,15 @@ pub fn now() -> DateTime<Utc> {
     Utc::now() + *OFFSET
 }
 
-/// Returns when the sandbox of a stack of its own starts, unless by the machine's clock.
-pub(super) fn moved_start() -> Option<DateTime<Utc>> {
-    (!OFFSET.is_zero()).then(now)
+/// Settings of a `tidemark up` whose clock is that of the shared stack.
+pub(super) fn environment() -> Vec<(&'static str, String)> {
+    if OFFSET.is_zero() {
+        return Vec::new();
+    }
+    vec![
+        ("TIDEMARK_SANDBOX_START", now().to_rfc3339()),
+        ("TIDEMARK_DEMO_AHEAD_SECONDS", OFFSET.num_seconds().to_string()),
+    ]
 }
 
 /// Lets the day end that is about to, so that a test begins and ends on one day. Later calls do nothing.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::clock::{moved_start, wait_past_midnight};
+use super::clock::{self, wait_past_midnight};
 use super::process::wrapped_command;
 use super::{Connection, Stack, processes_in};
 
@@ -175,7 +175,7 @@ impl Up {
             .args(["up", "--port", "0", "--dir"])
             .arg(folder.join("state"))
             .args(options)
-            .envs(moved_start().map(|start| ("TIDEMARK_SANDBOX_START", start.to_rfc3339())))
+            .envs(clock::environment())
             .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::null())

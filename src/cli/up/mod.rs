@@ -79,7 +79,8 @@ async fn start(args: &UpArgs, home: &Home, supervisor: &Supervisor) -> Result<()
     )?;
     services.read_clickhouse_credentials()?;
     store::migrate::run(&services.stores.postgres, &services.stores.clickhouse).await?;
-    supervisor.start(services.sandbox(args.demo), services.sandbox_ready()).await?;
+    let clock_start = args.demo.then(|| args.history.clock_start());
+    supervisor.start(services.sandbox(clock_start), services.sandbox_ready()).await?;
     tokio::try_join!(
         supervisor.start(services.tracker(), services.tracker_ready()),
         supervisor.start(services.api(), services.api_ready()),

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use chdb_http::Credentials;
+use chrono::{DateTime, Utc};
 use sqlx::{Connection, PgConnection};
 
 use super::connection::{ConnectionInfo, SandboxAccount};
-use super::demo::{self, Demo};
+use super::demo::Demo;
 use super::postgres::PostgresCluster;
 use super::supervisor::Service;
 use crate::cli::error::CommandError;
@@ -123,14 +124,14 @@ impl Services {
         wait_for_success(&format!("{}/ping", self.stores.clickhouse.clickhouse_url)).await
     }
 
-    /// A sandbox whose clock is the machine's or, for a new demo, starts early.
-    pub(super) fn sandbox(&self, demo: bool) -> Service {
+    /// A sandbox whose clock is the machine's or, if it is new, starts at another time.
+    pub(super) fn sandbox(&self, start: Option<DateTime<Utc>>) -> Service {
         let (listen, seed) = (local(self.sandbox_port), SANDBOX_SEED.to_string());
         let size = SANDBOX_ACCOUNTS.to_string();
         let mut arguments = arguments(&["sandbox", "--listen", &listen, "--seed", &seed, "--size", &size]);
         arguments.extend(["--state".into(), self.dir.join("sandbox.json").into()]);
-        if demo {
-            arguments.extend(["--start".into(), demo::clock_start().to_rfc3339().into()]);
+        if let Some(start) = start {
+            arguments.extend(["--start".into(), start.to_rfc3339().into()]);
         }
         Service::new("sandbox", "the sandbox", arguments)
     }

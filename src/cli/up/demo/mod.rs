@@ -47,12 +47,22 @@ pub(super) struct DemoArgs {
     /// Days of history at the start
     #[arg(long, env = "TIDEMARK_DEMO_DAYS", default_value_t = 365, value_name = "N", hide = true)]
     pub(super) demo_days: u32,
+    /// Seconds by which the demo is ahead of the machine's clock
+    #[arg(long, env = "TIDEMARK_DEMO_AHEAD_SECONDS", default_value_t = 0, value_name = "N", hide = true)]
+    demo_ahead_seconds: i64,
 }
 
-/// Returns the time at which the clock of a new sandbox starts, so that accounts are read on two days before the demo is
-/// ready.
-pub(super) fn clock_start() -> DateTime<Utc> {
-    Utc::now() - EARLY_START
+impl DemoArgs {
+    /// The time of the finished demo.
+    fn now(self) -> DateTime<Utc> {
+        Utc::now() + TimeDelta::seconds(self.demo_ahead_seconds)
+    }
+
+    /// Returns the time at which the clock of a new sandbox starts, so that accounts are read on two days before the demo is
+    /// ready.
+    pub(super) fn clock_start(self) -> DateTime<Utc> {
+        self.now() - EARLY_START
+    }
 }
 
 /// Creates the organization, the key and the history, as far as they are missing.

@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use chrono::{Days, NaiveDate, Utc};
+use chrono::{Days, NaiveDate};
 use uuid::Uuid;
 
 use super::DemoArgs;
@@ -45,7 +45,7 @@ pub(super) struct Stage<'a> {
 impl Stage<'_> {
     pub(super) async fn play(&self) -> Result<(), CommandError> {
         let clock = self.databases.clock.now().await;
-        let today = clock.max(Utc::now()).date_naive();
+        let today = clock.max(self.args.now()).date_naive();
         for (account, role) in self.roles() {
             match role {
                 Role::Failing(fault, _) => self.sandbox.break_account(account, fault).await?,
@@ -158,14 +158,14 @@ impl Stage<'_> {
         )))
     }
 
-    /// Waits until the tracker has found out what happened to each account and post. Then the clock is the machine's.
+    /// Waits until the tracker has found out what happened to each account and post. Then the clock is the demo's.
     async fn wait_for_roles(&self, posts_until: NaiveDate) -> Result<(), CommandError> {
         loop {
             let mut waiting = self.fetch_waiting_accounts().await?;
             waiting.extend(self.fetch_waiting_post(posts_until).await?);
             let now = self.databases.clock.now().await;
             if waiting.is_empty() {
-                return self.sandbox.advance_to(now, Utc::now()).await;
+                return self.sandbox.advance_to(now, self.args.now()).await;
             }
             match waiting.iter().map(|tracking| tracking.next_attempt_at).min().flatten() {
                 Some(next) if next > now => self.sandbox.advance_to(now, next).await?,
