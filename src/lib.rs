@@ -3,7 +3,6 @@
 //! In dependency order: a module uses only modules below it (tests/dependencies). ARCHITECTURE.md explains them.
 
 pub mod cli;
-pub mod sandbox;
 pub mod doctor;
 pub mod server;
 pub mod worker;

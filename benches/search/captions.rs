@@ -4,9 +4,8 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use sandbox::texts::{LANGUAGES, TOPICS};
 use tidemark::model::text::fold_case;
-use tidemark::sandbox::languages::LANGUAGES;
-use tidemark::sandbox::phrases::TOPICS;
 
 /// A small deterministic random number generator.
 pub struct Random(pub u64);
@@ -85,19 +84,20 @@ fn from_csv(file: &Path) -> Vec<String> {
 
 fn from_sandbox() -> Vec<String> {
     let mut texts = Vec::new();
-    let names: Vec<_> = LANGUAGES.iter().flat_map(|language| language.given_names).collect();
-    for topic in &TOPICS {
+    let names: Vec<_> = LANGUAGES.iter().flat_map(|language| &language.given_names).collect();
+    for topic in TOPICS.iter() {
         let of_languages =
-            LANGUAGES.iter().flat_map(|language| language.captions.iter().chain(language.bios));
+            LANGUAGES.iter().flat_map(|language| language.captions.iter().chain(&language.bios));
         for (number, caption) in of_languages.chain(&topic.captions).enumerate() {
-            for (index, (_, name)) in names.iter().enumerate() {
+            for (index, name) in names.iter().enumerate() {
                 let n = (number * 37 + index * 11).to_string();
-                let caption = caption.replace("{n}", &n).replace("{emoji}", topic.emoji);
-                let caption = caption.replace("{topic}", topic.category);
-                let tags = topic.hashtags;
+                let caption = caption.replace("{n}", &n).replace("{emoji}", &topic.emoji);
+                let caption = caption.replace("{topic}", &topic.category);
+                let tags = &topic.hashtags;
                 texts.push(format!(
-                    "{} @{name} {}",
+                    "{} @{} {}",
                     caption.replace("{tags}", &tags.join(" ")),
+                    name.display,
                     tags[index % 4]
                 ));
             }

@@ -29,9 +29,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use sandbox::SandboxArgs;
 
 use self::error::CommandError;
-use crate::sandbox::{self, SandboxArgs};
 use crate::server::{self, ServeArgs};
 use crate::telemetry::{self, ExportConfig, LogArgs};
 

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use harness::{Response, TestApi, send};
 use reqwest::Method;
+use sandbox::Fault;
+use sandbox::population::Population;
+use sandbox::server::{SandboxServer, start};
+use sandbox::world::World;
 use serde_json::{Value, json};
 use sqlx::postgres::PgPoolOptions;
 use tidemark::app::{App, Settings};
-use tidemark::model::platform::Platform;
-use tidemark::sandbox::population::Population;
-use tidemark::sandbox::server::{SandboxServer, start};
-use tidemark::sandbox::world::{Fault, World};
 
 async fn start_sandbox() -> SandboxServer {
     let world = World::open(Population::new(5, 8), None, Some(harness::now())).unwrap();
@@ -26,7 +26,7 @@ async fn start_api(sandbox: &SandboxServer) -> TestApi {
 /// The id of a TikTok video of the sandbox.
 fn video_id(sandbox: &SandboxServer) -> String {
     let accounts = sandbox.world.population().accounts();
-    let account = accounts.iter().find(|account| account.platform == Platform::Tiktok).unwrap();
+    let account = accounts.iter().find(|account| account.platform == sandbox::Platform::Tiktok).unwrap();
     account.posts_at(sandbox.world.now()).next().unwrap().id
 }
 
@@ -58,17 +58,17 @@ async fn unresolved_short_link_is_422_or_502() {
     }
     let code = format!("ZM{}", video_id(&sandbox));
     for fault in [Fault::Error, Fault::RateLimit, Fault::Html] {
-        sandbox.world.fail_next(Platform::Tiktok, fault, 1);
+        sandbox.world.fail_next(sandbox::Platform::Tiktok, fault, 1);
         let failed = api.post("/v2/videos", link(&code)).await;
         assert_eq!((failed.status, failed.header("content-type")), (502, "application/problem+json"));
         assert_eq!(failed.json["code"], "UPSTREAM_ERROR");
         assert!(!failed.body_text().contains("127.0.0.1"), "{failed}");
     }
     // Other violations are reported before the link is resolved.
-    sandbox.world.fail_next(Platform::Tiktok, Fault::Error, 1);
+    sandbox.world.fail_next(sandbox::Platform::Tiktok, Fault::Error, 1);
     let wrong = json!({"platform": "tiktok", "identifier": "vm.tiktok.com/ZMx", "scrape_interval_hours": 1});
     assert_eq!(api.post("/v2/videos", wrong).await.fields(), ["scrape_interval_hours"]);
-    assert_eq!(sandbox.world.next_fault(Platform::Tiktok), Some(Fault::Error));
+    assert_eq!(sandbox.world.next_fault(sandbox::Platform::Tiktok), Some(Fault::Error));
     assert_eq!(api.post("/v2/videos", link(&code)).await.status, 201);
 }
 
@@ -77,7 +77,7 @@ async fn retry_does_not_resolve_the_link_again() {
     let sandbox = start_sandbox().await;
     let api = start_api(&sandbox).await;
     let body = link(&format!("ZM{}", video_id(&sandbox)));
-    sandbox.world.fail_next(Platform::Tiktok, Fault::Error, 1);
+    sandbox.world.fail_next(sandbox::Platform::Tiktok, Fault::Error, 1);
     assert_eq!(create_with_key(&api, "k", body.clone()).await.status, 502, "errors are not stored");
     let first = create_with_key(&api, "k", body.clone()).await.ok(201);
     sandbox.stop().await;

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Days, SecondsFormat, TimeDelta, Utc};
 use harness::{Organization, rebuild_derived_tables};
+use sandbox::history::{HistoryOptions, InstagramCounters, write_history};
+use sandbox::population::Population;
 use sqlx::AssertSqlSafe;
 use tidemark::import::{self, ImportOptions};
-use tidemark::sandbox::history::{HistoryOptions, InstagramCounters, write_history};
-use tidemark::sandbox::population::Population;
 
 /// Enough for two periods of 30 days, of which the earlier one starts with known numbers.
 const DAYS: u32 = 70;

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use harness::{Organization, wait_until};
+use sandbox::population::Population;
 use serde_json::{Value, json};
-use tidemark::sandbox::population::Population;
 
 use crate::history;
 

@@ -3,10 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use harness::{Organization, Stack, TcpProxy};
+use sandbox::population::{Population, SimulatedAccount};
 use serde_json::{Value, json};
 use tidemark::model::organization::Scope;
-use tidemark::model::platform::Platform;
-use tidemark::sandbox::population::{Population, SimulatedAccount};
 use tidemark::store::records::keys::{self, NewKey};
 
 use crate::control::Control;
@@ -96,8 +95,8 @@ impl World {
 fn addable_accounts() -> Vec<String> {
     let population = Population::new(1, 100 + ADDABLE_ACCOUNTS);
     let link = |account: &SimulatedAccount| match account.platform {
-        Platform::Instagram => format!("https://www.instagram.com/{}/", account.username),
-        Platform::Tiktok => format!("https://www.tiktok.com/@{}", account.username),
+        sandbox::Platform::Instagram => format!("https://www.instagram.com/{}/", account.username),
+        sandbox::Platform::Tiktok => format!("https://www.tiktok.com/@{}", account.username),
     };
     population.after_first(100).iter().map(link).collect()
 }

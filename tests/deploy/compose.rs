@@ -420,7 +420,7 @@ fn stop_grace_periods_are_sufficient() {
 #[test]
 fn sandbox_variables_match_the_program() {
     let (set, _) = variables("deploy/sandbox.env");
-    let mut expected = tidemark::sandbox::server::environment("http://sandbox:8480");
+    let mut expected = sandbox::server::environment("http://sandbox:8480");
     expected.push(("TIDEMARK_TIKTOK_RESEARCH_DAILY_REQUESTS", u32::MAX.to_string()));
     let sorted = |pairs: Vec<(String, String)>| pairs.into_iter().collect::<BTreeMap<_, _>>();
     let expected = sorted(expected.into_iter().map(|(name, value)| (name.to_owned(), value)).collect());

@@ -278,7 +278,7 @@ async fn sandbox_conforms_on_both_platforms() {
     for platform in Platform::ALL {
         let username = crate::sandboxed::any_account(&sandbox, platform).username;
         let url = format!("{}/http", sandbox.url);
-        let token = format!("--token={}", tidemark::sandbox::http_source::TOKEN);
+        let token = format!("--token={}", sandbox::http_source::TOKEN);
         let arguments = [url.as_str(), "--platform", platform.as_str(), "--username", &username, &token];
         let (code, results, stderr) = run_command(&arguments).await;
         assert_eq!(code, Some(0), "{stderr} {results:#?}");

@@ -59,7 +59,7 @@ async fn error_code_decides_the_source_error() {
 
 #[tokio::test]
 async fn token_is_redacted_in_errors() {
-    let token = tidemark::sandbox::instagram_graph::TOKEN;
+    let token = sandbox::instagram_graph::TOKEN;
     let error =
         fetch_error(400, error_body(190, 0, json!({"message": format!("Malformed access token {token}")})))
             .await;
@@ -75,7 +75,7 @@ async fn token_is_sent_in_a_header() {
     let request = &server.requests()[0];
     let line = request.lines().next().unwrap_or_default();
     assert!(line.starts_with("GET /base/17841400000000001?fields="), "{line}");
-    assert!(!line.contains(tidemark::sandbox::instagram_graph::TOKEN));
+    assert!(!line.contains(sandbox::instagram_graph::TOKEN));
     assert!(request.to_lowercase().contains("authorization: bearer sandbox-graph-token"));
 }
 

@@ -57,8 +57,8 @@ pub fn throttle(source: &'static str) -> RateThrottle {
 pub fn graph_source(base: &Url, limits: RequestLimits, page_size: usize) -> InstagramGraph {
     InstagramGraph::new(InstagramGraphConfig {
         base: base.clone(),
-        user_id: tidemark::sandbox::instagram_graph::USER_ID.to_owned(),
-        token: Secret::new(tidemark::sandbox::instagram_graph::TOKEN),
+        user_id: sandbox::instagram_graph::USER_ID.to_owned(),
+        token: Secret::new(sandbox::instagram_graph::TOKEN),
         page_size,
         throttle: throttle("instagram-graph"),
         limits,
@@ -69,8 +69,8 @@ pub fn graph_source(base: &Url, limits: RequestLimits, page_size: usize) -> Inst
 pub fn research_source(base: &Url, limits: RequestLimits, page_size: usize) -> TiktokResearch {
     TiktokResearch::new(TiktokResearchConfig {
         base: base.clone(),
-        client_key: tidemark::sandbox::tiktok_research::CLIENT_KEY.to_owned(),
-        client_secret: Secret::new(tidemark::sandbox::tiktok_research::CLIENT_SECRET),
+        client_key: sandbox::tiktok_research::CLIENT_KEY.to_owned(),
+        client_secret: Secret::new(sandbox::tiktok_research::CLIENT_SECRET),
         page_size,
         throttle: throttle("tiktok-research"),
         limits,
@@ -79,7 +79,7 @@ pub fn research_source(base: &Url, limits: RequestLimits, page_size: usize) -> T
 }
 
 pub fn http_source(base: &Url, limits: RequestLimits, platform: Platform) -> HttpSource {
-    let token = Some(Secret::new(tidemark::sandbox::http_source::TOKEN));
+    let token = Some(Secret::new(sandbox::http_source::TOKEN));
     HttpSource::new(
         HttpSourceConfig { base: base.clone(), token, throttle: throttle("http"), limits },
         platform,

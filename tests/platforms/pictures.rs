@@ -5,19 +5,21 @@ use std::time::{Duration, Instant};
 
 use image::GenericImageView;
 use picture_copy::UnusablePicture;
+use sandbox::PictureFault;
+use sandbox::pictures::{draw, picture_key, picture_url};
+use sandbox::population::Population;
+use sandbox::server::{SandboxServer, start};
+use sandbox::world::World;
 use tidemark::media::DecodeThread;
 use tidemark::model::picture::PictureKind;
 use tidemark::model::platform::Platform;
 use tidemark::platforms::pictures::{FetchError, PictureClient};
-use tidemark::sandbox::pictures::{PictureFault, draw, picture_key, picture_url};
-use tidemark::sandbox::population::Population;
-use tidemark::sandbox::server::{SandboxServer, start};
-use tidemark::sandbox::world::World;
 
 use crate::canned::{CannedResponse, CannedServer};
 use crate::time;
 
 const PLATFORM: Platform = Platform::Instagram;
+const SANDBOX_PLATFORM: sandbox::Platform = sandbox::Platform::Instagram;
 
 /// A sandbox with pictures, and a client that may request them.
 struct Setup {
@@ -40,13 +42,13 @@ impl Setup {
     fn profile(&self) -> (String, String) {
         let world = &self.sandbox.world;
         let visible = world.visible_accounts();
-        let visible = visible.iter().find(|visible| visible.account.platform == PLATFORM).unwrap();
+        let visible = visible.iter().find(|visible| visible.account.platform == SANDBOX_PLATFORM).unwrap();
         (visible.username.clone(), visible.profile_picture_url(&self.sandbox.url))
     }
 
     fn set_fault(&self, fault: Option<PictureFault>) {
         let (username, _) = self.profile();
-        self.sandbox.world.set_picture_fault(PLATFORM, &username, None, fault).unwrap();
+        self.sandbox.world.set_picture_fault(SANDBOX_PLATFORM, &username, None, fault).unwrap();
     }
 
     async fn fetch(&self) -> Result<Vec<u8>, FetchError> {
@@ -71,8 +73,9 @@ async fn picture_is_fetched_and_copied() {
     let copy = image::load_from_memory(&copy).unwrap();
     assert_eq!(copy.dimensions(), (320, 320));
     let (username, url) = setup.profile();
-    let account = setup.sandbox.world.find_by_username(PLATFORM, &username).unwrap().account;
-    let drawn = draw(&picture_key(PLATFORM, PictureKind::Profile, &account.id), 0, PictureKind::Profile);
+    let account = setup.sandbox.world.find_by_username(SANDBOX_PLATFORM, &username).unwrap().account;
+    let kind = sandbox::pictures::PictureKind::Profile;
+    let drawn = draw(&picture_key(SANDBOX_PLATFORM, kind, &account.id), 0, kind);
     let difference: u64 = copy
         .to_rgb8()
         .as_raw()
@@ -89,7 +92,7 @@ async fn picture_is_fetched_and_copied() {
     let (_, later) = setup.profile();
     assert_ne!(later, url);
     assert_eq!(identify(&later), first);
-    setup.sandbox.world.replace_picture(PLATFORM, &username, None).unwrap();
+    setup.sandbox.world.replace_picture(SANDBOX_PLATFORM, &username, None).unwrap();
     assert_ne!(identify(&setup.profile().1), first);
     assert!(setup.fetch().await.is_ok());
 }
@@ -235,7 +238,7 @@ fn large_pictures() -> Vec<(&'static str, Vec<u8>)> {
 
 #[test]
 fn sandbox_urls_name_the_picture() {
-    let key = picture_key(Platform::Tiktok, PictureKind::Cover, "7");
+    let key = picture_key(sandbox::Platform::Tiktok, sandbox::pictures::PictureKind::Cover, "7");
     let url = picture_url("http://127.0.0.1:9", &key, 3, time("2026-03-10T12:00:00Z"));
     assert!(url.starts_with("http://127.0.0.1:9/pictures/tiktok/cover/7-3.jpg?expires="), "{url}");
 }

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use harness::report_skipped;
 use serde_json::{Value, json};
-use tidemark::model::platform::Platform;
 use tidemark::platforms::http_client::HttpClient;
 use tidemark::platforms::source::{Source, SourceError};
 
@@ -241,17 +240,18 @@ async fn sandbox_responds_in_the_recorded_format() {
         HttpClient::for_service("sandbox", &base(&sandbox, ""), LIMITS).expect("a client").client().clone();
     // Empty fields are omitted, so an account without any is used.
     let mut accounts = sandbox.world.population().accounts().iter();
-    let filled = accounts.find(|account| account.platform == Platform::Instagram && !account.bio.is_empty());
+    let filled =
+        accounts.find(|account| account.platform == sandbox::Platform::Instagram && !account.bio.is_empty());
     let name = filled.expect("an account with a biography").username.clone();
     let request = async |token: &str, fields: String| -> (u16, Value, Option<String>) {
-        let url = format!("{}/graph/v25.0/{}", sandbox.url, tidemark::sandbox::instagram_graph::USER_ID);
+        let url = format!("{}/graph/v25.0/{}", sandbox.url, sandbox::instagram_graph::USER_ID);
         let fetched = client.get(url).query(&[("fields", &fields), ("access_token", &token.to_owned())]);
         let fetched = fetched.send().await.expect("the fetch succeeds");
         let usage =
             fetched.headers().get("x-app-usage").map(|value| value.to_str().expect("text").to_owned());
         (fetched.status().as_u16(), fetched.json().await.expect("JSON"), usage)
     };
-    let token = tidemark::sandbox::instagram_graph::TOKEN;
+    let token = sandbox::instagram_graph::TOKEN;
     let discover = |what: &str| format!("business_discovery.username({name}){{{what}}}");
 
     let media = "caption,comments_count,id,like_count,media_type,media_url,permalink,timestamp";

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use harness::sandbox_platform;
+use sandbox::population::{Population, graph_counters};
+use sandbox::server::{SandboxServer, start};
+use sandbox::world::World;
+use sandbox::{Counters, Fault};
 use serde_json::Value;
-use tidemark::model::counters::Counters;
 use tidemark::model::platform::Platform;
 use tidemark::platforms::RequestBudget;
 use tidemark::platforms::http_client::{HttpClient, RequestLimits};
 use tidemark::platforms::source::{AccountKey, Post, PostKey, Source, SourceError};
 use tidemark::platforms::sources::Sources;
-use tidemark::sandbox::population::{Population, graph_counters};
-use tidemark::sandbox::server::{SandboxServer, start};
-use tidemark::sandbox::world::{Fault, World};
 use url::Url;
 
 use crate::{LIMITS, depth, graph_source, http_source, key, research_source, time};
@@ -42,8 +43,11 @@ fn sources(sandbox: &SandboxServer, limits: RequestLimits) -> Vec<Arc<dyn Source
 /// Returns an account of a platform.
 pub fn any_account(sandbox: &SandboxServer, platform: Platform) -> AccountKey {
     let population = sandbox.world.population();
-    let account =
-        population.accounts().iter().rfind(|account| account.platform == platform).expect("an account");
+    let account = population
+        .accounts()
+        .iter()
+        .rfind(|account| account.platform == sandbox_platform(platform))
+        .expect("an account");
     AccountKey { username: account.username.clone(), platform_id: None }
 }
 
@@ -53,7 +57,7 @@ fn expected(
     platform: Platform,
     now: DateTime<Utc>,
 ) -> Vec<(String, Counters)> {
-    let seen = sandbox.world.find_by_username(platform, name).expect("the account");
+    let seen = sandbox.world.find_by_username(sandbox_platform(platform), name).expect("the account");
     seen.account.posts_at(now).map(|post| (post.id.clone(), post.counters_at(now))).collect()
 }
 
@@ -88,7 +92,8 @@ async fn all_sources_return_the_same_data() {
                     && post.fields.description.is_some()
             );
         }
-        let seen = sandbox.world.find_by_username(platform, &key.username).expect("the account");
+        let seen =
+            sandbox.world.find_by_username(sandbox_platform(platform), &key.username).expect("the account");
         assert_eq!(fetched.profile.username, key.username);
         assert_eq!(fetched.profile.counters.profile_post_count, Some(posts.len() as i64));
         assert_eq!(
@@ -140,7 +145,7 @@ async fn each_injected_fault_is_classified_and_ends() {
         {
             let key = any_account(&sandbox, source.info().platform);
             let now = sandbox.world.now();
-            sandbox.world.fail_next(source.info().platform, fault, 1);
+            sandbox.world.fail_next(sandbox_platform(source.info().platform), fault, 1);
             let error = source.fetch_account(&key, depth(5, "2026-03-01"), now).await.expect_err("the fault");
             let is_expected = match fault {
                 Fault::Error | Fault::Hang | Fault::Truncate => matches!(error, SourceError::Transient(_)),
@@ -213,7 +218,8 @@ async fn posts_are_read_by_every_supported_key() {
     let now = sandbox.world.now();
     for platform in Platform::ALL {
         let name = any_account(&sandbox, platform).username;
-        let account = sandbox.world.find_by_username(platform, &name).expect("the account").account;
+        let account =
+            sandbox.world.find_by_username(sandbox_platform(platform), &name).expect("the account").account;
         let post = account.posts_at(now).nth(3).expect("a fourth post");
         let by_id = PostKey { external_id: Some(post.id.clone()), shortcode: None, username: None };
         let read = sources.fetch_post(platform, &by_id, now, &[]).await.result.expect("the post");
@@ -232,7 +238,10 @@ async fn posts_are_read_by_every_supported_key() {
                 post.id
             );
         }
-        sandbox.world.set_deleted(platform, &name, None, true).expect("the account is deleted");
+        sandbox
+            .world
+            .set_deleted(sandbox_platform(platform), &name, None, true)
+            .expect("the account is deleted");
         let fetched = sources.fetch_post(platform, &by_id, now, &[]).await.result;
         assert!(matches!(fetched, Err(SourceError::NotFound(_))), "{platform}: {fetched:?}");
     }
@@ -260,7 +269,7 @@ async fn rename_is_followed_by_id_where_supported() {
         sources.fetch_account(Platform::Instagram, &account, depth(5, "2026-01-01"), now, &[]).await.result
     };
 
-    sandbox.world.rename(Platform::Instagram, &account.username, "another.name").expect("a rename");
+    sandbox.world.rename(sandbox::Platform::Instagram, &account.username, "another.name").expect("a rename");
     assert!(matches!(fetch(&by_name_only).await, Err(SourceError::NotFound(_))));
     let followed = fetch(&both).await.expect("the account under its new name");
     assert_eq!(
@@ -272,13 +281,13 @@ async fn rename_is_followed_by_id_where_supported() {
     // Another account takes the old name.
     let other = sandbox.world.population().accounts()[0].username.clone();
     assert_ne!(other, account.username);
-    sandbox.world.rename(Platform::Instagram, &other, &account.username).expect("a rename");
+    sandbox.world.rename(sandbox::Platform::Instagram, &other, &account.username).expect("a rename");
     let other_account = fetch(&by_name_only).await.expect("another account");
     assert_ne!(other_account.profile.platform_id, account.platform_id);
     assert_eq!(fetch(&both).await.expect("the account with the id").profile.username, "another.name");
 
     // While the source that finds by id is down, the account is not reported as missing.
-    sandbox.world.rename(Platform::Instagram, &account.username, "third.name").expect("a rename");
+    sandbox.world.rename(sandbox::Platform::Instagram, &account.username, "third.name").expect("a rename");
     let graph_then_broken = Sources::new(vec![
         Arc::new(graph_source(&base(&sandbox, "/graph/v25.0"), LIMITS, 50)),
         Arc::new(http_source(
@@ -291,7 +300,7 @@ async fn rename_is_followed_by_id_where_supported() {
 
     sandbox
         .world
-        .set_deleted(Platform::Instagram, "another.name", None, true)
+        .set_deleted(sandbox::Platform::Instagram, "another.name", None, true)
         .expect("the account is deleted");
     assert!(matches!(fetch(&both).await, Err(SourceError::NotFound(_))));
     sandbox.stop().await;

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use sandbox::Fault;
+use sandbox::population::Population;
+use sandbox::server::start;
+use sandbox::world::World;
 use tidemark::model::identifier::{PlatformVideoId, ShortLink, VideoIdentifier, VideoReference};
 use tidemark::model::platform::Platform;
 use tidemark::platforms::short_links::{ShortLinkError, resolve};
-use tidemark::sandbox::population::Population;
-use tidemark::sandbox::server::start;
-use tidemark::sandbox::world::{Fault, World};
 use url::Url;
 
 use crate::canned::{CannedResponse, CannedServer, text};
@@ -211,7 +212,8 @@ async fn sandbox_resolves_short_links() {
     let sandbox = start(([127, 0, 0, 1], 0).into(), Arc::new(world)).await.expect("a free port");
     let base = Url::parse(&format!("{}/short", sandbox.url)).expect("a URL");
     let accounts = sandbox.world.population().accounts();
-    let account = accounts.iter().find(|account| account.platform == Platform::Tiktok).expect("an account");
+    let account =
+        accounts.iter().find(|account| account.platform == sandbox::Platform::Tiktok).expect("an account");
     let post = account.posts_at(sandbox.world.now()).next().expect("a post");
     for host in ["vm.tiktok.com", "vt.tiktok.com", "www.tiktok.com/t"] {
         let video = resolve(link(&format!("https://{host}/ZM{}", post.id)), Some(&base)).await;
@@ -225,11 +227,11 @@ async fn sandbox_resolves_short_links() {
     }
     let resolve_video = || resolve(link(&format!("https://vm.tiktok.com/ZM{}", post.id)), Some(&base));
     for fault in [Fault::Error, Fault::RateLimit, Fault::Unauthorized, Fault::Html] {
-        sandbox.world.fail_next(Platform::Tiktok, fault, 1);
+        sandbox.world.fail_next(sandbox::Platform::Tiktok, fault, 1);
         let outcome = resolve_video().await;
         assert!(matches!(outcome, Err(ShortLinkError::Failed(_))), "{fault:?}: {outcome:?}");
     }
-    sandbox.world.fail_next(Platform::Tiktok, Fault::Hang, 1);
+    sandbox.world.fail_next(sandbox::Platform::Tiktok, Fault::Hang, 1);
     let hung = tokio::time::timeout(Duration::from_millis(300), resolve_video()).await;
     assert!(hung.is_err(), "{hung:?}");
     sandbox.stop().await;

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use sandbox::Fault;
 use serde_json::json;
 use tidemark::model::platform::Platform;
 use tidemark::platforms::http_source::{HttpSource, HttpSourceConfig};
 use tidemark::platforms::source::{AccountKey, Source, SourceError};
 use tidemark::platforms::{RateThrottle, RequestBudget, Sources};
-use tidemark::sandbox::world::Fault;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::Barrier;
@@ -105,14 +105,14 @@ async fn daily_budgets_are_per_source() {
 }
 
 fn limited_graph(
-    sandbox: &tidemark::sandbox::server::SandboxServer,
+    sandbox: &sandbox::server::SandboxServer,
 ) -> tidemark::platforms::instagram_graph::InstagramGraph {
     use tidemark::model::secret::Secret;
     use tidemark::platforms::instagram_graph::{InstagramGraph, InstagramGraphConfig};
     InstagramGraph::new(InstagramGraphConfig {
         base: base(sandbox, "/graph/v25.0"),
-        user_id: tidemark::sandbox::instagram_graph::USER_ID.to_owned(),
-        token: Secret::new(tidemark::sandbox::instagram_graph::TOKEN),
+        user_id: sandbox::instagram_graph::USER_ID.to_owned(),
+        token: Secret::new(sandbox::instagram_graph::TOKEN),
         page_size: 50,
         throttle: RateThrottle::new("instagram-graph", 4, Some(1), RequestBudget::in_memory()),
         limits: LIMITS,
@@ -133,18 +133,18 @@ async fn next_source_takes_over_for_a_paused_one() {
         let fetch = async |skip: &[&'static str]| {
             sources.fetch_account(Platform::Instagram, &name, depth(5, "2026-01-01"), now, skip).await
         };
-        sandbox.world.fail_next(Platform::Instagram, fault, 1);
+        sandbox.world.fail_next(sandbox::Platform::Instagram, fault, 1);
         let fetched = fetch(&[]).await;
         assert!(fetched.result.is_ok(), "{fault:?}: {fetched:?}");
         assert_eq!(fetched.responded, ["http"]);
         assert_eq!(fetched.paused.len(), 1, "{fetched:?}");
         assert_eq!(fetched.paused[0].0, "instagram-graph");
         // A skipped source gets no request.
-        let before = sandbox.world.requests()[&Platform::Instagram];
+        let before = sandbox.world.requests()[&sandbox::Platform::Instagram];
         assert_eq!(fetch(&["instagram-graph"]).await.responded, ["http"]);
-        assert_eq!(sandbox.world.requests()[&Platform::Instagram] - before, 1);
+        assert_eq!(sandbox.world.requests()[&sandbox::Platform::Instagram] - before, 1);
         // Without another source, the first error is returned.
-        sandbox.world.fail_next(Platform::Instagram, fault, 1);
+        sandbox.world.fail_next(sandbox::Platform::Instagram, fault, 1);
         let fetched = fetch(&["instagram-graph"]).await;
         assert!(
             matches!(fetched.result, Err(SourceError::RateLimited { .. } | SourceError::Credentials(_))),
@@ -157,7 +157,7 @@ async fn next_source_takes_over_for_a_paused_one() {
         Arc::new(graph_source(&base(&sandbox, "/graph/v25.0"), LIMITS, 50)),
         Arc::new(http_source(&base(&sandbox, "/http"), LIMITS, Platform::Instagram)),
     ]);
-    sandbox.world.fail_next(Platform::Instagram, Fault::Error, 1);
+    sandbox.world.fail_next(sandbox::Platform::Instagram, Fault::Error, 1);
     let fetched = sources.fetch_account(Platform::Instagram, &name, depth(5, "2026-01-01"), now, &[]).await;
     assert!(matches!(fetched.result, Err(SourceError::Transient(_))), "{fetched:?}");
     // While the source that finds by id is skipped, a renamed account is not reported as missing.

@@ -11,12 +11,11 @@ use harness::{
     IsolatedStores, Organization, Process, SandboxAccount, Stack, create_organization, wait_until,
 };
 use reqwest::Method;
+use sandbox::population::Population;
+use sandbox::server::{SandboxServer, environment, start};
+use sandbox::world::World;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tidemark::model::platform::Platform;
-use tidemark::sandbox::population::Population;
-use tidemark::sandbox::server::{SandboxServer, environment, start};
-use tidemark::sandbox::world::World;
 use tidemark::store::records::organizations::OrganizationChange;
 use uuid::Uuid;
 
@@ -88,7 +87,7 @@ impl KillTest {
         organization.stack.connection.base_url = url;
         let mut expected = ExpectedOrganization::new(organization, Vec::new());
         let accounts = sandbox.world.population().accounts();
-        let account = accounts.iter().find(|account| account.platform == Platform::Tiktok).unwrap();
+        let account = accounts.iter().find(|account| account.platform == sandbox::Platform::Tiktok).unwrap();
         let username = account.username.clone();
         expected.track(&SandboxAccount { platform: "tiktok".to_owned(), username }).await;
         let first_day = sandbox.world.now().date_naive();

@@ -6,8 +6,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use tidemark::model::counters::Counters;
-use tidemark::sandbox::served::{ServedContent, ServedItem};
+use sandbox::served::{ServedContent, ServedItem};
 
 /// Profiles and posts by the times at which they were served.
 #[derive(Default)]
@@ -37,7 +36,7 @@ impl Served {
                 }
                 ServedContent::Profile { follower_count: None } => {}
                 ServedContent::Post { id, create_time, caption, counters } => {
-                    let counts = Counters::to_array(counters);
+                    let counts = counters.to_array();
                     let platform = platform.as_str();
                     let post = ServedPost { platform, username, create_time, caption, counts };
                     let first = served.posts.entry((id.clone(), at)).or_insert_with(|| post.clone());

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use chrono::{TimeDelta, Utc};
+use sandbox::OpenError;
+use sandbox::population::Population;
+use sandbox::served::{ServedContent, ServedItem};
+use sandbox::server::{SandboxServer, start};
+use sandbox::world::World;
+use sandbox::{Counters, Fault};
 use serde_json::{Value, json};
-use tidemark::model::counters::Counters;
 use tidemark::platforms::http_client::{HttpClient, RequestLimits};
-use tidemark::sandbox::population::Population;
-use tidemark::sandbox::served::{ServedContent, ServedItem};
-use tidemark::sandbox::server::{SandboxServer, start};
-use tidemark::sandbox::world::{Fault, OpenError, World};
 
 use crate::time;
 

@@ -3,11 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use chrono::TimeDelta;
+use sandbox::Platform;
+use sandbox::history::{HistoryOptions, InstagramCounters};
+use sandbox::population::{GIANT, LONG_NAME, Population, SHRINKING, SimulatedAccount, TINY};
+use sandbox::world::World;
 use tidemark::model::identifier::Username;
-use tidemark::model::platform::Platform;
-use tidemark::sandbox::history::{HistoryOptions, InstagramCounters};
-use tidemark::sandbox::population::{GIANT, LONG_NAME, Population, SHRINKING, SimulatedAccount, TINY};
-use tidemark::sandbox::world::World;
 
 use crate::{options, time, write_history};
 
@@ -28,8 +28,8 @@ fn population_is_plausible_for_the_platforms() {
     let now = time("2026-11-21T12:00:00Z");
     let (mut names, mut ids, mut posts) = (HashSet::new(), HashSet::new(), HashSet::new());
     for account in population.accounts() {
-        let parsed =
-            Username::parse(account.platform, &account.username).expect("a username of the platform");
+        let platform = account.platform.as_str().parse().expect("a platform");
+        let parsed = Username::parse(platform, &account.username).expect("a username of the platform");
         assert_eq!(parsed.as_str(), account.username);
         assert!(names.insert((account.platform, account.username.clone())), "{} twice", account.username);
         assert!(ids.insert(account.id.clone()), "{} twice", account.id);

@@ -5,9 +5,9 @@ mod history;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use clap::Parser;
-use tidemark::sandbox::history::{HistoryOptions, InstagramCounters, write_rows};
-use tidemark::sandbox::population::Population;
-use tidemark::sandbox::{SandboxArgs, run};
+use sandbox::history::{HistoryOptions, InstagramCounters, write_rows};
+use sandbox::population::Population;
+use sandbox::{SandboxArgs, run};
 
 fn time(text: &str) -> DateTime<Utc> {
     text.parse().expect("a valid time")

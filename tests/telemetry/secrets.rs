@@ -219,7 +219,7 @@ async fn logs_and_exports_contain_no_secrets_at_trace_level() {
     let database: url::Url = connection.database_url.parse().unwrap();
     secrets.extend(database.password().map(str::to_owned));
     secrets.extend([connection.clickhouse_password.clone(), PASSWORD.to_owned(), SEARCH_TERM.to_owned()]);
-    let tokens = tidemark::sandbox::server::environment("x").into_iter();
+    let tokens = sandbox::server::environment("x").into_iter();
     let tokens = tokens.filter(|(name, _)| ["TOKEN", "SECRET", "_KEY"].iter().any(|end| name.ends_with(end)));
     secrets.extend(tokens.map(|(_, token)| token));
     secrets.extend(captions);

@@ -3,10 +3,10 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use clap::Parser;
 use harness::{CapturedLog, WAIT_TIMEOUT, wait_until};
+use sandbox::Fault;
 use tidemark::app::{Clock, Databases};
 use tidemark::import::{self, ImportOptions};
 use tidemark::model::platform::Platform;
-use tidemark::sandbox::world::Fault;
 use tidemark::store::tracking::source_pauses;
 use tidemark::worker::{self, TrackArgs};
 use tokio_util::sync::CancellationToken;
@@ -70,7 +70,7 @@ async fn wrong_clock_pauses_no_source() {
     let tracker = TestTracker::start_by_machine(&["--instagram-sources=instagram-graph"]).await;
     let organization = tracker.create_organization().await;
     run_until_wrong(&tracker, organization).await;
-    tracker.sandbox.world.fail_next(Platform::Instagram, Fault::Unauthorized, 1);
+    tracker.sandbox.world.fail_next(sandbox::Platform::Instagram, Fault::Unauthorized, 1);
     let account = &tracker.usernames(Platform::Instagram)[0];
     let account = tracker.add_account(organization, Platform::Instagram, account).await;
     wait_degraded(&tracker, "its clock is 3600 s ahead of Postgres'").await;

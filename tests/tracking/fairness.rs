@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
 use harness::{assert_derived_tables, wait_until, wake_trackers};
+use sandbox::Fault;
 use serde_json::Value;
 use sqlx::types::Json;
 use tidemark::model::platform::Platform;
-use tidemark::sandbox::world::Fault;
 use tidemark::store::Write;
 use tidemark::store::records::accounts::change::{self, AccountChange};
 use tidemark::store::tracking::leases::{self, LeaseOrder, LeaseRequest};
@@ -176,7 +176,7 @@ async fn passed_wakeups_are_replaced_while_all_slots_are_used() {
             idle,
         )
         .await;
-    tracker.sandbox.world.fail_next(Platform::Instagram, Fault::Hang, 2);
+    tracker.sandbox.world.fail_next(sandbox::Platform::Instagram, Fault::Hang, 2);
     let stop = tracker.run(1);
     wait_until("the wakeup is replaced", async || {
         let left: bool = tracker
@@ -253,7 +253,7 @@ async fn trackers_never_fetch_an_account_concurrently() {
             (counts.len(), counts.iter().max(), counts.iter().min()),
             (80, Some(&round), Some(&round))
         );
-        tracker.execute("update scrape_targets set next_attempt_at = now() - interval '1 minute' where organization_id = $1", organization).await;
+        tracker.execute("update scrape_targets set next_attempt_at = service_now() - interval '1 minute' where organization_id = $1", organization).await;
         wake_trackers(tracker.pg()).await;
     }
     for stop in stops {
@@ -289,7 +289,7 @@ async fn scrape_of_a_killed_tracker_is_taken_over() {
     let tracker = TestTracker::start().await;
     let organization = tracker.create_organization().await;
     let names = tracker.usernames(Platform::Instagram);
-    tracker.sandbox.world.fail_next(Platform::Instagram, Fault::Hang, 1);
+    tracker.sandbox.world.fail_next(sandbox::Platform::Instagram, Fault::Hang, 1);
     let hanging = tracker.add_account(organization, Platform::Instagram, &names[0]).await;
     let mut killed = tracker.start_process(LEASE_SECONDS);
     wait_until("the scrape hangs", async || (tracker.request_count(Platform::Instagram) == 1).then_some(()))

@@ -2,10 +2,10 @@
 
 use chrono::TimeDelta;
 use harness::{CapturedLog, assert_derived_tables, rebuild_derived_tables, wait_until};
+use sandbox::Fault;
 use serde_json::{Value, json};
 use sqlx::types::Json;
 use tidemark::model::platform::Platform;
-use tidemark::sandbox::world::Fault;
 use tidemark::store::tracking::source_pauses::{self, PauseCause, SourcePause};
 use tidemark::store::tracking::{ended_attempts, queues};
 
@@ -69,7 +69,7 @@ async fn reasons_of_failures_follow_from_the_responses() {
     {
         let name = &tracker.usernames(Platform::Instagram)[0];
         let account = tracker.add_account(client.organization, Platform::Instagram, name).await;
-        tracker.sandbox.world.fail_next(Platform::Instagram, fault, 20);
+        tracker.sandbox.world.fail_next(sandbox::Platform::Instagram, fault, 20);
         let stop = tracker.run(1);
         let target = tracker.wait_attempted(account).await;
         stop.cancel();
@@ -77,7 +77,7 @@ async fn reasons_of_failures_follow_from_the_responses() {
         let shown: Vec<_> = state["failures"].as_array().unwrap().iter().map(|f| &f["reason"]).collect();
         assert_eq!(shown, [reason], "{fault:?}: {target:?}");
         assert_derived_tables(tracker.pg(), client.organization).await;
-        tracker.sandbox.world.fail_next(Platform::Instagram, fault, 0);
+        tracker.sandbox.world.fail_next(sandbox::Platform::Instagram, fault, 0);
         tracker.execute("delete from accounts where id = $1", account).await;
         tracker.execute("delete from scrape_targets where id = $1", account).await;
         rebuild_derived_tables(tracker.pg(), client.organization).await;

@@ -1,6 +1,6 @@
 //! Which account a response belongs to: usernames that change, return or belong to another account.
 
-use harness::rebuild_derived_tables;
+use harness::{rebuild_derived_tables, sandbox_platform};
 use tidemark::model::platform::Platform;
 use tidemark::store::records::accounts::change;
 
@@ -29,7 +29,7 @@ async fn late_response_does_not_undo_a_rename() {
             .fetch_one(tracker.pg())
             .await
             .unwrap();
-    let seen = tracker.sandbox.world.find_by_username(Platform::Tiktok, &names[1]).unwrap();
+    let seen = tracker.sandbox.world.find_by_username(sandbox::Platform::Tiktok, &names[1]).unwrap();
     assert_eq!(
         (username, followers),
         (names[1].clone(), seen.profile.follower_count),
@@ -46,7 +46,14 @@ async fn returned_username_is_held_again() {
     let tracker = TestTracker::start().await;
     let organization = tracker.create_organization().await;
     let name = tracker.usernames(Platform::Instagram)[0].clone();
-    let id = tracker.sandbox.world.find_by_username(Platform::Instagram, &name).unwrap().account.id.clone();
+    let id = tracker
+        .sandbox
+        .world
+        .find_by_username(sandbox::Platform::Instagram, &name)
+        .unwrap()
+        .account
+        .id
+        .clone();
     let account = tracker.add_account(organization, Platform::Instagram, &name).await;
     sqlx::query(
         "update accounts set holds_username = false, is_unavailable = true, platform_id = $2 where id = $1",
@@ -124,7 +131,7 @@ async fn account_added_twice_keeps_the_older_record() {
     tracker.run(1);
     assert_eq!(tracker.wait_attempted(older).await.failures, 0);
     // Renamed on the platform, and added by its new name before the next scrape.
-    tracker.sandbox.world.rename(Platform::Instagram, &names[0], "another.name").unwrap();
+    tracker.sandbox.world.rename(sandbox::Platform::Instagram, &names[0], "another.name").unwrap();
     let newer = tracker.add_account(organization, Platform::Instagram, "another.name").await;
     let target = tracker.wait_attempted(newer).await;
     assert_eq!(target.failures, 1);
@@ -164,8 +171,8 @@ async fn username_held_by_another_account_is_not_taken() {
     tracker.wait_attempted(other).await;
     stop.cancel();
     // Account `one` now has the name of `other`, which has a third; `one` is scraped first.
-    tracker.sandbox.world.rename(Platform::Instagram, &names[1], "third.name").unwrap();
-    tracker.sandbox.world.rename(Platform::Instagram, &names[0], &names[1]).unwrap();
+    tracker.sandbox.world.rename(sandbox::Platform::Instagram, &names[1], "third.name").unwrap();
+    tracker.sandbox.world.rename(sandbox::Platform::Instagram, &names[0], &names[1]).unwrap();
     let username =
         async |id| -> String { tracker.fetch("select username from accounts where id = $1", id).await };
     tracker.make_due(one).await;
@@ -197,7 +204,7 @@ async fn new_username_is_checked_against_recorded_posts() {
     tracker.run(1);
     assert_eq!(tracker.wait_attempted(account).await.failures, 0);
     let posts: i64 = tracker.fetch("select count(*) from videos where account_id = $1", account).await;
-    tracker.sandbox.world.rename(Platform::Tiktok, &names[0], "new.name").unwrap();
+    tracker.sandbox.world.rename(sandbox::Platform::Tiktok, &names[0], "new.name").unwrap();
     let rename = async |to: &str| {
         tracker.execute("update accounts set is_unavailable = true where id = $1", account).await;
         tracker.execute("update scrape_targets set last_attempt_at = null where id = $1", account).await;
@@ -240,8 +247,8 @@ async fn post_deleted_on_the_platform_keeps_its_counters() {
         let (posts, likes_before): (i64, i64) =
             (tracker.fetch(count, account).await, tracker.fetch(likes, account).await);
         let views: i64 = tracker.fetch("select view_count from accounts where id = $1", account).await;
-        tracker.sandbox.world.set_deleted(platform, &name, Some(&newest), true).unwrap();
-        let seen = tracker.sandbox.world.find_by_username(platform, &name).unwrap();
+        tracker.sandbox.world.set_deleted(sandbox_platform(platform), &name, Some(&newest), true).unwrap();
+        let seen = tracker.sandbox.world.find_by_username(sandbox_platform(platform), &name).unwrap();
         assert!(seen.posts().all(|(post, _)| post.id != newest), "the platform hides it");
         tracker.make_due(account).await;
         assert_eq!(tracker.wait_attempted(account).await.failures, 0);
@@ -251,8 +258,8 @@ async fn post_deleted_on_the_platform_keeps_its_counters() {
             tracker.fetch::<i64>("select view_count from accounts where id = $1", account).await >= views
         );
         // It can be restored.
-        tracker.sandbox.world.set_deleted(platform, &name, Some(&newest), false).unwrap();
-        let seen = tracker.sandbox.world.find_by_username(platform, &name).unwrap();
+        tracker.sandbox.world.set_deleted(sandbox_platform(platform), &name, Some(&newest), false).unwrap();
+        let seen = tracker.sandbox.world.find_by_username(sandbox_platform(platform), &name).unwrap();
         assert_eq!(seen.posts().next().unwrap().0.id, newest);
     }
 }

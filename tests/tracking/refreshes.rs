@@ -3,9 +3,9 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::stream::{self, StreamExt};
 use harness::{Response, wait_until};
+use sandbox::Fault;
 use serde_json::{Value, json};
 use tidemark::model::platform::Platform;
-use tidemark::sandbox::world::Fault;
 use tidemark::store::tracking::leases::{self, LeaseRequest};
 use tidemark::store::tracking::source_pauses::{self, PauseCause, SourcePause};
 use uuid::Uuid;
@@ -129,7 +129,7 @@ async fn one_response_serves_the_refreshes_of_all_organizations() {
 async fn refresh_overrides_the_delay_of_a_failing_account() {
     let tracker = TestTracker::start().await;
     let client = Client::start(&tracker).await;
-    tracker.sandbox.world.fail_next(Platform::Tiktok, Fault::Error, 1);
+    tracker.sandbox.world.fail_next(sandbox::Platform::Tiktok, Fault::Error, 1);
     let name = tracker.usernames(Platform::Tiktok)[0].clone();
     let account = tracker.add_account(client.organization, Platform::Tiktok, &name).await;
     tracker.run(1);
@@ -151,7 +151,7 @@ async fn refresh_resumes_a_source_whose_pause_is_over() {
     // Nothing is due that could resume it.
     let account = add_idle_accounts(&tracker, client.organization, 1).await[0];
     assert_eq!(statuses(&client.post_nothing(&path(account)).await), ["queued"]);
-    tracker.sandbox.world.fail_next(Platform::Tiktok, Fault::RateLimit, 1);
+    tracker.sandbox.world.fail_next(sandbox::Platform::Tiktok, Fault::RateLimit, 1);
     tracker.run(1);
     let pauses = async || source_pauses::fetch_all(tracker.pg()).await.unwrap();
     wait_until("the source is paused", async || (pauses().await.len() == 1).then_some(())).await;
@@ -204,7 +204,7 @@ async fn every_status_is_reported() {
     client.patch(&format!("/accounts/{}", ids[1]), json!({"creator_id": creator})).await.ok(200);
     client.patch(&format!("/creators/{creator}"), json!({"is_active": false})).await.ok(200);
     tracker.execute("update accounts set is_unavailable = true where id = $1", ids[2]).await;
-    tracker.sandbox.world.fail_next(Platform::Instagram, Fault::Hang, 1);
+    tracker.sandbox.world.fail_next(sandbox::Platform::Instagram, Fault::Hang, 1);
     let hanging = tracker
         .add_account(client.organization, Platform::Instagram, &tracker.usernames(Platform::Instagram)[0])
         .await;
@@ -254,7 +254,8 @@ async fn only_individually_tracked_videos_are_refreshed() {
     let client = Client::start(&tracker).await;
     let now = tracker.databases.clock.now().await;
     let population = tracker.sandbox.world.population();
-    let account = population.accounts().iter().find(|account| account.platform == Platform::Tiktok).unwrap();
+    let account =
+        population.accounts().iter().find(|account| account.platform == sandbox::Platform::Tiktok).unwrap();
     let (post, discovered) =
         (account.posts_at(now).next().unwrap().id, account.posts_at(now).nth(1).unwrap().id);
     let body = json!({"platform": "tiktok", "identifier": post});

@@ -2,9 +2,9 @@
 
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 use harness::{CapturedLog, WAIT_TIMEOUT, wait_until};
+use sandbox::Fault;
 use serde_json::json;
 use tidemark::model::platform::Platform;
-use tidemark::sandbox::world::Fault;
 use tidemark::store::tracking::leases::{self, LeaseRequest};
 use tidemark::store::tracking::source_pauses::{self, PauseCause, SourcePause};
 use tidemark::worker::tracker::Tracker;
@@ -42,7 +42,7 @@ async fn hanging_scrape_blocks_only_its_slot() {
     let tracker = TestTracker::start().await;
     let organization = tracker.create_organization().await;
     let instagram = tracker.usernames(Platform::Instagram);
-    tracker.sandbox.world.fail_next(Platform::Instagram, Fault::Hang, 1);
+    tracker.sandbox.world.fail_next(sandbox::Platform::Instagram, Fault::Hang, 1);
     let hanging = tracker.add_account(organization, Platform::Instagram, &instagram[0]).await;
     tracker.run(2);
     wait_until("the scrape hangs", async || (tracker.request_count(Platform::Instagram) > 0).then_some(()))
@@ -60,7 +60,7 @@ async fn hanging_scrape_blocks_only_its_slot() {
     }
     assert!(renewed.contains(&false), "each scrape waited for a renewal of leases");
     // Without a free slot, the other platform has its own.
-    tracker.sandbox.world.fail_next(Platform::Instagram, Fault::Hang, 1);
+    tracker.sandbox.world.fail_next(sandbox::Platform::Instagram, Fault::Hang, 1);
     tracker.add_account(organization, Platform::Instagram, "another.one").await;
     let tiktok =
         tracker.add_account(organization, Platform::Tiktok, &tracker.usernames(Platform::Tiktok)[0]).await;
@@ -167,7 +167,7 @@ async fn longest_pause_of_a_source_applies() {
 async fn rejected_credentials_pause_the_source() {
     let tracker = TestTracker::start_with(&ONE_SOURCE_EACH).await;
     let organization = tracker.create_organization().await;
-    tracker.sandbox.world.fail_next(Platform::Instagram, Fault::Unauthorized, 1);
+    tracker.sandbox.world.fail_next(sandbox::Platform::Instagram, Fault::Unauthorized, 1);
     let mut accounts = Vec::new();
     for name in &tracker.usernames(Platform::Instagram)[..2] {
         accounts.push(tracker.add_account(organization, Platform::Instagram, name).await);

@@ -3,12 +3,12 @@
 
 use chrono::TimeDelta;
 use harness::{rebuild_derived_tables, wait_until};
+use sandbox::Fault;
 use serde_json::json;
 use tidemark::model::platform::Platform;
 use tidemark::platforms::http_client::RequestLimits;
 use tidemark::platforms::http_source::{HttpSource, HttpSourceConfig};
 use tidemark::platforms::{RateThrottle, RequestBudget, Sources};
-use tidemark::sandbox::world::Fault;
 use tidemark::store::tracking::source_pauses::{self, PauseCause, SourcePause};
 use uuid::Uuid;
 
@@ -38,7 +38,7 @@ async fn next_source_reads_until_an_attempt_resumes_the_first() {
     let tracker = TestTracker::start().await;
     let organization = tracker.create_organization().await;
     let names = tracker.usernames(Platform::Instagram);
-    tracker.sandbox.world.fail_next(Platform::Instagram, Fault::Unauthorized, 1);
+    tracker.sandbox.world.fail_next(sandbox::Platform::Instagram, Fault::Unauthorized, 1);
     let first = tracker.add_account(organization, Platform::Instagram, &names[0]).await;
     tracker.run(2);
     assert_eq!(tracker.wait_attempted(first).await.failures, 0);

@@ -7,17 +7,18 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use clap::Parser;
 use harness::{
-    IsolatedStores, Process, http_client, rebuild_derived_tables, send, serve, wait_until, wake_trackers,
+    IsolatedStores, Process, http_client, rebuild_derived_tables, sandbox_platform, send, serve, wait_until,
+    wake_trackers,
 };
+use sandbox::population::Population;
+use sandbox::server::{SandboxServer, environment, start};
+use sandbox::world::World;
 use sqlx::{AssertSqlSafe, PgPool};
 use tidemark::app::{App, Clock, Databases, Settings};
 use tidemark::model::identifier::Username;
 use tidemark::model::platform::Platform;
 use tidemark::model::readable::ReadablePlatforms;
 use tidemark::platforms::{RequestBudget, SourceArgs, Sources};
-use tidemark::sandbox::population::Population;
-use tidemark::sandbox::server::{SandboxServer, environment, start};
-use tidemark::sandbox::world::World;
 use tidemark::store::Write;
 use tidemark::store::records::accounts::change::AccountChange;
 use tidemark::store::records::accounts::create::{self, NewAccount};
@@ -127,7 +128,7 @@ impl TestTracker {
     pub fn usernames(&self, platform: Platform) -> Vec<String> {
         let accounts = self.sandbox.world.population().accounts().iter();
         accounts
-            .filter(|account| account.platform == platform)
+            .filter(|account| account.platform == sandbox_platform(platform))
             .map(|account| account.username.clone())
             .collect()
     }
@@ -288,6 +289,6 @@ impl TestTracker {
     }
 
     pub fn request_count(&self, platform: Platform) -> u64 {
-        self.sandbox.world.requests()[&platform]
+        self.sandbox.world.requests()[&sandbox_platform(platform)]
     }
 }

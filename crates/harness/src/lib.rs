@@ -58,7 +58,7 @@ pub use proxy::{ClickhouseProxy, TcpProxy};
 pub use response::{Response, http_client, send};
 pub use skipped::report_skipped;
 pub use slow_reads::{query_seconds, slow_reads};
-pub use stack::{Connection, SandboxAccount, Stack};
+pub use stack::{Connection, SandboxAccount, Stack, sandbox_platform};
 
 /// How long a test waits for anything.
 pub const WAIT_TIMEOUT: Duration = Duration::from_secs(30);

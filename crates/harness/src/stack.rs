@@ -8,6 +8,7 @@ use serde_json::Value;
 use sqlx::PgPool;
 use tidemark::app::Databases;
 use tidemark::config::{ClickhouseArgs, PostgresArgs, StoreArgs};
+use tidemark::model::platform::Platform;
 use tidemark::model::secret::Secret;
 use tidemark::store::records::keys::NewKey;
 use tidemark::store::records::organizations::OrganizationChange;
@@ -93,6 +94,11 @@ impl Connection {
     }
 }
 
+/// The sandbox's word for a platform.
+pub fn sandbox_platform(platform: Platform) -> sandbox::Platform {
+    platform.as_str().parse().expect("the sandbox imitates every platform")
+}
+
 impl Stack {
     /// The installation that all tests of a run share. Do not stop anything in it or move its clock.
     pub fn shared() -> Self {
@@ -120,7 +126,7 @@ impl Stack {
         let client = http_client();
         let databases = Databases::connect(args).expect("the database URL is valid");
         let mut environment = connection.environment();
-        environment.extend(tidemark::sandbox::server::environment(&connection.sandbox_url));
+        environment.extend(sandbox::server::environment(&connection.sandbox_url));
         Stack { connection, databases, client, environment }
     }
 

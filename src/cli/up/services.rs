@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use chdb_http::Credentials;
 use chrono::{DateTime, Utc};
+use sandbox::population::{Population, SimulatedAccount};
 use sqlx::{Connection, PgConnection};
 
 use super::connection::{ConnectionInfo, SandboxAccount};
@@ -15,8 +16,7 @@ use super::supervisor::Service;
 use crate::cli::error::CommandError;
 use crate::config::{ClickhouseArgs, PostgresArgs, StoreArgs};
 use crate::model::secret::Secret;
-use crate::sandbox::population::{Population, SimulatedAccount};
-use crate::{sandbox, store, tls};
+use crate::{store, tls};
 
 const TRACKER_STOP_TIMEOUT: Duration = Duration::from_secs(30);
 /// Longer than the steps of `run_postgres`.

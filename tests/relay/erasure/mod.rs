@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use chrono::TimeDelta;
 use harness::{IsolatedStores, wait_until};
+use sandbox::population::Population;
+use sandbox::server::start;
+use sandbox::world::World;
 use sqlx::AssertSqlSafe;
 use tidemark::app::{Clock, Databases};
 use tidemark::model::account::Metadata;
-use tidemark::sandbox::population::Population;
-use tidemark::sandbox::server::start;
-use tidemark::sandbox::world::World;
 use tidemark::store::Write;
 use tidemark::store::lifecycle::ErasureLock;
 use tidemark::store::observations::{VideoOrigin, save_videos};

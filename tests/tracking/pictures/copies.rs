@@ -1,12 +1,12 @@
 //! From a scrape to the copy that the API serves: which pictures are fetched, and how often.
 
-use harness::{Stack, http_client, send, wait_until, wake_trackers};
+use harness::{Stack, http_client, sandbox_platform, send, wait_until, wake_trackers};
 use image::GenericImageView;
+use sandbox::PictureFault;
 use serde_json::json;
 use tidemark::media::MediaFolder;
 use tidemark::model::picture::PictureKind;
 use tidemark::model::platform::Platform;
-use tidemark::sandbox::pictures::PictureFault;
 use tidemark::store::Write;
 use tidemark::store::pictures;
 use tidemark::store::records::accounts::change;
@@ -116,7 +116,7 @@ async fn replaced_picture_replaces_its_copy() {
     setup.tracker.run_with_pictures(&setup.folder(), MAX_BYTES);
     let account = setup.tracker.add_account(setup.organization, PLATFORM, &setup.username()).await;
     let first = setup.wait_copied(account, "").await;
-    setup.tracker.sandbox.world.replace_picture(PLATFORM, &setup.username(), None).unwrap();
+    setup.tracker.sandbox.world.replace_picture(sandbox_platform(PLATFORM), &setup.username(), None).unwrap();
     setup.scrape(account).await;
     setup.wait_copied(account, &first).await;
     // Nothing refers to the first one any more.
@@ -132,7 +132,9 @@ async fn bad_pictures_are_not_copied_and_retried_at_a_later_scrape() {
     let world = &setup.tracker.sandbox.world;
     setup.tracker.run_with_pictures(&setup.folder(), MAX_BYTES);
     let username = setup.username();
-    world.set_picture_fault(PLATFORM, &username, None, Some(PictureFault::Missing)).unwrap();
+    world
+        .set_picture_fault(sandbox_platform(PLATFORM), &username, None, Some(PictureFault::Missing))
+        .unwrap();
     let account = setup.tracker.add_account(setup.organization, PLATFORM, &username).await;
     wait_until("the picture is requested", async || (!setup.requests().is_empty()).then_some(())).await;
     for fault in [
@@ -149,15 +151,15 @@ async fn bad_pictures_are_not_copied_and_retried_at_a_later_scrape() {
         assert_eq!(record["profile_pic_url"], record["profile_pic_url_original"], "before {fault:?}");
         let original = record["profile_pic_url"].as_str().unwrap();
         assert!(original.starts_with(&setup.tracker.sandbox.url), "{original}");
-        world.set_picture_fault(PLATFORM, &username, None, Some(fault)).unwrap();
-        world.replace_picture(PLATFORM, &username, None).unwrap();
+        world.set_picture_fault(sandbox_platform(PLATFORM), &username, None, Some(fault)).unwrap();
+        world.replace_picture(sandbox_platform(PLATFORM), &username, None).unwrap();
         let requests = setup.requests();
         setup.scrape(account).await;
         wait_until("the picture is requested", async || (setup.requests() != requests).then_some(())).await;
     }
     setup.wait_idle().await;
     setup.assert_consistent().await;
-    world.set_picture_fault(PLATFORM, &username, None, None).unwrap();
+    world.set_picture_fault(sandbox_platform(PLATFORM), &username, None, None).unwrap();
     // The server of the last one is not asked again for most of a day.
     let requests = setup.requests();
     setup.scrape(account).await;

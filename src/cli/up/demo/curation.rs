@@ -1,12 +1,14 @@
 //! Changes by people in the demo organization, who added, paused, tagged and singled out accounts and posts.
 
+use sandbox::population::SimulatedAccount;
+
+use super::platform;
 use super::roles::{PAUSED_POST, Role, WATCHED_POSTS};
 use super::stage::Stage;
 use crate::cli::error::CommandError;
 use crate::model::account::Metadata;
 use crate::model::identifier::{PlatformVideoId, Username, VideoReference};
 use crate::model::limits::DEFAULT_SCRAPE_INTERVAL_HOURS;
-use crate::sandbox::population::SimulatedAccount;
 use crate::store::records::accounts::change::{self as account_change, AccountChange};
 use crate::store::records::accounts::create::{self, NewAccount};
 use crate::store::records::creators::{self, CreatorChange};
@@ -26,12 +28,12 @@ impl Stage<'_> {
             if role != Role::New || self.find_account(account).await?.is_some() {
                 continue;
             }
-            let username = Username::parse(account.platform, &account.username)?;
+            let username = Username::parse(platform(account), &account.username)?;
             let change = AccountChange {
                 metadata: Some(tags([("status", "on trial"), ("manager", MANAGERS[0])])),
                 ..AccountChange::default()
             };
-            let new = NewAccount { platform: account.platform, username, change };
+            let new = NewAccount { platform: platform(account), username, change };
             self.write(async |write| create::create(write, &new, now).await.map(drop)).await?;
         }
         Ok(())
@@ -99,7 +101,7 @@ impl Stage<'_> {
                 metadata: tags([("campaign", CAMPAIGNS[0]), ("contract", "paid post")]),
                 scrape_interval_hours: DEFAULT_SCRAPE_INTERVAL_HOURS,
             };
-            let new = NewVideo { platform: account.platform, video, tracking };
+            let new = NewVideo { platform: platform(account), video, tracking };
             match self.write(async |write| video_change::create(write, &new, now).await).await {
                 // An interrupted start has tracked it.
                 Ok(_) | Err(store::Error::Exists { .. }) => {}

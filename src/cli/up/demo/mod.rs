@@ -13,6 +13,7 @@ use std::io;
 use std::path::Path;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use sandbox::population::{Population, SimulatedAccount};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -21,7 +22,7 @@ use self::stage::Stage;
 use super::home::write_private;
 use crate::app::Databases;
 use crate::cli::error::CommandError;
-use crate::sandbox::population::Population;
+use crate::model::platform::Platform;
 use crate::store::records::keys::{self, NewKey};
 use crate::store::records::organizations::{self, OrganizationChange};
 
@@ -62,6 +63,14 @@ impl DemoArgs {
     /// ready.
     pub(super) fn clock_start(self) -> DateTime<Utc> {
         self.now() - EARLY_START
+    }
+}
+
+/// The platform of an account of the sandbox.
+fn platform(account: &SimulatedAccount) -> Platform {
+    match account.platform {
+        sandbox::Platform::Instagram => Platform::Instagram,
+        sandbox::Platform::Tiktok => Platform::Tiktok,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The accounts that the demo does not merely read every day, by their index in the sandbox's population.
 
-use crate::sandbox::world::Fault;
+use sandbox::Fault;
 
 /// The fate of an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! Commands to the running sandbox.
 
 use chrono::{DateTime, Utc};
+use sandbox::Fault;
+use sandbox::population::SimulatedAccount;
 use serde_json::{Value, json};
 
 use crate::cli::error::CommandError;
-use crate::sandbox::population::SimulatedAccount;
-use crate::sandbox::world::Fault;
 use crate::tls;
 
 pub(super) struct SandboxControl {

@@ -8,11 +8,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use chrono::{Days, NaiveDate};
+use sandbox::history::{HistoryOptions, InstagramCounters, single_post, write_history};
+use sandbox::population::{Population, SimulatedAccount};
 use uuid::Uuid;
 
-use super::DemoArgs;
 use super::roles::{DELETED_POST, ROLES, Role, SINGLE_POSTS, SUCCESSOR};
 use super::sandbox_control::SandboxControl;
+use super::{DemoArgs, platform};
 use crate::app::Databases;
 use crate::cli::error::CommandError;
 use crate::cli::output::shows_progress;
@@ -22,8 +24,6 @@ use crate::model::platform::Platform;
 use crate::model::readable::ReadablePlatforms;
 use crate::model::tracking::{Tracking, TrackingStatus};
 use crate::model::video::VideoType;
-use crate::sandbox::history::{HistoryOptions, InstagramCounters, single_post, write_history};
-use crate::sandbox::population::{Population, SimulatedAccount};
 use crate::store;
 use crate::store::postgres::keyset::{PageRequest, SortDirection};
 use crate::store::records::accounts::{self, AccountIdentifier};
@@ -244,7 +244,7 @@ impl Stage<'_> {
         let (pg, organization) = (&self.databases.pg, self.organization);
         for username in [account.username.clone(), new_username(account)] {
             let identifier = AccountIdentifier::Username(username);
-            match accounts::find(pg, organization, &identifier, Some(account.platform)).await {
+            match accounts::find(pg, organization, &identifier, Some(platform(account))).await {
                 Ok(id) => return Ok(Some(accounts::get(pg, organization, &all_readable(), id).await?)),
                 Err(store::Error::NotFound(_)) => {}
                 Err(error) => return Err(error.into()),

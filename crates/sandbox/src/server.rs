@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use super::control::{ClockHandler, ControlCommandHandler, ControlStateHandler, ServedHandler};
 use super::http_source::{CollectorHandler, account_response, post_response};
 use super::instagram_graph::GraphHandler;
-use super::pictures::{PictureHandler, PictureRequestsHandler};
+use super::picture_server::{PictureHandler, PictureRequestsHandler};
 use super::response::JsonResponse;
 use super::short_links::ShortLinkHandler;
 use super::tiktok_research::{ResearchHandler, TokenHandler, user_data, video_page};

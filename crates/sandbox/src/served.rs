@@ -1,15 +1,13 @@
 //! Records what the platforms have served, with time and counters, as the truth that tests compare the service with.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use chrono::{DateTime, Utc};
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::platform::{Counters, Platform};
 use super::population::SimulatedPost;
 use super::saved_state::VisibleAccount;
-use crate::model::counters::Counters;
-use crate::model::platform::Platform;
 
 /// How many items a record holds.
 const MAX_ITEMS: usize = 200_000;
@@ -94,7 +92,7 @@ impl ServedRecord {
     }
 
     fn items(&self) -> MutexGuard<'_, Option<Vec<ServedItem>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

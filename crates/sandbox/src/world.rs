@@ -5,33 +5,20 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use serde::{Deserialize, Serialize};
+use parking_lot::{Mutex, MutexGuard};
 
-use super::pictures::{PictureFault, PictureRequests};
+use super::error::{OpenError, WorldError};
+use super::fault::{Fault, PictureFault};
+use super::pictures::{PictureKind, picture_key};
+use super::platform::{Counters, Platform};
 use super::population::{Population, SimulatedAccount, SimulatedPost};
 use super::saved_state::{SavedState, VisibleAccount};
 use super::served::{RecordError, ServedItem, ServedRecord};
-use crate::model::counters::Counters;
-use crate::model::identifier::Username;
-use crate::model::platform::Platform;
 
 /// How far the clock can be advanced at once.
 const MAX_ADVANCE_HOURS: f64 = 87_600.0;
-
-/// A way in which a platform fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Fault {
-    RateLimit,
-    Error,
-    Hang,
-    Html,
-    Truncate,
-    Unauthorized,
-}
 
 /// The population and what has happened to it.
 pub struct World {
@@ -39,7 +26,6 @@ pub struct World {
     file: Option<PathBuf>,
     state: Mutex<State>,
     served: ServedRecord,
-    pub(super) picture_requests: PictureRequests,
 }
 
 struct State {
@@ -47,6 +33,8 @@ struct State {
     faults: HashMap<Platform, VecDeque<Fault>>,
     /// Requests to each platform since the start, failed ones included.
     requests: BTreeMap<Platform, u64>,
+    /// Requests for each picture since the start.
+    picture_requests: BTreeMap<String, u64>,
     /// TikTok's access tokens and search ids, with their expiry and value.
     tokens: HashMap<String, (DateTime<Utc>, String)>,
     token_serial: u64,
@@ -56,40 +44,6 @@ impl State {
     fn now(&self) -> DateTime<Utc> {
         self.saved.now()
     }
-}
-
-/// Why a command was rejected.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum WorldError {
-    #[error("the sandbox has no {0} account @{1}")]
-    NoAccount(Platform, String),
-    #[error("@{0} has no post {1} yet")]
-    NoPost(String, String),
-    #[error("unknown counter {0}; use followers without a post, or with a post one of {names}", names = Counters::NAMES.join(", "))]
-    NoCounter(String),
-    #[error("followers cannot be null")]
-    NoFollowers,
-    #[error("@{0} is taken")]
-    Taken(String),
-    #[error("@{0} is not a valid username on {1}")]
-    BadUsername(String, Platform),
-    #[error("hours must be a number from 0 to 87600")]
-    Hours,
-    #[error("cannot write the state file {0}: {1}")]
-    Save(PathBuf, String),
-}
-
-/// Why a sandbox could not be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    #[error("the state file {0} cannot be read: {1}; repair it, or delete it to start over")]
-    Read(PathBuf, String),
-    #[error(
-        "the state file {path} belongs to seed {theirs}, not {ours}: pass --seed {theirs}, or another --state"
-    )]
-    Seed { path: PathBuf, theirs: u64, ours: u64 },
-    #[error(transparent)]
-    Save(#[from] WorldError),
 }
 
 impl World {
@@ -122,11 +76,11 @@ impl World {
                 saved,
                 faults: HashMap::new(),
                 requests: Platform::ALL.into_iter().map(|platform| (platform, 0)).collect(),
+                picture_requests: BTreeMap::new(),
                 tokens: HashMap::new(),
                 token_serial: 0,
             }),
             served: ServedRecord::default(),
-            picture_requests: PictureRequests::default(),
         };
         world.save(&world.state().saved)?;
         Ok(world)
@@ -181,15 +135,15 @@ impl World {
     /// Changes the username of an account.
     pub fn rename(&self, platform: Platform, username: &str, to: &str) -> Result<(), WorldError> {
         let index = self.find_index(platform, username)?;
-        let parsed =
-            Username::parse(platform, to).map_err(|_| WorldError::BadUsername(to.to_owned(), platform))?;
+        let new = platform.parse_username(to);
+        let new = new.ok_or_else(|| WorldError::BadUsername(to.to_owned(), platform))?;
         self.change(|saved| {
             // The username of a deleted account can be taken.
-            let owner = self.find_username_owner(saved, platform, parsed.as_str());
+            let owner = self.find_username_owner(saved, platform, &new);
             if owner.is_some_and(|owner| owner != index && !saved.lost.contains(&owner)) {
                 return Err(WorldError::Taken(to.to_owned()));
             }
-            saved.renames.insert(index, parsed.as_str().to_owned());
+            saved.renames.insert(index, new);
             Ok(())
         })
     }
@@ -214,12 +168,7 @@ impl World {
     }
 
     /// Returns a post of an account by id or shortcode, deleted or not.
-    pub(super) fn find_post(
-        &self,
-        index: usize,
-        username: &str,
-        key: &str,
-    ) -> Result<SimulatedPost, WorldError> {
+    fn find_post(&self, index: usize, username: &str, key: &str) -> Result<SimulatedPost, WorldError> {
         let account = &self.population.accounts()[index];
         let matches = |post: &SimulatedPost| post.id == key || post.shortcode.as_deref() == Some(key);
         let post = account.posts_at(self.now()).find(matches);
@@ -296,8 +245,63 @@ impl World {
         self.state().requests.clone()
     }
 
-    pub(super) fn picture_fault(&self, key: &str) -> Option<PictureFault> {
-        self.state().saved.picture_faults.get(key).copied()
+    /// Makes the picture of an account or a post bad, or good again.
+    pub fn set_picture_fault(
+        &self,
+        platform: Platform,
+        username: &str,
+        post: Option<&str>,
+        fault: Option<PictureFault>,
+    ) -> Result<(), WorldError> {
+        let key = self.find_picture(platform, username, post)?;
+        self.change(|saved| {
+            match fault {
+                Some(fault) => _ = saved.picture_faults.insert(key, fault),
+                None => _ = saved.picture_faults.remove(&key),
+            }
+            Ok(())
+        })
+    }
+
+    /// Replaces the picture of an account or a post by another one.
+    pub fn replace_picture(
+        &self,
+        platform: Platform,
+        username: &str,
+        post: Option<&str>,
+    ) -> Result<(), WorldError> {
+        let key = self.find_picture(platform, username, post)?;
+        self.change(|saved| {
+            *saved.picture_versions.entry(key).or_default() += 1;
+            Ok(())
+        })
+    }
+
+    fn find_picture(
+        &self,
+        platform: Platform,
+        username: &str,
+        post: Option<&str>,
+    ) -> Result<String, WorldError> {
+        let index = self.find_index(platform, username)?;
+        Ok(match post {
+            Some(post) => {
+                picture_key(platform, PictureKind::Cover, &self.find_post(index, username, post)?.id)
+            }
+            None => picture_key(platform, PictureKind::Profile, &self.population.accounts()[index].id),
+        })
+    }
+
+    /// Counts a request for a picture, and returns the picture's fault.
+    pub(super) fn request_picture(&self, key: &str) -> Option<PictureFault> {
+        let mut state = self.state();
+        *state.picture_requests.entry(key.to_owned()).or_default() += 1;
+        state.saved.picture_faults.get(key).copied()
+    }
+
+    /// Returns the number of requests for each picture since the start.
+    pub fn picture_requests(&self) -> BTreeMap<String, u64> {
+        self.state().picture_requests.clone()
     }
 
     /// Finds a visible account by username.
@@ -355,14 +359,14 @@ impl World {
         owners().find(|index| !saved.lost.contains(index)).or_else(|| owners().next())
     }
 
-    pub(super) fn find_index(&self, platform: Platform, username: &str) -> Result<usize, WorldError> {
+    fn find_index(&self, platform: Platform, username: &str) -> Result<usize, WorldError> {
         let name = username.trim_start_matches('@').to_lowercase();
         let owner = self.find_username_owner(&self.state().saved, platform, &name);
         owner.ok_or_else(|| WorldError::NoAccount(platform, username.to_owned()))
     }
 
     /// Applies a change and saves it; a change that fails or cannot be saved has no effect.
-    pub(super) fn change(
+    fn change(
         &self,
         change: impl FnOnce(&mut SavedState) -> Result<(), WorldError>,
     ) -> Result<(), WorldError> {
@@ -380,7 +384,7 @@ impl World {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -10,11 +10,10 @@ use std::path::Path;
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::pictures::{PictureFault, picture_key, picture_url};
+use super::fault::{Fault, PictureFault};
+use super::pictures::{PictureKind, picture_key, picture_url};
+use super::platform::{Counters, Platform};
 use super::population::{ProfileCounts, SimulatedAccount, SimulatedPost};
-use super::world::Fault;
-use crate::model::counters::Counters;
-use crate::model::picture::PictureKind;
 
 /// The clock and all changes by control commands. Accounts are identified by their index in the population.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -176,6 +175,11 @@ impl VisibleAccount<'_> {
                 *value = fixed.get(*name).copied().unwrap_or(*value);
             }
         }
-        Counters::from_array(values).normalize_for(self.account.platform)
+        let counters = Counters::from_array(values);
+        match self.account.platform {
+            Platform::Instagram => counters,
+            // Plays are views.
+            Platform::Tiktok => Counters { play_count: counters.view_count, ..counters },
+        }
     }
 }

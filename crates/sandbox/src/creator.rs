@@ -2,10 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::languages::{LANGUAGES, Language};
-use super::phrases::{SIDE_ACCOUNTS, TOPICS};
+use super::platform::Platform;
 use super::rng::SeededRng;
-use crate::model::platform::Platform;
+use super::texts::{LANGUAGES, Language, Name, TOPICS};
 
 /// How many accounts each creator has, on both platforms together, repeated over all creators.
 pub const CREATOR_SIZES: [usize; 20] = [5, 1, 2, 4, 1, 3, 1, 2, 6, 1, 2, 1, 11, 1, 3, 1, 2, 8, 1, 2];
@@ -21,11 +20,10 @@ pub struct SimulatedCreator {
     pub topic: usize,
     /// From a standard normal distribution.
     pub fame: f64,
-    /// The name as in usernames, and its first part.
+    /// The name as in usernames.
     username: String,
-    short_username: &'static str,
-    /// The first part of the display name.
-    short_name: &'static str,
+    /// The given name, or that of a project.
+    short: &'static Name,
 }
 
 impl SimulatedCreator {
@@ -44,15 +42,12 @@ impl SimulatedCreator {
         let fame = rng.next_normal();
         let is_project = language.captions.is_empty() && rng.next_bool(0.4);
         let (short, family) = if is_project {
-            (*rng.choose(&TOPICS[topic].projects), ("", ""))
+            (rng.choose(&TOPICS[topic].projects), &NO_FAMILY)
         } else {
-            (*rng.choose(language.given_names), *rng.choose(language.family_names))
+            (rng.choose(&language.given_names), rng.choose(&language.family_names))
         };
-        let mut name = if language.family_first {
-            format!("{}{}{}", family.1, language.separator, short.1)
-        } else {
-            format!("{}{}{}", short.1, language.separator, family.1).trim().to_owned()
-        };
+        let name = language.name.replace("{given}", &short.display).replace("{family}", &family.display);
+        let mut name = name.trim().to_owned();
         if !taken.insert(name.clone()) {
             name = format!("{name} {}", rng.choose(&SECOND_NAMES));
             taken.insert(name.clone());
@@ -64,9 +59,8 @@ impl SimulatedCreator {
             language,
             topic,
             fame,
-            username: format!("{}{}", short.0, family.0),
-            short_username: short.0,
-            short_name: short.1,
+            username: format!("{}{}", short.username, family.username),
+            short,
         }
     }
 
@@ -78,30 +72,36 @@ impl SimulatedCreator {
         topic: usize,
         rng: &mut SeededRng,
     ) -> (String, String) {
-        let (name, full, short) = (&self.name, &self.username, self.short_username);
+        let (name, full, Name { username: short, display }) = (&self.name, &self.username, self.short);
         let topic = &TOPICS[topic];
         let (username, display_name) = match position {
             0 | 1 => (full.clone(), name.clone()),
             2 => (format!("{short}.{}", rng.choose(&topic.hashtags)), name.clone()),
             3 => (format!("{}_{short}", rng.choose(&topic.hashtags)), format!("{name} | {}", topic.category)),
-            4 => (
-                format!("its{short}{}", rng.next_below(90) + 10),
-                format!("{} {}", topic.emoji, self.short_name),
-            ),
+            4 => (format!("its{short}{}", rng.next_below(90) + 10), format!("{} {display}", topic.emoji)),
             _ => {
                 let (suffix, side_name) = SIDE_ACCOUNTS[(position - 5) % SIDE_ACCOUNTS.len()];
-                (format!("{suffix}.{short}"), format!("{} · {side_name}", self.short_name))
+                (format!("{suffix}.{short}"), format!("{display} · {side_name}"))
             }
         };
-        // Five of the platform's characters are left for a number.
-        let max_chars = match platform {
-            Platform::Instagram => 25,
-            Platform::Tiktok => 19,
-        };
+        // Five characters are left for a number.
+        let max_chars = platform.max_username_chars() - 5;
         let username: String = username.chars().take(max_chars).collect();
         (username.trim_end_matches(['.', '_']).to_owned(), display_name)
     }
 }
 
+static NO_FAMILY: Name = Name { username: String::new(), display: String::new() };
+
 /// What tells creators of one name apart.
 const SECOND_NAMES: [&str; 8] = ["II", "Jr.", "& Co.", "Studio", "(Berlin)", "(Lisboa)", "TV", "Official"];
+
+/// Names of further accounts of a creator: as in a username, and as displayed.
+const SIDE_ACCOUNTS: [(&str, &str); 6] = [
+    ("daily", "daily"),
+    ("clips", "Clips"),
+    ("behind", "behind the scenes"),
+    ("shorts", "Shorts"),
+    ("live", "live"),
+    ("archive", "Archive"),
+];

@@ -7,10 +7,9 @@ use salvo::prelude::*;
 use serde_json::Value;
 
 use super::ids;
+use super::platform::{Platform, tiktok_video_url};
 use super::response::{JsonResponse, PlatformError, respond};
 use super::world::World;
-use crate::model::identifier::video_url;
-use crate::model::platform::Platform;
 
 /// Handles `GET /short/{host}/{**path}`.
 pub struct ShortLinkHandler(pub Arc<World>);
@@ -47,8 +46,7 @@ fn resolve(world: &World, code: &str) -> Option<String> {
     let id = code.strip_prefix("ZM")?;
     let visible = world.account_at(ids::parse_tiktok_post_account(id)?)?;
     let (post, _) = visible.posts().find(|(post, _)| post.id == id)?;
-    video_url(Platform::Tiktok, Some(&visible.username), None, Some(&post.id))
-        .map(|url| format!("{url}?_r=1"))
+    Some(format!("{}?_r=1", tiktok_video_url(&visible.username, &post.id)))
 }
 
 fn failure(error: PlatformError) -> JsonResponse {

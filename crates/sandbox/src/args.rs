@@ -9,10 +9,11 @@ use chrono::{DateTime, Days, NaiveDate, Utc};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::error::OpenError;
 use super::history::{HistoryOptions, InstagramCounters, write_history};
 use super::population::Population;
 use super::server;
-use super::world::{OpenError, World};
+use super::world::World;
 
 /// Simulate the platforms' APIs with accounts that grow on their own
 ///

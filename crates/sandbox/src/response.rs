@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use salvo::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use salvo::http::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue};
 use salvo::http::{Request, Response, StatusCode};
 use serde_json::Value;
 
+use super::fault::Fault;
+use super::platform::Platform;
 use super::served::ServedItem;
-use super::world::{Fault, World};
-use crate::model::platform::Platform;
+use super::world::World;
 
 /// Longer than the timeout of any client.
 const HANG_DURATION: Duration = Duration::from_secs(3600);
@@ -112,6 +113,13 @@ pub async fn respond(
             );
         }
     }
+}
+
+/// Returns the sandbox's URL as the client knows it.
+pub fn server_url(req: &Request) -> String {
+    let host = req.headers().get(HOST).and_then(|host| host.to_str().ok());
+    let host = host.map(str::to_owned).or_else(|| req.uri().authority().map(ToString::to_string));
+    format!("http://{}", host.unwrap_or_default())
 }
 
 /// Returns the bearer token of a request.

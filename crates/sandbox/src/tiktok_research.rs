@@ -7,15 +7,14 @@ use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use salvo::prelude::*;
 use serde_json::{Map, Value, json};
 
+use super::fault::Fault;
 use super::ids;
-use super::pictures::server_url;
+use super::platform::{Counters, Platform};
 use super::population::SimulatedPost;
-use super::response::{JsonResponse, PlatformError, bearer_token, respond};
+use super::response::{JsonResponse, PlatformError, bearer_token, respond, server_url};
 use super::saved_state::VisibleAccount;
 use super::served::{ServedContent, ServedItem, count};
-use super::world::{Fault, World};
-use crate::model::counters::Counters;
-use crate::model::platform::Platform;
+use super::world::World;
 
 /// The accepted client credentials.
 pub const CLIENT_KEY: &str = "sandbox-client-key";

@@ -8,14 +8,12 @@ use salvo::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::graph_fields::{GraphField, parse_fields};
-use super::pictures::server_url;
+use super::platform::{Counters, Platform};
 use super::population::{SimulatedPost, graph_counters};
-use super::response::{JsonResponse, PlatformError, bearer_token, respond};
+use super::response::{JsonResponse, PlatformError, bearer_token, respond, server_url};
 use super::saved_state::VisibleAccount;
 use super::served::{ServedContent, ServedItem, count};
 use super::world::World;
-use crate::model::counters::Counters;
-use crate::model::platform::Platform;
 
 /// The id of the account through which others are looked up, and its token.
 pub const USER_ID: &str = "17841400000000001";

@@ -5,8 +5,8 @@
 
 use chrono::{DateTime, Utc};
 
+use super::platform::Counters;
 use super::rng::SeededRng;
-use crate::model::counters::Counters;
 
 const DAY_SECONDS: f64 = 86_400.0;
 

@@ -10,10 +10,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::creator::{CREATOR_SIZES, SimulatedCreator};
 use super::growth::{Audience, CounterCurve, PostKind};
 use super::ids;
-use super::phrases::{TOPICS, Topic};
+use super::platform::{Counters, Platform};
 use super::rng::SeededRng;
-use crate::model::counters::Counters;
-use crate::model::platform::Platform;
+use super::texts::{TOPICS, Topic};
 
 /// Accounts are created from 2023-01-01 on, in Unix seconds, during seventeen months.
 const FIRST_CREATION: i64 = 1_672_531_200;
@@ -69,9 +68,8 @@ pub struct SimulatedAccount {
     pub creator: Option<String>,
     pub created_at: DateTime<Utc>,
     seed: u64,
-    topic: usize,
-    hashtags: [&'static str; 4],
-    captions: &'static [&'static str],
+    topic: &'static Topic,
+    captions: &'static [String],
     audience: Audience,
     /// Views of hits by the number of the post, besides those that any post has.
     hits: BTreeMap<usize, f64>,
@@ -147,8 +145,8 @@ impl SimulatedAccount {
         let platform = if index.is_multiple_of(2) { Platform::Instagram } else { Platform::Tiktok };
         let mut rng = SeededRng::new(seed, &[ACCOUNT_STREAM, index as u64]);
         let topic = (creator.topic + rng.next_below(5) as usize / 4) % TOPICS.len();
-        let Topic { category, emoji, hashtags, .. } = TOPICS[topic];
         let (username, name) = creator.account_names(platform, position, topic, &mut rng);
+        let topic = &TOPICS[topic];
         let (mut username, name) = match index {
             LONG_NAME => (LONG_NAMES.0.to_owned(), LONG_NAMES.1.to_owned()),
             _ => (username, name),
@@ -161,8 +159,8 @@ impl SimulatedAccount {
             Platform::Instagram => ids::instagram_account_id(index),
             Platform::Tiktok => ids::tiktok_id(created_seconds, rng.next_u64() as u32),
         };
-        let bio = rng.choose(creator.language.bios);
-        let bio = bio.replace("{emoji}", emoji).replace("{topic}", &category.to_lowercase());
+        let bio = rng.choose(&creator.language.bios);
+        let bio = bio.replace("{emoji}", &topic.emoji).replace("{topic}", &topic.category.to_lowercase());
         let link = rng.next_bool(0.5).then(|| format!("https://example.com/{username}"));
         let is_verified = rng.next_bool(0.15);
         let audience = Audience::random(&mut rng, creator.fame);
@@ -175,16 +173,14 @@ impl SimulatedAccount {
             name,
             bio,
             is_verified,
-            category: (index % UNCATEGORIZED_EVERY != UNCATEGORIZED_EVERY - 1).then_some(category),
+            category: (index % UNCATEGORIZED_EVERY != UNCATEGORIZED_EVERY - 1).then_some(&topic.category),
             creator: creator.is_linked.then(|| creator.name.clone()),
             created_at: DateTime::from_timestamp(created_seconds, 0).unwrap_or_default(),
             seed,
             topic,
-            hashtags,
-            captions: if creator.language.captions.is_empty() {
-                &TOPICS[topic].captions
-            } else {
-                creator.language.captions
+            captions: match creator.language.captions.as_slice() {
+                [] => &topic.captions,
+                captions => captions,
             },
             audience,
             hits: BTreeMap::new(),
@@ -281,11 +277,12 @@ impl SimulatedAccount {
             Platform::Tiktok => (ids::tiktok_post_id(create_time, self.index, rng.next_u64() as u16), None),
         };
         let first = rng.next_below(4) as usize;
-        let hashtags = format!("#{} #{}", self.hashtags[first], self.hashtags[(first + 1) % 4]);
+        let [first, second] = [first, (first + 1) % 4].map(|number| &self.topic.hashtags[number]);
+        let hashtags = format!("#{first} #{second}");
         let caption = rng
             .choose(self.captions)
             .replace("{n}", &(number + 1).to_string())
-            .replace("{emoji}", TOPICS[self.topic].emoji)
+            .replace("{emoji}", &self.topic.emoji)
             .replace("{tags}", &hashtags);
         SimulatedPost {
             number,

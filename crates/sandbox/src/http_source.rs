@@ -7,15 +7,12 @@ use salvo::prelude::*;
 use serde_json::{Value, json};
 
 use super::ids;
-use super::pictures::server_url;
+use super::platform::{Counters, Platform, tiktok_video_url};
 use super::population::SimulatedPost;
-use super::response::{JsonResponse, PlatformError, bearer_token, respond};
+use super::response::{JsonResponse, PlatformError, bearer_token, respond, server_url};
 use super::saved_state::VisibleAccount;
 use super::served::{ServedContent, ServedItem, count};
 use super::world::World;
-use crate::model::counters::Counters;
-use crate::model::identifier::video_url;
-use crate::model::platform::Platform;
 
 /// The accepted token; requests without a token are accepted too.
 pub const TOKEN: &str = "sandbox-http-token";
@@ -146,11 +143,14 @@ fn served_post(visible: &VisibleAccount<'_>, post: &SimulatedPost, row: &Value) 
 }
 
 fn post_json(visible: &VisibleAccount<'_>, server: &str, post: &SimulatedPost, counters: &Counters) -> Value {
-    let platform = visible.account.platform;
+    let url = match &post.shortcode {
+        Some(code) => format!("https://www.instagram.com/p/{code}/"),
+        None => tiktok_video_url(&visible.username, &post.id),
+    };
     let mut row = json!({
         "id": post.id,
         "shortcode": post.shortcode,
-        "url": video_url(platform, Some(&visible.username), post.shortcode.as_deref(), Some(&post.id)),
+        "url": url,
         "description": post.caption,
         "media_type": post.media_type,
         "duration": post.duration,

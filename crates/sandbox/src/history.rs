@@ -11,10 +11,9 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, SecondsFormat, TimeDelta, Utc};
 use serde::Serialize;
 
+use super::platform::{Counters, Platform};
 use super::population::{Population, SimulatedAccount, SimulatedPost, graph_counters};
 use super::rng::SeededRng;
-use crate::model::counters::Counters;
-use crate::model::platform::Platform;
 
 /// How many of each account's newest posts are written at least.
 const MIN_POSTS_PER_ACCOUNT: usize = 50;

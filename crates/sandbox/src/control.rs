@@ -8,11 +8,11 @@ use salvo::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::pictures::PictureFault;
+use super::error::WorldError;
+use super::fault::{Fault, PictureFault};
+use super::platform::{Counters, Platform};
 use super::response::JsonResponse;
-use super::world::{Fault, World, WorldError};
-use crate::model::counters::Counters;
-use crate::model::platform::Platform;
+use super::world::World;
 
 /// A command of `POST /_control`.
 #[derive(Debug, Deserialize)]
