@@ -1,6 +1,7 @@
 // Shows the page of the address.
 
 import "./styles/base.css";
+import "./styles/shared.css";
 import "@preact/signals";
 import { render } from "preact";
 
