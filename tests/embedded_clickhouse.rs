@@ -2,27 +2,30 @@
 //! server.
 
 use std::io::Read as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use chdb_http::{ChildError, ChildOptions, ChildServer};
+use chdb_http::Credentials;
+use harness::Process;
 use tempfile::TempDir;
 
 const EXE: &str = env!("CARGO_BIN_EXE_tidemark");
 const EXIT_TIMEOUT: Duration = Duration::from_secs(30);
 
-fn options(directory: &TempDir) -> ChildOptions {
-    let mut options = ChildOptions::new(EXE, directory.path().join("data"));
-    options.arguments = vec!["clickhouse".into()];
-    options
+/// A running server with its URL and users.
+fn start(data: &Path) -> (Process, String, Credentials) {
+    let mut server = Process::clickhouse(data);
+    let url = server.listening_url();
+    (server, url, Credentials::read(data).unwrap())
 }
 
-#[tokio::test]
-async fn failed_start_gives_advice() {
+#[test]
+fn failed_start_gives_advice() {
     let directory = TempDir::new().unwrap();
-    let server = ChildServer::start(options(&directory)).await.unwrap();
-    assert_eq!((&*server.credentials.user, &*server.credentials.readonly_user), ("tidemark", "analyst"));
+    let data = directory.path().join("data");
+    let (server, url, credentials) = start(&data);
+    assert_eq!((&*credentials.user, &*credentials.readonly_user), ("tidemark", "analyst"));
     let failed = |arguments: &[&str]| {
         let output =
             Command::new(EXE).arg("clickhouse").args(arguments).stdin(Stdio::null()).output().unwrap();
@@ -41,19 +44,13 @@ async fn failed_start_gives_advice() {
     let text = text.display().to_string();
     let stderr = failed(&["--listen", "127.0.0.1:0", "--data", &other, "--libchdb", &text]);
     assert!(stderr.contains("make libchdb"), "{stderr}");
-    let address = server.url.trim_start_matches("http://");
+    let address = url.trim_start_matches("http://");
     let stderr = failed(&["--listen", address, "--data", &other]);
     assert!(stderr.contains(address) && stderr.contains("--listen"), "{stderr}");
     let stderr = failed(&["--listen", "0.0.0.0:0", "--data", &other]);
     assert!(stderr.contains("--allow-remote"), "{stderr}");
-    match ChildServer::start(options(&directory)).await {
-        Err(ChildError::Exited { status, stderr }) => {
-            assert_eq!(status, Some(1));
-            let id = server.id().unwrap().to_string();
-            assert!(stderr.contains(&id) && stderr.contains("--data"), "{stderr}");
-        }
-        other => panic!("{other:?}"),
-    }
+    let stderr = failed(&["--listen", "127.0.0.1:0", "--data", &data.display().to_string()]);
+    assert!(stderr.contains(&server.pid().to_string()) && stderr.contains("--data"), "{stderr}");
 }
 
 #[test]
@@ -80,11 +77,10 @@ fn exits_when_its_parent_is_killed() {
     assert!(child.wait().unwrap().success());
 }
 
-#[tokio::test]
-async fn clickhouse_connect_works() {
+#[test]
+fn clickhouse_connect_works() {
     let directory = TempDir::new().unwrap();
-    let server = ChildServer::start(options(&directory)).await.unwrap();
-    let credentials = &server.credentials;
+    let (_server, url, credentials) = start(&directory.path().join("data"));
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let python = variable("TIDEMARK_TEST_PYTHON").unwrap_or_else(|| {
         let cache = variable("XDG_CACHE_HOME")
@@ -94,7 +90,7 @@ async fn clickhouse_connect_works() {
     assert!(python.exists(), "{} is missing: run scripts/install-test-python", python.display());
     let output = Command::new(python)
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/clickhouse_connect_check.py"))
-        .args([&server.url, &credentials.user, &credentials.password])
+        .args([&url, &credentials.user, &credentials.password])
         .args([&credentials.readonly_user, &credentials.readonly_password])
         .output()
         .unwrap();

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use chdb_http::{ChildOptions, ChildServer};
+use chdb_http::Credentials;
 use chrono::{Days, Utc};
-use harness::{Stack, command};
+use harness::{Process, Stack, command};
 use serde_json::Value;
 use tidemark::store::Write;
 use tidemark::store::records::accounts;
@@ -150,15 +150,11 @@ async fn history_moves_to_another_clickhouse() {
         password: connection.clickhouse_password.clone(),
     };
     let folder = tempfile::tempdir().unwrap();
-    let mut target = ChildOptions::new(env!("CARGO_BIN_EXE_tidemark"), folder.path().join("clickhouse"));
-    target.arguments = vec!["clickhouse".into()];
-    let target = ChildServer::start(target).await.unwrap();
-    let new = Installation {
-        url: target.url.clone(),
-        user: target.credentials.user.clone(),
-        password: target.credentials.password.clone(),
-        ..old.clone()
-    };
+    let data = folder.path().join("clickhouse");
+    let mut target = Process::clickhouse(&data);
+    let url = target.listening_url();
+    let Credentials { user, password, .. } = Credentials::read(&data).unwrap();
+    let new = Installation { url, user, password, ..old.clone() };
     old.tidemark(&["migrate"]);
     let organization = old.organization("moves");
     old.import_history(&organization, folder.path(), 9);
@@ -195,5 +191,5 @@ async fn history_moves_to_another_clickhouse() {
     for organization in [&organization, &with_deletion, &other] {
         assert_eq!(new.tidemark(&["verify", "--org", organization]), "");
     }
-    target.stop().await.unwrap();
+    assert_eq!(target.stop().await, Some(0));
 }

@@ -1,12 +1,8 @@
 //! ClickHouse's HTTP interface over libchdb, which is ClickHouse as a library.
-//!
-//! libchdb allows one engine per process, so a program that needs several, or that must survive a crash of the engine, starts
-//! a [`ChildServer`] instead of a [`Server`].
 
 mod access;
 mod body;
 mod cancel;
-mod child;
 mod compressed_blocks;
 mod credentials;
 mod engine;
@@ -22,8 +18,7 @@ mod session;
 mod sql;
 mod streaming;
 
-pub use child::{ChildError, ChildOptions, ChildServer};
 pub use credentials::{Credentials, CredentialsError};
 pub use engine::{EngineError, LIBCHDB_VERSION};
 pub use process::run;
-pub use server::{Server, ServerError, ServerOptions};
+pub use server::{ServerError, ServerOptions};

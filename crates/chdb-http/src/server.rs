@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,20 +25,13 @@ const SESSION_EXPIRY_INTERVAL: Duration = Duration::from_secs(5);
 /// Pause after a failed `accept`, as when the process is out of file descriptors.
 const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(10);
 
-const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8123);
-const DEFAULT_MAX_QUERIES: u16 = 32;
-const DEFAULT_MAX_BODY_BYTES: usize = 2 << 30;
-const DEFAULT_USER: &str = "default";
-const DEFAULT_READONLY_USER: &str = "readonly";
-const DEFAULT_DISPLAY_NAME: &str = "chdb-http";
-
 #[derive(Clone, Debug, clap::Args)]
 pub struct ServerOptions {
     /// Data directory; passwords are in its credentials.json
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
     /// Address to listen on; port 0 takes a free one, which the ready line names
-    #[arg(long, value_name = "ADDR", default_value_t = DEFAULT_LISTEN)]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8123")]
     pub listen: SocketAddr,
     /// Path of libchdb.so; default: where the dynamic linker finds it
     #[arg(long, value_name = "PATH", env = "LIBCHDB")]
@@ -47,41 +40,23 @@ pub struct ServerOptions {
     #[arg(long, value_name = "BYTES")]
     pub max_memory: Option<u64>,
     /// Concurrent statements; more wait for up to a minute
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_QUERIES, value_parser = clap::value_parser!(u16).range(1..=400))]
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=400))]
     pub max_queries: u16,
     /// Size limit of a request body in bytes, compressed and decompressed
-    #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_BODY_BYTES)]
+    #[arg(long, value_name = "BYTES", default_value_t = 2 << 30)]
     pub max_body: usize,
     /// Allow a non-loopback address; passwords then cross the network unencrypted
     #[arg(long)]
     pub allow_remote: bool,
     /// Name of the user with all rights, when credentials.json is created
-    #[arg(skip = DEFAULT_USER.to_owned())]
+    #[arg(skip = "default")]
     pub user: String,
     /// Name of the user that only reads, when credentials.json is created
-    #[arg(skip = DEFAULT_READONLY_USER.to_owned())]
+    #[arg(skip = "readonly")]
     pub readonly_user: String,
     /// `X-ClickHouse-Server-Display-Name`
-    #[arg(skip = DEFAULT_DISPLAY_NAME.to_owned())]
+    #[arg(skip = "chdb-http")]
     pub display_name: String,
-}
-
-impl ServerOptions {
-    /// The defaults for a data directory.
-    pub fn new(data: impl Into<PathBuf>) -> Self {
-        Self {
-            data: data.into(),
-            listen: DEFAULT_LISTEN,
-            libchdb: None,
-            max_memory: None,
-            max_queries: DEFAULT_MAX_QUERIES,
-            max_body: DEFAULT_MAX_BODY_BYTES,
-            allow_remote: false,
-            user: DEFAULT_USER.to_owned(),
-            readonly_user: DEFAULT_READONLY_USER.to_owned(),
-            display_name: DEFAULT_DISPLAY_NAME.to_owned(),
-        }
-    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -106,7 +81,7 @@ pub enum ServerError {
 }
 
 /// An open engine with a listening socket.
-pub struct Server {
+pub(crate) struct Server {
     listener: TcpListener,
     address: SocketAddr,
     handler: Arc<Handler>,
@@ -115,7 +90,7 @@ pub struct Server {
 
 impl Server {
     /// Opens the engine and listens. Connections wait until [`serve`](Self::serve) runs.
-    pub async fn open(options: ServerOptions) -> Result<Self, ServerError> {
+    pub(crate) async fn open(options: ServerOptions) -> Result<Self, ServerError> {
         if !options.listen.ip().is_loopback() && !options.allow_remote {
             return Err(ServerError::RemoteAddress(options.listen));
         }
@@ -143,16 +118,12 @@ impl Server {
         Ok(Self { listener, address, handler: Arc::new(handler), max_queries: options.max_queries.into() })
     }
 
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    pub fn credentials(&self) -> &Credentials {
-        &self.handler.credentials
-    }
-
     /// Serves requests until `shutdown`, then waits for in-flight requests, cancels reads and closes the engine.
-    pub async fn serve(self, shutdown: impl Future<Output = ()>) -> Result<(), ServerError> {
+    pub(crate) async fn serve(self, shutdown: impl Future<Output = ()>) -> Result<(), ServerError> {
         let Self { listener, handler, max_queries, .. } = self;
         let connections = accept(listener, &handler, shutdown).await;
         let engine = Arc::clone(&handler.engine);

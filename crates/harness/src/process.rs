@@ -27,7 +27,14 @@ impl Process {
         Process { child, folder, _index: index }
     }
 
-    /// The base URL that `tidemark serve` prints once it listens.
+    /// `tidemark clickhouse` on a data folder.
+    pub fn clickhouse(data: &Path) -> Self {
+        let mut command = command();
+        command.args(["clickhouse", "--listen", "127.0.0.1:0", "--data"]).arg(data);
+        Process::start(command, None)
+    }
+
+    /// The base URL that `tidemark serve` or `tidemark clickhouse` prints once it listens.
     pub fn listening_url(&mut self) -> String {
         let mut line = String::new();
         let stdout = self.child.stdout.take().unwrap();

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use chdb_http::{ChildOptions, ChildServer};
-use harness::{Stack, http_client};
+use chdb_http::Credentials;
+use harness::{Process, Stack, http_client};
 use tempfile::TempDir;
 use tidemark::config::ClickhouseArgs;
 use tidemark::model::secret::Secret;
@@ -24,12 +24,10 @@ pub struct Engine {
 }
 
 impl Engine {
-    pub async fn start(data: &TempDir, database: &str) -> (Self, ChildServer) {
-        let mut options = ChildOptions::new(env!("CARGO_BIN_EXE_tidemark"), data.path());
-        options.arguments = vec!["clickhouse".into()];
-        let server = ChildServer::start(options).await.unwrap();
-        let (url, credentials) = (server.url.clone(), server.credentials.clone());
-        let (user, password) = (credentials.user, credentials.password);
+    pub fn start(data: &TempDir, database: &str) -> (Self, Process) {
+        let mut server = Process::clickhouse(data.path());
+        let url = server.listening_url();
+        let Credentials { user, password, .. } = Credentials::read(data.path()).unwrap();
         (Engine { client: http_client(), url, user, password, database: database.to_owned() }, server)
     }
 

@@ -70,14 +70,14 @@ async fn data_team_user_is_confined_to_its_organization() {
     let (own, other) = (Tenant::create(&stack, 8).await, Tenant::create(&stack, 9).await);
     let (data, database) = (TempDir::new().unwrap(), format!("team_{}", Uuid::now_v7().simple()));
     configure(data.path(), None);
-    let (engine, server) = Engine::start(&data, &database).await;
+    let (engine, mut server) = Engine::start(&data, &database);
     IsolatedStores::create_on(engine.args()).await;
     engine.copy_history([&own, &other]).await;
     let expected = Expected::of(&engine, &own, &other).await;
-    server.stop().await.unwrap();
+    assert_eq!(server.stop().await, Some(0));
 
     configure(data.path(), Some(&users_xml(&database, own.id)));
-    let (engine, server) = Engine::start(&data, &database).await;
+    let (engine, mut server) = Engine::start(&data, &database);
     let granted = engine.query("SHOW GRANTS FORMAT TSV", &[]).await.unwrap();
     let mut grants: Vec<_> = grants(&database, &format!("{database}_public"))
         .iter()
@@ -91,7 +91,7 @@ async fn data_team_user_is_confined_to_its_organization() {
     check_keys(&engine, &other).await;
     check_statements(&engine).await;
     check_settings(&engine).await;
-    server.stop().await.unwrap();
+    assert_eq!(server.stop().await, Some(0));
 }
 
 /// All rows are those of the organization, in each order of the row policy, `PREWHERE` and `FINAL`.

@@ -7,8 +7,9 @@
 mod running;
 mod statements;
 
-use chdb_http::{ChildOptions, ChildServer};
+use chdb_http::Credentials;
 use clickhouse::Client;
+use harness::Process;
 use tempfile::TempDir;
 use tidemark::config::ClickhouseArgs;
 use tidemark::model::secret::Secret;
@@ -45,28 +46,33 @@ fn configuration() -> String {
 
 /// An embedded ClickHouse that is configured as a cluster.
 struct Node {
-    spawned: ChildServer,
+    process: Process,
+    url: String,
+    credentials: Credentials,
     _folder: TempDir,
 }
 
 impl Node {
-    async fn start() -> Self {
+    fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
         std::fs::create_dir_all(data.join("engine.d")).unwrap();
         std::fs::write(data.join("engine.d/cluster.xml"), configuration()).unwrap();
-        let mut options = ChildOptions::new(env!("CARGO_BIN_EXE_tidemark"), data);
-        options.arguments = vec!["clickhouse".into()];
-        Node { spawned: ChildServer::start(options).await.unwrap(), _folder: folder }
+        let mut process = Process::clickhouse(&data);
+        let url = process.listening_url();
+        Node { process, url, credentials: Credentials::read(&data).unwrap(), _folder: folder }
+    }
+
+    async fn stop(mut self) {
+        assert_eq!(self.process.stop().await, Some(0));
     }
 
     /// The options for a database, on a cluster or on a single server.
     fn args(&self, database: &str, cluster: &str) -> ClickhouseArgs {
-        let credentials = &self.spawned.credentials;
         ClickhouseArgs {
-            clickhouse_url: self.spawned.url.clone(),
-            clickhouse_user: credentials.user.clone(),
-            clickhouse_password: Secret::new(&credentials.password),
+            clickhouse_url: self.url.clone(),
+            clickhouse_user: self.credentials.user.clone(),
+            clickhouse_password: Secret::new(&self.credentials.password),
             clickhouse_database: database.to_owned(),
             clickhouse_cluster: cluster.to_owned(),
         }

@@ -17,7 +17,7 @@ use harness::relay::{delete_account, scrape_at, track_individually};
 
 #[tokio::test]
 async fn unsupported_cluster_is_rejected_with_its_reason() {
-    let node = Node::start().await;
+    let node = Node::start();
     let detect = async |database: &str, cluster: &str| {
         let client = client::connect(&node.args("default", cluster));
         Layout::detect(&client, database).await
@@ -49,14 +49,14 @@ async fn unsupported_cluster_is_rejected_with_its_reason() {
     client.clone().with_database("plain").query_raw(CREATE_SCHEMA_MIGRATIONS).execute().await.unwrap();
     let text = detect("plain", "one").await.unwrap_err().to_string();
     assert!(text.contains("single server") && text.contains("TIDEMARK_CLICKHOUSE_DATABASE"), "{text}");
-    node.spawned.stop().await.unwrap();
+    node.stop().await;
 }
 
 /// First the outbox is replayed to a cluster, then the history is copied to one as docs/growing.md says, and the relay
 /// continues there.
 #[tokio::test(flavor = "multi_thread")]
 async fn cluster_of_one_node_agrees_with_a_single_server() {
-    let node = Node::start().await;
+    let node = Node::start();
     let name = format!("relay_{}", Uuid::now_v7().simple());
     let mut stores = IsolatedStores::create_on(node.args(&name, "")).await;
     let single = stores.databases.clickhouse.clone();
@@ -117,7 +117,7 @@ async fn cluster_of_one_node_agrees_with_a_single_server() {
     assert_older_history_is_compacted(&stores, tenant.id).await;
     assert_rows_are_on_the_shard(&stores.databases.clickhouse).await;
     drop((single, replayed));
-    node.spawned.stop().await.unwrap();
+    node.stop().await;
 }
 
 /// Copies a database to a cluster of one node as docs/growing.md says, with the delivery up to which it was copied.
@@ -167,7 +167,7 @@ async fn assert_rows_are_on_the_shard(client: &Client) {
 
 #[tokio::test]
 async fn replicated_tables_have_the_path_of_their_shard() {
-    let node = Node::start().await;
+    let node = Node::start();
     // Replicas without a keeper cannot be altered.
     let create = |statement: String| match statement.contains("ALTER TABLE") {
         true => "SELECT 1".to_owned(),
@@ -209,21 +209,21 @@ async fn replicated_tables_have_the_path_of_their_shard() {
         .await
         .unwrap();
     assert_eq!(differing, 0);
-    node.spawned.stop().await.unwrap();
+    node.stop().await;
 }
 
 #[tokio::test]
 async fn running_compaction_is_waited_for_on_a_cluster() {
-    let node = Node::start().await;
+    let node = Node::start();
     let (compacting, other) = (node.database("compacting", "one").await, node.database("other", "one").await);
     assert_compaction_is_waited_for(&compacting, &other).await;
-    node.spawned.stop().await.unwrap();
+    node.stop().await;
 }
 
 /// Both shards of `pair` are the same table: a row that appears once is from one shard, and a total of both is doubled.
 #[tokio::test]
 async fn only_the_shards_of_a_subject_are_queried() {
-    let node = Node::start().await;
+    let node = Node::start();
     let client = node.database("pair", "pair").await;
     let org = Uuid::now_v7();
     let today = harness::now().date_naive();
@@ -291,5 +291,5 @@ async fn only_the_shards_of_a_subject_are_queried() {
     let away = node.database("away", "away").await;
     let error = history_writer::last_delivery(&away).await.unwrap_err();
     assert!(error.is_unavailable(), "{error}");
-    node.spawned.stop().await.unwrap();
+    node.stop().await;
 }

@@ -223,7 +223,7 @@ async fn compressed_replies_are_native_frames() {
 #[tokio::test]
 async fn large_result_streams_in_constant_memory() {
     let server = Server::start().await;
-    let id = server.child.id().expect("a running process");
+    let id = server.child.id();
     server.admin().post("SELECT number, toString(number) FROM numbers(1000000) FORMAT Null").ok();
     let before = peak_memory_bytes(id);
     for format in ["RowBinaryWithNamesAndTypes", "CSVWithNames"] {

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use chdb_http::{ChildError, ChildOptions, ChildServer, LIBCHDB_VERSION};
+use chdb_http::LIBCHDB_VERSION;
 use tempfile::TempDir;
 
+use crate::child::ChildServer;
 use crate::client::HttpClient;
 use crate::{EXE, Item, Server, admin, client, wait_until};
 
@@ -117,10 +118,9 @@ async fn disconnect_cancels_readonly_queries_only() {
 #[tokio::test]
 async fn crash_loses_no_acknowledged_row() {
     let folder = TempDir::new().unwrap();
-    let options = ChildOptions::new(EXE, folder.path());
     let mut expected = 0;
     for round in 0..3_u64 {
-        let server = ChildServer::start(options.clone()).await.unwrap();
+        let server = ChildServer::start(folder.path(), &[]);
         let client = client(&server);
         if round == 0 {
             client
@@ -144,11 +144,11 @@ async fn crash_loses_no_acknowledged_row() {
             insert.end().await.unwrap();
             expected += 1;
         }
-        server.kill().await.unwrap();
+        server.kill();
     }
-    let server = ChildServer::start(options).await.unwrap();
+    let server = ChildServer::start(folder.path(), &[]);
     assert_eq!(admin(&server).post("SELECT count(), uniqExact(id) FROM items").ok(), "60\t60\n");
-    assert!(server.stop().await.unwrap().success());
+    assert!(server.stop().success());
 }
 
 #[tokio::test]
@@ -174,7 +174,7 @@ async fn child_exits_with_its_parent() {
 
     // The handle is dropped while a query runs.
     let server = Server::start().await;
-    let id = server.child.id().unwrap();
+    let id = server.child.id();
     let sql = "SELECT count() FROM numbers(1000000000000000) WHERE NOT ignore(sipHash64(number))";
     let mut stream = server.admin().open("POST", &[], sql.len());
     stream.write_all(sql.as_bytes()).unwrap();
@@ -211,12 +211,7 @@ async fn failed_start_names_the_cause() {
     assert!(stderr.contains(address) && stderr.contains("in use"), "{stderr}");
     let stderr = failed(&["--listen", "0.0.0.0:0", "--data", &other]);
     assert!(stderr.contains("other machines"), "{stderr}");
-    match ChildServer::start(ChildOptions::new(EXE, &data)).await {
-        Err(ChildError::Exited { status, stderr }) => {
-            assert_eq!(status, Some(1));
-            assert!(stderr.contains(&format!("process {}", server.child.id().unwrap())), "{stderr}");
-        }
-        other => panic!("{other:?}"),
-    }
+    let stderr = failed(&["--listen", "127.0.0.1:0", "--data", &data.display().to_string()]);
+    assert!(stderr.contains(&format!("process {}", server.child.id())), "{stderr}");
     assert_eq!(server.admin().post("SELECT 1").ok(), "1\n");
 }

@@ -1,5 +1,6 @@
 //! Drives `chdb-http` as its clients do: with the `clickhouse` crate and with plain HTTP. Each test starts its own server.
 
+mod child;
 mod client;
 mod data;
 mod interface;
@@ -7,7 +8,7 @@ mod lifecycle;
 
 use std::time::{Duration, Instant};
 
-use chdb_http::{ChildOptions, ChildServer};
+use child::ChildServer;
 use clickhouse::{Client, Row};
 use client::HttpClient;
 use serde::{Deserialize, Serialize};
@@ -29,9 +30,7 @@ impl Server {
 
     async fn start_with(arguments: &[&str]) -> Self {
         let directory = TempDir::new().expect("a temporary directory");
-        let mut options = ChildOptions::new(EXE, directory.path().join("data"));
-        options.arguments = arguments.iter().map(Into::into).collect();
-        Self { child: ChildServer::start(options).await.expect("the server starts"), directory }
+        Self { child: ChildServer::start(&directory.path().join("data"), arguments), directory }
     }
 
     fn client(&self) -> Client {
