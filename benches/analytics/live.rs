@@ -81,13 +81,12 @@ impl Dashboard {
 /// Prints cache hit rate and latency by scrape interval.
 pub async fn measure(
     databases: &Databases,
-    database_url: &str,
     layout: &Layout,
     dashboards: Vec<Dashboard>,
     [cache, querying_cache]: &[ResponseCache; 2],
 ) {
     let stop = CancellationToken::new();
-    let relay = tokio::spawn(relay::run(databases.clone(), database_url.to_owned(), stop.clone()));
+    let relay = tokio::spawn(relay::run(databases.clone(), stop.clone()));
     let querying = |dashboard: &Dashboard| Dashboard {
         targets: dashboard.targets.without_rollups(),
         creator: dashboard.creator,

@@ -110,7 +110,7 @@ async fn main() {
                 accounts: layout.accounts_of(organization).iter().map(|account| account.subject).collect(),
             });
         }
-        live::measure(&stack.databases, &stack.connection.database_url, &layout, dashboards, &caches).await;
+        live::measure(&stack.databases, &layout, dashboards, &caches).await;
     }
 }
 

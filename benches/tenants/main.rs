@@ -25,7 +25,7 @@ const ACCOUNTS_PER_ORGANIZATION: i64 = 10;
 const VIDEOS_PER_ACCOUNT: i64 = 5;
 /// Days of history of an account with expired history; others have the first and the last before the cutoff, and ten later.
 const EXPIRED_DAYS: i64 = 30;
-/// As many targets as a tracker scrapes at once.
+/// A tracker scrapes so many targets at once.
 const SLOTS: usize = 8;
 const REPETITIONS: usize = 40;
 /// Videos that the first organization tracks individually.
@@ -238,7 +238,7 @@ async fn sweep(stores: &IsolatedStores, label: &str) {
     let proxy = ClickhouseProxy::start(&stores.connection.clickhouse_url).await;
     let clickhouse = stores.databases.clickhouse.clone().with_url(&proxy.url);
     let databases = Databases { clickhouse, ..stores.databases.clone() };
-    let mut lock = ErasureLock::try_acquire(&stores.connection.database_url).await.unwrap().unwrap();
+    let mut lock = ErasureLock::try_acquire(stores.pg()).await.unwrap().unwrap();
     let deadline = tokio::time::Instant::now() + Duration::from_secs(900);
     let start = Instant::now();
     worker::retention::advance_cutoffs(&databases, None).await.unwrap();

@@ -1,7 +1,9 @@
 //! Options and parsers of option values that subcommands share.
 
+use uuid::Uuid;
+
 use super::output::OutputArgs;
-use crate::config::PostgresArgs;
+use crate::config::{PostgresArgs, StoreArgs};
 
 /// Options of a subcommand that manages records.
 #[derive(Debug, clap::Args)]
@@ -10,6 +12,18 @@ pub(super) struct RecordArgs {
     pub(super) output: OutputArgs,
     #[command(flatten)]
     pub(super) postgres: PostgresArgs,
+}
+
+/// Options of a subcommand that works on the history of one organization or of all.
+#[derive(Debug, clap::Args)]
+pub(super) struct HistoryArgs {
+    /// Organization; default: all
+    #[arg(long, value_name = "ID")]
+    pub(super) org: Option<Uuid>,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+    #[command(flatten)]
+    pub(super) stores: StoreArgs,
 }
 
 /// Parses a name with the rules of the API.

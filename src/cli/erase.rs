@@ -50,8 +50,7 @@ pub(super) async fn run(args: EraseArgs) -> Result<(), CommandError> {
     if let Some(organization) = args.org {
         organizations::require(&databases.pg, organization).await?;
     }
-    let database_url = args.stores.postgres.database_url.reveal();
-    let rows = relay::run_during(&databases, database_url, erase(&databases, database_url, args.org)).await?;
+    let rows = relay::run_during(&databases, erase(&databases, args.org)).await?;
     let pictures = match args.media.folder() {
         Some(folder) => pictures::erase_unreferenced(&databases.pg, MediaFolder::new(folder)).await?,
         None => 0,
@@ -59,14 +58,10 @@ pub(super) async fn run(args: EraseArgs) -> Result<(), CommandError> {
     args.output.print(&Erased { rows, pictures }, &["outbox_rows", "history_rows", "pictures"])
 }
 
-async fn erase(
-    databases: &Databases,
-    database_url: &str,
-    organization: Option<Uuid>,
-) -> Result<ErasedRows, CommandError> {
+async fn erase(databases: &Databases, organization: Option<Uuid>) -> Result<ErasedRows, CommandError> {
     let deadline = Instant::now() + LOCK_TIMEOUT;
     loop {
-        if let Some(erased) = erasure::run_once(databases, database_url, organization).await? {
+        if let Some(erased) = erasure::run_once(databases, organization).await? {
             return Ok(erased);
         }
         if Instant::now() >= deadline {

@@ -42,9 +42,8 @@ pub(super) async fn run(args: ExportArgs) -> Result<ExitCode, CommandError> {
         output: args.output,
         progress: output::shows_progress(),
     };
-    let database_url = args.stores.postgres.database_url.reveal();
     let task = export::write_files(&databases, args.org, &options);
-    let summary = relay::run_during(&databases, database_url, task).await?;
+    let summary = relay::run_during(&databases, task).await?;
     args.print.print(&summary, &COLUMNS)?;
     if summary.left_out == 0 {
         return Ok(ExitCode::SUCCESS);

@@ -52,9 +52,8 @@ pub(super) async fn run(args: ImportArgs) -> Result<ExitCode, CommandError> {
         mappings: args.map,
         progress: output::shows_progress(),
     };
-    let database_url = args.stores.postgres.database_url.reveal();
     let task = import::load(&databases, args.org, args.files, &options);
-    let summary = relay::run_during(&databases, database_url, task).await?;
+    let summary = relay::run_during(&databases, task).await?;
     args.output.print(&summary, &COLUMNS)?;
     Ok(if summary.refused == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

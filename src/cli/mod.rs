@@ -74,10 +74,18 @@ enum Command {
     Source(source::SourceCommand),
     Import(import::ImportArgs),
     Export(export::ExportArgs),
-    Rebuild(rebuild::RebuildArgs),
+    /// Recompute the rollup of one organization or all from the snapshots
+    ///
+    /// Requests are served meanwhile, and correct numbers do not change. Works beside a running tracker, whose relay does it,
+    /// and can be interrupted and repeated. Ends when requests see the new numbers.
+    Rebuild(args::HistoryArgs),
     Erase(erase::EraseArgs),
     Verify(verify::VerifyArgs),
-    Repair(repair::RepairArgs),
+    /// Reset times ahead of now, which a tracker with a wrong clock wrote
+    ///
+    /// By Postgres' clock. Accounts and videos keep their latest values and become due. Snapshots of later days are deleted,
+    /// also imported ones. Works beside a running tracker, and can be interrupted and repeated.
+    Repair(args::HistoryArgs),
     /// Manage organizations
     #[command(subcommand)]
     Org(org::OrgCommand),

@@ -181,7 +181,7 @@ async fn delete(DeleteArgs { id, yes, no_wait, output, stores }: DeleteArgs) -> 
     }
     organizations::delete(&databases.pg, id).await?;
     eprintln!("organization {id} is deleted: its keys no longer work");
-    let erased = !no_wait && erase(&databases, stores.postgres.database_url.reveal(), id).await?;
+    let erased = !no_wait && erase(&databases, id).await?;
     let deleted = DeletedOrganization { usage, erased };
     output.print(&deleted, &["id", "name", "keys", "creators", "accounts", "videos", "erased"])
 }
@@ -202,10 +202,10 @@ fn confirm(usage: &OrganizationUsage) -> Result<(), CommandError> {
 }
 
 /// Erases the data of a deleted organization. Returns false if a tracker has to do it.
-async fn erase(databases: &Databases, database_url: &str, id: Uuid) -> Result<bool, CommandError> {
+async fn erase(databases: &Databases, id: Uuid) -> Result<bool, CommandError> {
     let deadline = Instant::now() + ERASURE_TIMEOUT;
     loop {
-        let progress = organization_erasure::erase_organization(databases, database_url, id).await.map_err(|error| {
+        let progress = organization_erasure::erase_organization(databases, id).await.map_err(|error| {
             CommandError::new(format!(
                 "the organization is deleted, but its data is not erased yet: {error}; a running tracker retries, or repeat \
                  this command"

@@ -41,24 +41,19 @@ pub struct ErasedRows {
 }
 
 /// Erases until it is stopped, and retries while a store is down. Deleted organizations do not wait for purges and retention.
-pub async fn run(databases: Databases, database_url: String, stop: CancellationToken) {
+pub async fn run(databases: Databases, stop: CancellationToken) {
     let worker = ErasureWorker {
         databases: databases.clone(),
-        database_url: database_url.clone(),
         purge: Schedule::new(PURGE_INTERVAL),
         vacuum: Schedule::new(VACUUM_INTERVAL),
         retention: Schedule::new(PURGE_INTERVAL),
         vacuum_tracker: VacuumTracker::default(),
     };
-    tokio::join!(
-        passes::run(OrganizationErasure { databases, database_url }, stop.clone()),
-        passes::run(worker, stop)
-    );
+    tokio::join!(passes::run(OrganizationErasure { databases }, stop.clone()), passes::run(worker, stop));
 }
 
 struct ErasureWorker {
     databases: Databases,
-    database_url: String,
     purge: Schedule,
     /// Limits vacuuming after failed purges. Each successful purge is followed by a vacuum.
     vacuum: Schedule,
@@ -79,7 +74,7 @@ impl PassTask for ErasureWorker {
         if !purge_is_due && !retention_is_due {
             return Ok(());
         }
-        let Some(mut erasure) = Erasure::try_start(&self.databases, &self.database_url).await? else {
+        let Some(mut erasure) = Erasure::try_start(&self.databases).await? else {
             return Ok(());
         };
         let mut result = Ok(());
@@ -121,10 +116,9 @@ impl ErasureWorker {
 /// erasure lock. A failed step does not stop the others; the first error is returned.
 pub async fn run_once(
     databases: &Databases,
-    database_url: &str,
     organization: Option<Uuid>,
 ) -> Result<Option<ErasedRows>, Error> {
-    let Some(mut erasure) = Erasure::try_start(databases, database_url).await? else { return Ok(None) };
+    let Some(mut erasure) = Erasure::try_start(databases).await? else { return Ok(None) };
     let purged = erasure.purge_deleted(organization).await;
     timeout::short(erasure.lock.ensure_held()).await?;
     let expired_rows = erasure.apply_retention(organization).await;
@@ -147,8 +141,8 @@ struct Erasure {
 
 impl Erasure {
     /// Acquires the erasure lock; `None` while another process holds it.
-    async fn try_start(databases: &Databases, database_url: &str) -> Result<Option<Self>, Error> {
-        let lock = timeout::short(ErasureLock::try_acquire(database_url)).await?;
+    async fn try_start(databases: &Databases) -> Result<Option<Self>, Error> {
+        let lock = timeout::short(ErasureLock::try_acquire(&databases.pg)).await?;
         let client = databases.clickhouse.clone().with_setting("log_comment", "erasure");
         Ok(lock.map(|lock| Erasure { databases: databases.clone(), client, lock }))
     }

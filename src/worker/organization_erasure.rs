@@ -34,7 +34,6 @@ pub enum ErasureProgress {
 /// Erases all deleted organizations.
 pub(super) struct OrganizationErasure {
     pub(super) databases: Databases,
-    pub(super) database_url: String,
 }
 
 impl PassTask for OrganizationErasure {
@@ -48,9 +47,7 @@ impl PassTask for OrganizationErasure {
         if deleted.is_empty() {
             return Ok(());
         }
-        let Some(mut erasure) = Erasure::try_start(&self.databases, &self.database_url).await? else {
-            return Ok(());
-        };
+        let Some(mut erasure) = Erasure::try_start(&self.databases).await? else { return Ok(()) };
         let mut result = Ok(());
         for organization in deleted {
             timeout::short(erasure.lock.ensure_held()).await?;
@@ -65,12 +62,8 @@ impl PassTask for OrganizationErasure {
 }
 
 /// Erases a deleted organization, unless another process erases organizations.
-pub async fn erase_organization(
-    databases: &Databases,
-    database_url: &str,
-    organization: Uuid,
-) -> Result<ErasureProgress, Error> {
-    match Erasure::try_start(databases, database_url).await? {
+pub async fn erase_organization(databases: &Databases, organization: Uuid) -> Result<ErasureProgress, Error> {
+    match Erasure::try_start(databases).await? {
         Some(mut erasure) => erasure.erase(organization).await,
         None => Ok(ErasureProgress::Locked),
     }
@@ -83,8 +76,8 @@ struct Erasure<'a> {
 }
 
 impl<'a> Erasure<'a> {
-    async fn try_start(databases: &'a Databases, database_url: &str) -> Result<Option<Self>, Error> {
-        let lock = timeout::short(OrganizationErasureLock::try_acquire(database_url)).await?;
+    async fn try_start(databases: &'a Databases) -> Result<Option<Self>, Error> {
+        let lock = timeout::short(OrganizationErasureLock::try_acquire(&databases.pg)).await?;
         Ok(lock.map(|lock| Erasure { databases, lock }))
     }
 

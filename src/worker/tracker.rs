@@ -68,7 +68,6 @@ pub async fn run(
     stop: CancellationToken,
 ) -> Result<(), StartError> {
     let sources = Arc::new(sources);
-    let database_url = args.stores.postgres.database_url.reveal().to_owned();
     let schema = SchemaCheck::at_start(&databases.pg, &databases.clickhouse).await?;
     let checked = (databases.pg.clone(), schema.clone(), stop.clone());
     probes::set_readiness_check(move || {
@@ -100,8 +99,8 @@ pub async fn run(
         scrape,
         copy_pictures,
         housekeeping::run(databases.clone(), stop.clone()),
-        erasure::run(databases.clone(), database_url.clone(), stop.clone()),
-        relay::run(databases, database_url, scrapes_finished.clone()),
+        erasure::run(databases.clone(), stop.clone()),
+        relay::run(databases, scrapes_finished.clone()),
     );
     Ok(())
 }

@@ -87,10 +87,8 @@ impl Course {
         .execute(stack.pg())
         .await
         .unwrap();
-        let url = &stack.connection.database_url;
-        let mut lock =
-            wait_until("the erasure lock is free", || async { ErasureLock::try_acquire(url).await.unwrap() })
-                .await;
+        let acquire = || async { ErasureLock::try_acquire(stack.pg()).await.unwrap() };
+        let mut lock = wait_until("the erasure lock is free", acquire).await;
         let deadline = tokio::time::Instant::now() + WAIT_TIMEOUT * 4;
         retention::purge_expired(&stack.databases, &mut lock, Some(*id), deadline).await.unwrap();
         wait_until("the API returns the new start of history", || async {

@@ -316,9 +316,9 @@ async fn purged_tombstones_invalidate_the_organizations_rollups() {
     let account = organization.get("/accounts?q=robert").await.ok(200).text("/data/0/id").to_owned();
     organization.delete(&format!("/accounts/{account}")).await.ok(204);
     organization.wait_applied().await;
-    let Stack { databases, connection, .. } = &organization.stack;
+    let databases = &organization.stack.databases;
     let erased = wait_until("the erasure lock is free", async || {
-        erasure::run_once(databases, &connection.database_url, Some(organization.id)).await.unwrap()
+        erasure::run_once(databases, Some(organization.id)).await.unwrap()
     });
     assert_ne!(erased.await.history_rows, 0);
     let before = pair.stats();

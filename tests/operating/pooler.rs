@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use harness::{IsolatedStores, create_organization, http_client, wait_until};
-use sqlx::{Connection, Executor, PgConnection};
+use sqlx::{Connection, Executor, PgConnection, PgPool};
 use tempfile::TempDir;
 use tidemark::config::PostgresArgs;
 use tidemark::model::secret::Secret;
@@ -60,6 +60,14 @@ impl PgBouncer {
         [("TIDEMARK_DATABASE_URL", self.url.clone())]
     }
 
+    fn args(&self) -> PostgresArgs {
+        PostgresArgs { database_url: Secret::new(&self.url), database_connections: 1 }
+    }
+
+    fn pool(&self) -> PgPool {
+        pool::connect(&self.args()).unwrap()
+    }
+
     async fn connect(&self) -> PgConnection {
         PgConnection::connect_with(&session::parse_url(&self.url).unwrap()).await.unwrap()
     }
@@ -98,16 +106,16 @@ async fn session_pooler_serves_all_processes() {
     let tenant = stores.create_tenant(1).await;
     scrape(stores.pg(), tenant.id, tenant.accounts[0], 2, 100).await;
     stores.wait_applied(tenant.id).await;
-    assert!(RelayLock::try_acquire(&pooler.url).await.unwrap().is_none(), "the tracker relays");
+    assert!(RelayLock::try_acquire(&pooler.pool()).await.unwrap().is_none(), "the tracker relays");
     assert_eq!(sessions_finding(&mut stores, &pooler).0, "ok");
 
     assert_eq!(tracker.stop().await, Some(0));
-    let mut lock = RelayLock::try_acquire(&pooler.url).await.unwrap().expect("the tracker released the lock");
+    let mut lock =
+        RelayLock::try_acquire(&pooler.pool()).await.unwrap().expect("the tracker released the lock");
     lock.ensure_held().await.unwrap();
-    assert!(RelayLock::try_acquire(&stores.connection.database_url).await.unwrap().is_none());
+    assert!(RelayLock::try_acquire(stores.pg()).await.unwrap().is_none());
     lock.release().await.unwrap();
-    let args = PostgresArgs { database_url: Secret::new(&pooler.url), database_connections: 1 };
-    let pool = pool::connect_for_requests(&args).unwrap();
+    let pool = pool::connect_for_requests(&pooler.args()).unwrap();
     let timeout: String = sqlx::query_scalar("show statement_timeout").fetch_one(&pool).await.unwrap();
     assert_eq!(timeout, "5s");
 }
@@ -153,7 +161,7 @@ async fn locks_of_a_shared_session_have_one_owner() {
     let stores = IsolatedStores::create().await;
     let pooler = PgBouncer::start(&stores, "pool_mode = transaction\ndefault_pool_size = 1").await;
     let acquire =
-        async || RelayLock::try_acquire(&pooler.url).await.unwrap().expect("the session has the lock");
+        async || RelayLock::try_acquire(&pooler.pool()).await.unwrap().expect("the session has the lock");
     let (mut one, mut other) = (acquire().await, acquire().await);
     assert!(matches!(one.ensure_held().await, Err(Error::SharedSession)), "both relays would deliver");
     other.ensure_held().await.unwrap();
@@ -168,7 +176,7 @@ async fn locks_of_a_shared_session_have_one_owner() {
 async fn lock_in_another_session_is_lost() {
     let stores = IsolatedStores::create().await;
     let pooler = PgBouncer::start(&stores, "pool_mode = transaction\ndefault_pool_size = 2").await;
-    let mut lock = RelayLock::try_acquire(&pooler.url).await.unwrap().expect("the lock is free");
+    let mut lock = RelayLock::try_acquire(&pooler.pool()).await.unwrap().expect("the lock is free");
     lock.ensure_held().await.unwrap();
     let mut client = pooler.connect().await;
     client.execute("begin").await.unwrap();

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
 use harness::{ClickhouseProxy, IsolatedStores, wait_until};
+use sqlx::PgPool;
+use tidemark::app::Databases;
 use tidemark::store::clickhouse::history_writer;
 use tidemark::worker::relay;
 use tokio::net::TcpListener;
@@ -111,12 +113,10 @@ async fn relay_stops_at_once_while_a_store_hangs() {
     let address = listener.local_addr().unwrap();
     let mut hanging = stores.databases.clone();
     hanging.clickhouse = hanging.clickhouse.with_url(format!("http://{address}"));
-    for (databases, database_url) in [
-        (hanging, stores.connection.database_url.clone()),
-        (stores.databases.clone(), format!("postgres://nobody@{address}/nothing")),
-    ] {
+    let unreachable = PgPool::connect_lazy(&format!("postgres://nobody@{address}/nothing")).unwrap();
+    for databases in [hanging, Databases { pg: unreachable, ..stores.databases.clone() }] {
         let stop = CancellationToken::new();
-        let task = tokio::spawn(relay::run(databases, database_url, stop.clone()));
+        let task = tokio::spawn(relay::run(databases, stop.clone()));
         // It waits for a response.
         let (_connection, _) = listener.accept().await.unwrap();
         stop.cancel();
@@ -128,9 +128,7 @@ async fn relay_stops_at_once_while_a_store_hangs() {
     stores.wait_applied(tenant.id).await;
     relay.stop().await;
     wait_until("the lock is free", || async {
-        let lock =
-            tidemark::store::outbox::RelayLock::try_acquire(&stores.connection.database_url).await.unwrap();
-        lock.map(drop)
+        tidemark::store::outbox::RelayLock::try_acquire(stores.pg()).await.unwrap().map(drop)
     })
     .await;
 }

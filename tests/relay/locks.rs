@@ -12,12 +12,11 @@ use tidemark::worker::erasure;
 #[tokio::test]
 async fn lock_connections_use_tcp_keepalive() {
     let pg = api_database().await;
-    let database_url = String::from(pg.connect_options().to_url_lossy());
-    let mut erasure_lock = ErasureLock::try_acquire(&database_url).await.unwrap().expect("the lock is free");
-    assert!(ErasureLock::try_acquire(&database_url).await.unwrap().is_none());
+    let mut erasure_lock = ErasureLock::try_acquire(&pg).await.unwrap().expect("the lock is free");
+    assert!(ErasureLock::try_acquire(&pg).await.unwrap().is_none());
     assert_lock_keepalive(&pg, "tidemark.erasure").await;
     erasure_lock.ensure_held().await.unwrap();
-    let relay_lock = RelayLock::try_acquire(&database_url).await.unwrap().expect("the lock is free");
+    let relay_lock = RelayLock::try_acquire(&pg).await.unwrap().expect("the lock is free");
     assert_lock_keepalive(&pg, "tidemark.relay").await;
     relay_lock.release().await.unwrap();
     erasure_lock.release().await.unwrap();
@@ -41,19 +40,14 @@ async fn released_lock_is_free_at_once() {
     // An open connection observes the release without delay.
     let mut connection = stores.pg().acquire().await.unwrap();
     for _ in 0..50 {
-        let relay_lock = RelayLock::try_acquire(&stores.connection.database_url)
-            .await
-            .unwrap()
-            .expect("the lock was released");
+        let relay_lock = RelayLock::try_acquire(stores.pg()).await.unwrap().expect("the lock was released");
         relay_lock.release().await.unwrap();
         assert!(!RelayLock::is_held(&mut connection).await.unwrap());
     }
-    let erased = erasure::run_once(&stores.databases, &stores.connection.database_url, None).await.unwrap();
+    let erased = erasure::run_once(&stores.databases, None).await.unwrap();
     assert!(erased.is_some());
-    assert!(
-        ErasureLock::try_acquire(&stores.connection.database_url).await.unwrap().is_some(),
-        "the lock is not released after an erasure"
-    );
+    let lock = ErasureLock::try_acquire(stores.pg()).await.unwrap();
+    assert!(lock.is_some(), "the lock is not released after an erasure");
 }
 
 /// A relay that has lost its lock numbers nothing.

@@ -30,8 +30,7 @@ async fn count_old_snapshots(stores: &IsolatedStores, organization: Uuid) -> (u6
 }
 
 async fn erase(stores: &IsolatedStores) -> ErasedRows {
-    let run =
-        async || erasure::run_once(&stores.databases, &stores.connection.database_url, None).await.unwrap();
+    let run = async || erasure::run_once(&stores.databases, None).await.unwrap();
     wait_until("the erasure lock is free", run).await
 }
 
@@ -157,8 +156,7 @@ async fn compact_two(change: &str) -> (Result<u64, Error>, [bool; 2]) {
         both[0]
     );
     sqlx::raw_sql(AssertSqlSafe(trigger)).execute(stores.pg()).await.unwrap();
-    let mut lock =
-        ErasureLock::try_acquire(&stores.connection.database_url).await.unwrap().expect("the lock is free");
+    let mut lock = ErasureLock::try_acquire(stores.pg()).await.unwrap().expect("the lock is free");
     let deadline = Instant::now() + WAIT_TIMEOUT;
     let result = worker::retention::purge_expired(&stores.databases, &mut lock, None, deadline).await;
     let cutoffs = retention::fetch_cutoffs(stores.pg(), None).await.unwrap();
@@ -201,7 +199,7 @@ async fn sweep_has_as_many_statements_for_many_idle_organizations() {
     let databases = Databases { clickhouse, ..stores.databases.clone() };
     let (log, _guard) = CapturedLog::start("sqlx::query=debug");
     let sweep = async || {
-        let mut lock = ErasureLock::try_acquire(&stores.connection.database_url).await.unwrap().unwrap();
+        let mut lock = ErasureLock::try_acquire(stores.pg()).await.unwrap().unwrap();
         let requests = proxy.request_count();
         log.take();
         worker::retention::advance_cutoffs(&databases, None).await.unwrap();

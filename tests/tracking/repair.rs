@@ -42,8 +42,8 @@ async fn has_future_times(tracker: &TestTracker, organization: Uuid) -> bool {
 }
 
 async fn deliver(stores: &IsolatedStores, organization: Uuid) {
-    let (databases, url) = (&stores.databases, &stores.connection.database_url);
-    relay::run_during(databases, url, visibility::wait_for_history(stores.pg(), organization)).await.unwrap();
+    let visible = visibility::wait_for_history(stores.pg(), organization);
+    relay::run_during(&stores.databases, visible).await.unwrap();
 }
 
 async fn assert_verified(stores: &IsolatedStores, organization: Uuid) {

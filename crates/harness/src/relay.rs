@@ -43,11 +43,7 @@ impl IsolatedStores {
     /// Starts a relay, which waits for the relay lock.
     pub fn start_relay(&self) -> Relay {
         let stop = CancellationToken::new();
-        let task = tokio::spawn(relay::run(
-            self.databases.clone(),
-            self.connection.database_url.clone(),
-            stop.clone(),
-        ));
+        let task = tokio::spawn(relay::run(self.databases.clone(), stop.clone()));
         Relay { stop, task }
     }
 

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::error::Error;
 use super::state::{Checksums, SchemaState};
 use crate::store::postgres::advisory_lock::{AdvisoryLock, LockName};
-use crate::store::postgres::diagnosis;
+use crate::store::postgres::{diagnosis, session};
 
 pub(super) static MIGRATIONS: Migrator = sqlx::migrate!();
 
@@ -59,7 +59,7 @@ pub(super) async fn create_database(url: &str) -> Result<(), Error> {
 ///
 /// Polls, because a session that waits within a statement deadlocks with an index that the lock holder builds concurrently.
 pub async fn lock(database_url: &str) -> Result<MigrationLock, sqlx::Error> {
-    let mut lock = MigrationLock::connect(database_url).await?;
+    let mut lock = MigrationLock::connect(&session::parse_url(database_url)?).await?;
     let mut is_logged = false;
     while !lock.try_lock().await? {
         if !is_logged {

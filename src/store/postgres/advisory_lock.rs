@@ -5,7 +5,8 @@
 
 use std::marker::PhantomData;
 
-use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool, Row};
 use uuid::Uuid;
 
 use super::session;
@@ -28,15 +29,16 @@ pub struct AdvisoryLock<N> {
 }
 
 impl<N: LockName> AdvisoryLock<N> {
-    /// Returns `None` while another process holds the lock.
-    pub async fn try_acquire(database_url: &str) -> Result<Option<Self>, Error> {
-        let mut lock = AdvisoryLock::connect(database_url).await?;
+    /// Returns `None` while another process holds the lock. The connection is not one of the
+    /// pool, because it stays open with the lock.
+    pub async fn try_acquire(pg: &PgPool) -> Result<Option<Self>, Error> {
+        let mut lock = AdvisoryLock::connect(&pg.connect_options()).await?;
         Ok(lock.try_lock().await?.then_some(lock))
     }
 
     /// Connects without acquiring the lock.
-    pub async fn connect(database_url: &str) -> Result<Self, sqlx::Error> {
-        let mut connection = PgConnection::connect_with(&session::parse_url(database_url)?).await?;
+    pub async fn connect(options: &PgConnectOptions) -> Result<Self, sqlx::Error> {
+        let mut connection = PgConnection::connect_with(options).await?;
         sqlx::raw_sql(session::KEEPALIVE_SETTINGS).execute(&mut connection).await?;
         Ok(AdvisoryLock { connection, owner: Uuid::now_v7(), name: PhantomData })
     }

@@ -39,9 +39,9 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 const PRUNE_INTERVAL: Duration = Duration::from_secs(600);
 
 /// Runs a task whose changes have to be delivered, and a relay meanwhile in case no tracker runs one.
-pub async fn run_during<T>(databases: &Databases, database_url: &str, task: impl Future<Output = T>) -> T {
+pub async fn run_during<T>(databases: &Databases, task: impl Future<Output = T>) -> T {
     let stop = CancellationToken::new();
-    let relay = tokio::spawn(run(databases.clone(), database_url.to_owned(), stop.clone()));
+    let relay = tokio::spawn(run(databases.clone(), stop.clone()));
     let output = task.await;
     stop.cancel();
     let _ = relay.await;
@@ -50,12 +50,12 @@ pub async fn run_during<T>(databases: &Databases, database_url: &str, task: impl
 
 /// Delivers until it is stopped, and retries while a store is down. Then it delivers the rest of the outbox, within
 /// [`SHUTDOWN_GRACE`].
-pub async fn run(databases: Databases, database_url: String, stop: CancellationToken) {
+pub async fn run(databases: Databases, stop: CancellationToken) {
     let mut log = FailureLog::new("delivery to clickhouse failed").with_error_level();
     let mut grace_is_over = pin!(timeout::wait_for_grace_period(&stop, SHUTDOWN_GRACE));
     while !stop.is_cancelled() {
         let result = tokio::select! {
-            result = relay_with_lock(&databases, &database_url, &mut log, &stop) => result,
+            result = relay_with_lock(&databases, &mut log, &stop) => result,
             () = &mut grace_is_over => {
                 tracing::warn!("the relay stopped before the outbox was empty, the next relay continues");
                 return;
@@ -72,14 +72,11 @@ pub async fn run(databases: Databases, database_url: String, stop: CancellationT
 /// expected. During shutdown it returns once the outbox is empty.
 async fn relay_with_lock(
     databases: &Databases,
-    database_url: &str,
     log: &mut FailureLog,
     stop: &CancellationToken,
 ) -> Result<(), Error> {
     let pg = &databases.pg;
-    let Some(started) = stop.run_until_cancelled(Relay::start(databases, database_url)).await else {
-        return Ok(());
-    };
+    let Some(started) = stop.run_until_cancelled(Relay::start(databases)).await else { return Ok(()) };
     let Some(mut relay) = started? else { return Ok(()) };
     let mut blocked = BlockedOrganizations::default();
     let mut last_check = Instant::now();
@@ -150,11 +147,9 @@ struct Relay {
 
 impl Relay {
     /// Acquires the relay lock and determines where to continue; `None` while another process holds the lock.
-    async fn start(databases: &Databases, database_url: &str) -> Result<Option<Self>, Error> {
+    async fn start(databases: &Databases) -> Result<Option<Self>, Error> {
         let Databases { pg, clickhouse, .. } = databases;
-        let Some(lock) = timeout::short(RelayLock::try_acquire(database_url)).await? else {
-            return Ok(None);
-        };
+        let Some(lock) = timeout::short(RelayLock::try_acquire(pg)).await? else { return Ok(None) };
         history_writer::wait_for_inserts(clickhouse, history_writer::SLOW_INSERT).await?;
         let recorded = history_writer::last_delivery(clickhouse).await?;
         let last_delivery = recorded.number;

@@ -47,7 +47,7 @@ async fn postgres_is_purged_while_clickhouse_is_down() {
     let clickhouse = stores.databases.clickhouse.clone().with_url("http://127.0.0.1:9");
     let databases = Databases { clickhouse, ..stores.databases.clone() };
     let stop = CancellationToken::new();
-    let worker = tokio::spawn(erasure::run(databases, stores.connection.database_url.clone(), stop.clone()));
+    let worker = tokio::spawn(erasure::run(databases, stop.clone()));
     wait_until("the table is vacuumed", async || (accounts().await.1 > 0).then_some(())).await;
     let remaining: i64 = sqlx::query_scalar("select count(*) from removed_subjects where erased_at is null")
         .fetch_one(stores.pg())
@@ -72,11 +72,7 @@ async fn erasure_error_affects_only_its_organization() {
         organizations::delete(stores.pg(), organization).await.unwrap();
     }
     let stop = CancellationToken::new();
-    let worker = tokio::spawn(erasure::run(
-        stores.databases.clone(),
-        stores.connection.database_url.clone(),
-        stop.clone(),
-    ));
+    let worker = tokio::spawn(erasure::run(stores.databases.clone(), stop.clone()));
     wait_until("the other organization is erased", async || {
         let remaining: Vec<Uuid> =
             sqlx::query_scalar("select id from organizations").fetch_all(stores.pg()).await.unwrap();
@@ -104,7 +100,7 @@ async fn purge_error_affects_only_its_table() {
     ] {
         stores.databases.clickhouse.query_raw(statement).param("org", gone).execute().await.unwrap();
     }
-    erasure::run_once(&stores.databases, &stores.connection.database_url, None).await.unwrap_err();
+    erasure::run_once(&stores.databases, None).await.unwrap_err();
     assert_eq!(count_rows(&stores, &others).await, vec![0; others.len()]);
     let returned = [("account_snapshots", format!("org_id = '{gone}'"))];
     assert_eq!(count_rows(&stores, &returned).await, [0]);

@@ -151,8 +151,7 @@ async fn outbox_subjects(stores: &IsolatedStores, organization: Uuid) -> BTreeSe
 }
 
 async fn erase(stores: &IsolatedStores) -> ErasedRows {
-    let run =
-        async || erasure::run_once(&stores.databases, &stores.connection.database_url, None).await.unwrap();
+    let run = async || erasure::run_once(&stores.databases, None).await.unwrap();
     wait_until("the erasure lock is free", run).await
 }
 
@@ -244,7 +243,7 @@ async fn wait_for_purge(stores: &IsolatedStores, erased: i64) {
         (count >= erased).then_some(())
     })
     .await;
-    let lock = async || ErasureLock::try_acquire(&stores.connection.database_url).await.unwrap();
+    let lock = async || ErasureLock::try_acquire(stores.pg()).await.unwrap();
     wait_until("the purge has ended", lock).await.release().await.unwrap();
 }
 
@@ -276,7 +275,7 @@ async fn deleted_data_is_erased_within_a_day() {
     let index = SearchIndex::open(folder.path()).unwrap();
     let stop = CancellationToken::new();
     let follower = tokio::spawn(indexer::run(databases.clone(), index.clone(), stop.clone()));
-    let worker = tokio::spawn(erasure::run(databases, stores.connection.database_url.clone(), stop.clone()));
+    let worker = tokio::spawn(erasure::run(databases, stop.clone()));
     let relay = stores.start_relay();
     // The first purge runs at the start of the process, the next after half a day.
     wait_for_purge(&stores, 1).await;

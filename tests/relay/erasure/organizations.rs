@@ -170,7 +170,7 @@ async fn deleted_organization_does_not_wait_for_retention() {
         fetch("select exists (select from erased_organizations)").await.then_some(())
     })
     .await;
-    let lock = ErasureLock::try_acquire(&stores.connection.database_url).await.unwrap();
+    let lock = ErasureLock::try_acquire(stores.pg()).await.unwrap();
     assert!(lock.is_none(), "retention still runs");
     stop.cancel();
     worker.await.unwrap();
