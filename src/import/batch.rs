@@ -44,7 +44,6 @@ struct VideoRows {
 }
 
 impl RowBatch {
-    /// Returns the number of rows.
     pub const fn len(&self) -> usize {
         self.rows
     }

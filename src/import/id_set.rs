@@ -10,7 +10,6 @@ pub struct IdSet {
 }
 
 impl IdSet {
-    /// Returns the number of distinct ids.
     pub fn len(&self) -> u64 {
         self.words.values().map(|word| u64::from(word.count_ones())).sum()
     }

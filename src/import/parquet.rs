@@ -21,10 +21,9 @@ use super::error::Error;
 use super::raw_row::{InputRow, MAX_ROW_BYTES, RawRow, RawValue, RowSink};
 
 /// Rows that are decoded at a time.
-const CHUNK_ROWS: usize = 4_096;
+const CHUNK_ROWS: usize = 1_024;
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// Whether a file starts like a Parquet file.
 pub fn is_parquet(start: &[u8]) -> bool {
     start.starts_with(b"PAR1")
 }
@@ -53,36 +52,38 @@ pub fn read_rows(
     let mut line = 0;
     for group in 0..reader.num_row_groups() {
         let group = reader.get_row_group(group).map_err(failed)?;
+        let mut readers = Vec::with_capacity(columns.len());
+        for &(leaf, _) in &columns {
+            readers.push(group.get_column_reader(leaf).map_err(failed)?);
+        }
+        let schema = group.metadata().schema_descr();
         let rows = usize::try_from(group.metadata().num_rows()).unwrap_or_default();
         let size = group.metadata().compressed_size().max(0).cast_unsigned();
-        let mut decoders = Vec::with_capacity(columns.len());
-        for &(leaf, column) in &columns {
-            let reader = group.get_column_reader(leaf).map_err(failed)?;
-            decoders.push((column, create_decoder(reader, &group.metadata().schema_descr().column(leaf))));
-        }
-        let mut done = 0;
-        while done < rows {
-            let chunk_rows = CHUNK_ROWS.min(rows - done);
-            for (column, decoder) in &mut decoders {
-                let read = decoder.fill(chunk_rows).map_err(failed)?;
-                if read != chunk_rows {
+        let mut left = rows;
+        while left > 0 {
+            let chunk_rows = CHUNK_ROWS.min(left);
+            let mut chunk = Vec::with_capacity(columns.len());
+            for (reader, &(leaf, column)) in readers.iter_mut().zip(&columns) {
+                let values = read_chunk(reader, &schema.column(leaf), chunk_rows).map_err(failed)?;
+                if values.len() != chunk_rows {
                     let text = format!("the column {} ends before its row group", column.name());
                     return Err(failed(ParquetError::General(text)));
                 }
+                chunk.push((column, values.into_iter()));
             }
-            for row in 0..chunk_rows {
+            for _ in 0..chunk_rows {
                 line += 1;
                 let mut raw = RawRow::default();
-                for (column, decoder) in &decoders {
-                    raw.set(*column, decoder.value(row));
+                for (column, values) in &mut chunk {
+                    raw.set(*column, values.next().unwrap_or_default());
                 }
-                let checked = match raw.text_bytes() {
+                let row = match raw.text_bytes() {
                     ..=MAX_ROW_BYTES => Ok(raw),
                     _ => Err(format!("has more than {MAX_ROW_BYTES} bytes of text: shorten it")),
                 };
-                consume(InputRow { line, row: checked })?;
+                consume(InputRow { line, row })?;
             }
-            done += chunk_rows;
+            left -= chunk_rows;
             bar.inc(size * chunk_rows as u64 / rows as u64);
         }
     }
@@ -159,100 +160,65 @@ impl Interpretation {
     }
 }
 
-/// Decodes a column.
-trait Decoder {
-    /// Decodes the next rows, and returns their number.
-    fn fill(&mut self, rows: usize) -> Result<usize, ParquetError>;
-    /// Returns the value of one of the decoded rows.
-    fn value(&self, row: usize) -> RawValue<'_>;
-}
+type Values = Result<Vec<RawValue<'static>>, ParquetError>;
 
-struct TypedDecoder<T: DataType> {
-    reader: ColumnReaderImpl<T>,
-    /// The definition level of a row with a value; zero if every row has one.
-    value_level: i16,
-    levels: Vec<i16>,
-    values: Vec<T::T>,
-    /// The position of each row's value.
-    positions: Vec<Option<u32>>,
-    interpretation: Interpretation,
-    convert: for<'a> fn(&'a T::T, Interpretation) -> RawValue<'a>,
-}
-
-impl<T: DataType> Decoder for TypedDecoder<T> {
-    fn fill(&mut self, rows: usize) -> Result<usize, ParquetError> {
-        self.levels.clear();
-        self.values.clear();
-        let (read, ..) = self.reader.read_records(rows, Some(&mut self.levels), None, &mut self.values)?;
-        self.positions.clear();
-        let mut next = 0..;
-        let value_level = self.value_level;
-        let levels = &self.levels;
-        self.positions.extend((0..read).map(|row| {
-            if value_level == 0 || levels.get(row) == Some(&value_level) { next.next() } else { None }
-        }));
-        Ok(read)
-    }
-
-    fn value(&self, row: usize) -> RawValue<'_> {
-        let position = self.positions.get(row).copied().flatten();
-        match position.and_then(|position| self.values.get(position as usize)) {
-            None => RawValue::Unknown,
-            Some(_) if self.interpretation == Interpretation::Unsupported => RawValue::Invalid(UNSUPPORTED),
-            Some(value) => (self.convert)(value, self.interpretation),
-        }
-    }
-}
-
-fn create_decoder(reader: ColumnReader, descriptor: &ColumnDescriptor) -> Box<dyn Decoder> {
-    fn boxed<T: DataType>(
-        reader: ColumnReaderImpl<T>,
-        descriptor: &ColumnDescriptor,
-        convert: for<'a> fn(&'a T::T, Interpretation) -> RawValue<'a>,
-    ) -> Box<dyn Decoder> {
-        Box::new(TypedDecoder {
-            reader,
-            value_level: descriptor.max_def_level(),
-            levels: Vec::new(),
-            values: Vec::new(),
-            positions: Vec::new(),
-            interpretation: Interpretation::from_descriptor(descriptor),
-            convert,
-        })
-    }
+/// Decodes the next rows of a column.
+fn read_chunk(reader: &mut ColumnReader, descriptor: &ColumnDescriptor, rows: usize) -> Values {
+    use Interpretation::Unsigned;
     match reader {
         ColumnReader::BoolColumnReader(reader) => {
-            boxed(reader, descriptor, |flag, _| RawValue::Boolean(*flag))
+            read_values(reader, descriptor, rows, |flag, _| RawValue::Boolean(*flag))
         }
-        ColumnReader::Int32ColumnReader(reader) => {
-            boxed(reader, descriptor, |number, interpretation| match interpretation {
-                Interpretation::Unsigned => RawValue::Integer(i64::from(number.cast_unsigned())),
-                interpretation => convert_integer(i64::from(*number), interpretation),
-            })
-        }
+        ColumnReader::Int32ColumnReader(reader) => read_values(reader, descriptor, rows, |number, how| {
+            let number = if how == Unsigned { number.cast_unsigned().into() } else { i64::from(*number) };
+            convert_integer(number, how)
+        }),
         ColumnReader::Int64ColumnReader(reader) => {
-            boxed(reader, descriptor, |number, interpretation| match interpretation {
-                Interpretation::Unsigned => RawValue::Unsigned(number.cast_unsigned()),
-                interpretation => convert_integer(*number, interpretation),
+            read_values(reader, descriptor, rows, |number, how| match how {
+                Unsigned => RawValue::Unsigned(number.cast_unsigned()),
+                how => convert_integer(*number, how),
             })
         }
         ColumnReader::Int96ColumnReader(reader) => {
-            boxed(reader, descriptor, |time, _| convert_time(time.to_micros(), 1_000_000))
+            read_values(reader, descriptor, rows, |time, _| convert_time(time.to_micros(), 1_000_000))
         }
         // The shortest decimal that is this float, which is probably the original number.
-        ColumnReader::FloatColumnReader(reader) => boxed(reader, descriptor, |number, _| {
+        ColumnReader::FloatColumnReader(reader) => read_values(reader, descriptor, rows, |number, _| {
             convert_float(number.to_string().parse().unwrap_or(f64::NAN))
         }),
         ColumnReader::DoubleColumnReader(reader) => {
-            boxed(reader, descriptor, |number, _| convert_float(*number))
+            read_values(reader, descriptor, rows, |number, _| convert_float(*number))
         }
         ColumnReader::ByteArrayColumnReader(reader) => {
-            boxed(reader, descriptor, |bytes, interpretation| convert_bytes(bytes.data(), interpretation))
+            read_values(reader, descriptor, rows, |bytes, how| convert_bytes(bytes.data(), how))
         }
         ColumnReader::FixedLenByteArrayColumnReader(reader) => {
-            boxed(reader, descriptor, |bytes, interpretation| convert_bytes(bytes.data(), interpretation))
+            read_values(reader, descriptor, rows, |bytes, how| convert_bytes(bytes.data(), how))
         }
     }
+}
+
+fn read_values<T: DataType>(
+    reader: &mut ColumnReaderImpl<T>,
+    descriptor: &ColumnDescriptor,
+    rows: usize,
+    convert: impl Fn(&T::T, Interpretation) -> RawValue<'static>,
+) -> Values {
+    let interpretation = Interpretation::from_descriptor(descriptor);
+    // The definition level of a row with a value; zero if every row has one.
+    let value_level = descriptor.max_def_level();
+    let (mut levels, mut values) = (Vec::new(), Vec::new());
+    let (read, ..) = reader.read_records(rows, Some(&mut levels), None, &mut values)?;
+    let mut values = values.iter();
+    let value = |row| {
+        let has_value = value_level == 0 || levels.get(row) == Some(&value_level);
+        match if has_value { values.next() } else { None } {
+            None => RawValue::Unknown,
+            Some(_) if interpretation == Interpretation::Unsupported => RawValue::Invalid(UNSUPPORTED),
+            Some(value) => convert(value, interpretation),
+        }
+    };
+    Ok((0..read).map(value).collect())
 }
 
 fn convert_integer(number: i64, interpretation: Interpretation) -> RawValue<'static> {
@@ -293,7 +259,7 @@ fn convert_decimal(number: i128, places: u32) -> RawValue<'static> {
     i64::try_from(number / unit).map_or(RawValue::Invalid("is too large"), RawValue::Integer)
 }
 
-fn convert_bytes(bytes: &[u8], interpretation: Interpretation) -> RawValue<'_> {
+fn convert_bytes(bytes: &[u8], interpretation: Interpretation) -> RawValue<'static> {
     match interpretation {
         Interpretation::Decimal(places) if bytes.len() <= 16 => {
             let negative = bytes.first().is_some_and(|byte| byte & 0x80 != 0);
@@ -301,9 +267,10 @@ fn convert_bytes(bytes: &[u8], interpretation: Interpretation) -> RawValue<'_> {
             number[16 - bytes.len()..].copy_from_slice(bytes);
             convert_decimal(i128::from_be_bytes(number), places)
         }
-        Interpretation::Plain => {
-            std::str::from_utf8(bytes).map_or(RawValue::Invalid("is not UTF-8"), RawValue::text)
-        }
+        Interpretation::Plain => match std::str::from_utf8(bytes) {
+            Ok(text) => RawValue::text(text.to_owned()),
+            Err(_) => RawValue::Invalid("is not UTF-8"),
+        },
         _ => RawValue::Invalid(UNSUPPORTED),
     }
 }

@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 
 use super::row::{AccountRow, Row, VideoRow};
 
@@ -37,7 +37,7 @@ impl PartitionedSpill {
         let count = expected_rows.div_ceil(partition_rows).clamp(1, MAX_PARTITIONS);
         let partition = || Partition { buffer: Vec::with_capacity(BUFFER_BYTES), blocks: Vec::new() };
         let partitions = (0..count).map(|_| partition()).collect();
-        Ok(PartitionedSpill { file: create_unlinked_file()?, length: 0, partitions })
+        Ok(PartitionedSpill { file: tempfile::tempfile()?, length: 0, partitions })
     }
 
     pub fn partition_count(&self) -> usize {
@@ -108,13 +108,6 @@ fn partition_hash(row: &Row) -> u64 {
         }
     }
     hasher.finish()
-}
-
-fn create_unlinked_file() -> io::Result<File> {
-    let path = std::env::temp_dir().join(format!("tidemark-import-{}", uuid::Uuid::now_v7()));
-    let file = File::options().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
-    std::fs::remove_file(&path)?;
-    Ok(file)
 }
 
 #[cfg(test)]

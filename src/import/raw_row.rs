@@ -7,7 +7,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::column::{COLUMN_COUNT, Column};
+use super::column::Column;
 use super::column_names::ColumnNames;
 use super::error::Error;
 use crate::model::integer::exact_integer;
@@ -71,15 +71,9 @@ impl<'a> RawValue<'a> {
     }
 }
 
-/// The values of a row by column.
-#[derive(Debug)]
-pub struct RawRow<'a>([RawValue<'a>; COLUMN_COUNT]);
-
-impl Default for RawRow<'_> {
-    fn default() -> Self {
-        RawRow([const { RawValue::Unknown }; COLUMN_COUNT])
-    }
-}
+/// The values of a row by column; of a column that is set twice, the last one.
+#[derive(Debug, Default)]
+pub struct RawRow<'a>(Vec<(Column, RawValue<'a>)>);
 
 impl<'a> RawRow<'a> {
     /// Reads a JSON object with a field per column.
@@ -91,21 +85,22 @@ impl<'a> RawRow<'a> {
     }
 
     pub fn set(&mut self, column: Column, value: RawValue<'a>) {
-        self.0[column.index()] = value;
+        self.0.push((column, value));
     }
 
-    /// Returns the bytes of all texts.
     pub fn text_bytes(&self) -> usize {
-        let bytes = |value: &RawValue<'_>| if let RawValue::Text(text) = value { text.len() } else { 0 };
+        let bytes =
+            |(_, value): &(_, RawValue<'_>)| if let RawValue::Text(text) = value { text.len() } else { 0 };
         self.0.iter().map(bytes).sum()
     }
 
-    pub const fn get(&self, column: Column) -> &RawValue<'a> {
-        &self.0[column.index()]
+    pub fn get(&self, column: Column) -> &RawValue<'a> {
+        self.0.iter().rfind(|(set, _)| *set == column).map_or(&RawValue::Unknown, |(_, value)| value)
     }
 
     pub fn take(&mut self, column: Column) -> RawValue<'a> {
-        std::mem::take(&mut self.0[column.index()])
+        let found = self.0.iter_mut().rfind(|(set, _)| *set == column);
+        found.map(|(_, value)| std::mem::take(value)).unwrap_or_default()
     }
 }
 

@@ -125,8 +125,8 @@ impl Row {
                 username,
                 external_id: raw.external_id()?,
                 observed_at,
-                counters: Counters::from_array(raw.counts(Column::COUNTERS)?).normalize_for(platform),
-                fields: VideoFields::read(&mut RowReader { raw: &mut raw, columns: &Column::VIDEO_FIELDS })?,
+                counters: Counters::from_array(raw.counts(Counters::NAMES)?).normalize_for(platform),
+                fields: VideoFields::read(&mut raw)?,
             }));
         }
         Ok(Row::Account(AccountRow {
@@ -134,27 +134,21 @@ impl Row {
             username: username
                 .ok_or_else(|| invalid(Column::USERNAME, "is required in a row without external_id"))?,
             observed_at,
-            counters: ProfileCounters::from_array(raw.counts(Column::PROFILE_COUNTERS)?),
+            counters: ProfileCounters::from_array(raw.counts(ProfileCounters::NAMES)?),
             category: raw.limited(Column::CATEGORY, MAX_CATEGORY_CHARS)?,
             creator: raw.limited(Column::CREATOR, MAX_NAME_CHARS)?,
-            fields: AccountFields::read(&mut RowReader { raw: &mut raw, columns: &Column::ACCOUNT_FIELDS })?,
+            fields: AccountFields::read(&mut raw)?,
         }))
     }
 }
 
-/// Reads the fields of a record from their columns.
-struct RowReader<'r, 'a> {
-    raw: &'r mut RawRow<'a>,
-    columns: &'static [Column],
-}
-
 macro_rules! field_readers {
     ($($type:ty, |$raw:ident, $column:ident| $read:expr;)*) => {
-        $(impl FieldReader<$type> for RowReader<'_, '_> {
+        $(impl FieldReader<$type> for RawRow<'_> {
             type Error = InvalidValue;
 
-            fn read(&mut self, field: usize) -> Result<Option<$type>, InvalidValue> {
-                let ($raw, $column) = (&mut *self.raw, self.columns[field]);
+            fn read(&mut self, field: &'static Field) -> Result<Option<$type>, InvalidValue> {
+                let ($raw, $column) = (self, Column::from_field(field));
                 $read
             }
         })*
@@ -191,14 +185,15 @@ impl RawRow<'_> {
     }
 
     fn has_counters(&self) -> bool {
-        let mut counters = Column::COUNTERS.into_iter().chain(Column::PROFILE_COUNTERS);
+        let mut counters =
+            Counters::NAMES.into_iter().chain(ProfileCounters::NAMES).map(Column::from_counter);
         counters.any(|column| !matches!(self.count(column), Ok(None)))
     }
 
-    fn counts<const N: usize>(&self, columns: [Column; N]) -> Result<[Option<i64>; N], InvalidValue> {
+    fn counts<const N: usize>(&self, counters: [&'static str; N]) -> Result<[Option<i64>; N], InvalidValue> {
         let mut counts = [None; N];
-        for (count, column) in counts.iter_mut().zip(columns) {
-            *count = self.count(column)?;
+        for (count, counter) in counts.iter_mut().zip(counters) {
+            *count = self.count(Column::from_counter(counter))?;
         }
         Ok(counts)
     }

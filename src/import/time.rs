@@ -1,6 +1,6 @@
 //! Parses the times that trackers, spreadsheets and databases write.
 
-use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
+use chrono::{DateTime, NaiveTime, Utc};
 
 use crate::model::period::parse_day;
 
@@ -15,13 +15,23 @@ pub fn parse_time(text: &str) -> Option<DateTime<Utc>> {
         return from_unix(number.parse().ok()?);
     }
     let (day, rest) = text.split_at_checked("YYYY-MM-DD".len())?;
-    let day = parse_day(day)?.and_time(NaiveTime::MIN).and_utc();
+    let midnight = parse_day(day)?.and_time(NaiveTime::MIN).and_utc();
     if rest.is_empty() {
-        return Some(day);
+        return Some(midnight);
     }
     let time = rest.strip_prefix(['T', 't', ' '])?;
     let (time, zone) = time.split_at(time.find(['Z', 'z', '+', '-']).unwrap_or(time.len()));
-    day.checked_add_signed(parse_time_of_day(time)? - parse_zone(zone)?)
+    // RFC 3339 has seconds and a zone with a colon.
+    let seconds = if time.len() == "HH:MM".len() { ":00" } else { "" };
+    let zone = match (zone.len(), zone.split_at_checked("+hh".len())) {
+        (0, _) => "Z".to_owned(),
+        (3, _) => format!("{zone}:00"),
+        (5, Some((hours, minutes))) => format!("{hours}:{minutes}"),
+        _ => zone.to_owned(),
+    };
+    let time = DateTime::parse_from_rfc3339(&format!("{day}T{time}{seconds}{zone}")).ok()?;
+    // The stores have microseconds. A leap second is the first second of the next minute, as in Postgres.
+    DateTime::from_timestamp_micros(time.timestamp_micros())
 }
 
 /// Interprets a number of 10 digits as seconds since 1970, and one of 13 digits as milliseconds.
@@ -31,47 +41,6 @@ pub fn from_unix(number: i64) -> Option<DateTime<Utc>> {
         1_000_000_000_000..=9_999_999_999_999 => DateTime::from_timestamp_millis(number),
         _ => None,
     }
-}
-
-/// Parses HH:MM, HH:MM:SS or HH:MM:SS with a fraction.
-fn parse_time_of_day(text: &str) -> Option<TimeDelta> {
-    let (hours, rest) = text.split_once(':')?;
-    let (minutes, seconds) = rest.split_once(':').unwrap_or((rest, "00"));
-    let (seconds, fraction) = seconds.split_once('.').unwrap_or((seconds, "0"));
-    // A leap second is the first second of the next minute, as in Postgres.
-    let [hours, minutes, seconds] =
-        [two_digits(hours, 23)?, two_digits(minutes, 59)?, two_digits(seconds, 60)?];
-    Some(TimeDelta::seconds((hours * 60 + minutes) * 60 + seconds) + parse_fraction(fraction)?)
-}
-
-/// Parses the digits after the point of a second. The stores have microseconds.
-fn parse_fraction(digits: &str) -> Option<TimeDelta> {
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let digits = digits.bytes().chain(std::iter::repeat(b'0')).take(6);
-    Some(TimeDelta::microseconds(digits.fold(0, |number, digit| number * 10 + i64::from(digit - b'0'))))
-}
-
-/// Parses Z, ±hh, ±hhmm, ±hh:mm, or nothing, which is UTC.
-fn parse_zone(text: &str) -> Option<TimeDelta> {
-    if matches!(text, "" | "Z" | "z") {
-        return Some(TimeDelta::zero());
-    }
-    let (sign, offset) = text.split_at_checked(1)?;
-    let (hours, minutes) = offset.split_at_checked(2)?;
-    let minutes = if minutes.is_empty() { "00" } else { minutes.strip_prefix(':').unwrap_or(minutes) };
-    let offset = TimeDelta::minutes(two_digits(hours, 23)? * 60 + two_digits(minutes, 59)?);
-    match sign {
-        "+" => Some(offset),
-        "-" => Some(-offset),
-        _ => None,
-    }
-}
-
-fn two_digits(text: &str, max: i64) -> Option<i64> {
-    let is_number = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse().ok().filter(|number| is_number && *number <= max)
 }
 
 #[cfg(test)]

@@ -71,8 +71,8 @@ impl<'a> FieldValue<'a> {
 pub trait FieldReader<T> {
     type Error;
 
-    /// Reads a field by its position among the record's fields; `None` is unknown.
-    fn read(&mut self, field: usize) -> Result<Option<T>, Self::Error>;
+    /// Reads a field; `None` is unknown.
+    fn read(&mut self, field: &'static Field) -> Result<Option<T>, Self::Error>;
 }
 
 /// A Rust type of a field.

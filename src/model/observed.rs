@@ -41,10 +41,10 @@ macro_rules! observed_fields {
             where
                 $(R: FieldReader<$type, Error = E>,)*
             {
-                let mut fields = Self::LIST.iter().enumerate();
+                let mut fields = Self::LIST.iter();
                 Ok($fields {
                     $($field: match fields.next() {
-                        Some((n, field)) if field.in_files => FieldReader::<$type>::read(reader, n)?,
+                        Some(field) if field.in_files => FieldReader::<$type>::read(reader, field)?,
                         _ => None,
                     },)*
                 })
@@ -100,7 +100,6 @@ macro_rules! observed_fields {
                 $counters::from_array(self.counters.each_ref().map(|latest| latest.get().copied()))
             }
 
-            /// Returns the time of the latest observation.
             pub fn observed_at(&self) -> Option<DateTime<Utc>> {
                 self.times().filter_map(|time| time.at).max()
             }
