@@ -34,6 +34,16 @@ impl FoundBy {
     pub fn is_account(self) -> bool {
         self == FoundBy::Username
     }
+
+    /// Whether a source that reads accounts, and single posts by these keys, can read the target.
+    const fn is_supported(self, accounts: bool, by_id: bool, by_shortcode: bool) -> bool {
+        match self {
+            FoundBy::Username => accounts,
+            FoundBy::Id => by_id,
+            FoundBy::Shortcode => by_shortcode,
+            FoundBy::IdOrShortcode => by_id || by_shortcode,
+        }
+    }
 }
 
 /// A source that the program has, whether it is configured, and what it reads besides accounts.
@@ -64,12 +74,7 @@ impl KnownSource {
     pub fn can_read(&self, platform: Platform, found_by: FoundBy) -> bool {
         self.is_configured
             && self.platform == platform
-            && match found_by {
-                FoundBy::Username => true,
-                FoundBy::Id => self.post_by_id,
-                FoundBy::Shortcode => self.post_by_shortcode,
-                FoundBy::IdOrShortcode => self.post_by_id || self.post_by_shortcode,
-            }
+            && found_by.is_supported(true, self.post_by_id, self.post_by_shortcode)
     }
 }
 
@@ -91,13 +96,7 @@ impl ReadablePlatforms {
 
     /// Whether a source can read what is found this way.
     pub fn supports_target(&self, platform: Platform, found_by: FoundBy) -> bool {
-        let by_id = self.posts_by_id.contains(&platform);
-        let by_shortcode = self.posts_by_shortcode.contains(&platform);
-        match found_by {
-            FoundBy::Username => self.accounts.contains(&platform),
-            FoundBy::Id => by_id,
-            FoundBy::Shortcode => by_shortcode,
-            FoundBy::IdOrShortcode => by_id || by_shortcode,
-        }
+        let has = |platforms: &[Platform]| platforms.contains(&platform);
+        found_by.is_supported(has(&self.accounts), has(&self.posts_by_id), has(&self.posts_by_shortcode))
     }
 }

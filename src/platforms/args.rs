@@ -3,7 +3,6 @@
 //! Without credentials no source is configured, which is no error. A source that is named but lacks an option is an
 //! error that names the variable to set.
 
-use std::fmt;
 use std::num::NonZeroU16;
 use std::str::FromStr;
 use std::time::Duration;
@@ -11,13 +10,12 @@ use std::time::Duration;
 use url::Url;
 
 use super::http_client::RequestLimits;
-use super::request_budget::RequestBudget;
-use super::throttle::RateThrottle;
+use super::{http_source, instagram_graph, tiktok_research};
 use crate::model::platform::Platform;
 use crate::model::secret::Secret;
 
-const GRAPH_URL: &str = "https://graph.facebook.com/v25.0";
-const RESEARCH_URL: &str = "https://open.tiktokapis.com/v2";
+pub(super) const GRAPH_URL: &str = "https://graph.facebook.com/v25.0";
+pub(super) const RESEARCH_URL: &str = "https://open.tiktokapis.com/v2";
 
 /// Options of the sources of platform data.
 #[derive(Debug, Clone, clap::Args)]
@@ -85,36 +83,11 @@ pub struct SourceArgs {
     pub source_timeout_seconds: u64,
 }
 
-/// The sources that can be configured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SourceKind {
-    InstagramGraph,
-    TiktokResearch,
-    Http,
-}
-
-impl SourceKind {
-    /// Returns the name in the configuration and in metrics.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            SourceKind::InstagramGraph => "instagram-graph",
-            SourceKind::TiktokResearch => "tiktok-research",
-            SourceKind::Http => "http",
-        }
-    }
-
-    /// Returns the sources of a platform in their default order.
-    pub const fn for_platform(platform: Platform) -> [SourceKind; 2] {
-        match platform {
-            Platform::Instagram => [SourceKind::InstagramGraph, SourceKind::Http],
-            Platform::Tiktok => [SourceKind::TiktokResearch, SourceKind::Http],
-        }
-    }
-}
-
-impl fmt::Display for SourceKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+/// Returns the names of the sources that a platform can have, in their default order.
+pub(super) const fn source_names(platform: Platform) -> [&'static str; 2] {
+    match platform {
+        Platform::Instagram => [instagram_graph::NAME, http_source::NAME],
+        Platform::Tiktok => [tiktok_research::NAME, http_source::NAME],
     }
 }
 
@@ -123,18 +96,18 @@ impl fmt::Display for SourceKind {
 pub enum ConfigError {
     #[error("{variable}: {platform} has no source {name}; use {allowed}, or none")]
     UnknownSource { variable: &'static str, name: String, platform: Platform, allowed: String },
-    #[error("{list} names {kind}, which requires {variable}: set it, or remove {kind} from the list")]
-    MissingVariable { list: &'static str, kind: SourceKind, variable: &'static str },
+    #[error("{list} names {name}, which requires {variable}: set it, or remove {name} from the list")]
+    MissingVariable { list: &'static str, name: &'static str, variable: &'static str },
     #[error("{variable} must be an http or https URL without user, query or fragment: {reason}")]
     InvalidUrl { variable: &'static str, reason: String },
-    #[error("cannot set up the source {kind}: {reason}")]
-    Setup { kind: SourceKind, reason: String },
+    #[error("cannot set up the source {name}: {reason}")]
+    Setup { name: &'static str, reason: String },
 }
 
 impl SourceArgs {
     /// Returns the sources of a platform in their order, and whether the list is explicit.
-    pub(super) fn source_order(&self, platform: Platform) -> Result<(Vec<SourceKind>, bool), ConfigError> {
-        let allowed = SourceKind::for_platform(platform);
+    pub(super) fn source_order(&self, platform: Platform) -> Result<(Vec<&'static str>, bool), ConfigError> {
+        let allowed = source_names(platform);
         let list = match platform {
             Platform::Instagram => &self.instagram_sources,
             Platform::Tiktok => &self.tiktok_sources,
@@ -145,21 +118,20 @@ impl SourceArgs {
         }
         let mut order = Vec::new();
         for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
-            let kind = allowed.into_iter().find(|kind| kind.as_str() == name);
-            let kind = kind.ok_or_else(|| ConfigError::UnknownSource {
+            let known = allowed.into_iter().find(|known| *known == name);
+            let known = known.ok_or_else(|| ConfigError::UnknownSource {
                 variable: Self::list_variable(platform),
                 name: name.to_owned(),
                 platform,
-                allowed: allowed.map(SourceKind::as_str).join(", "),
+                allowed: allowed.join(", "),
             })?;
-            if !order.contains(&kind) {
-                order.push(kind);
+            if !order.contains(&known) {
+                order.push(known);
             }
         }
         Ok((order, true))
     }
 
-    /// Returns the variable that holds a platform's list.
     pub(super) const fn list_variable(platform: Platform) -> &'static str {
         match platform {
             Platform::Instagram => "TIDEMARK_INSTAGRAM_SOURCES",
@@ -174,44 +146,16 @@ impl SourceArgs {
         }
     }
 
-    pub(super) fn create_throttle(&self, kind: SourceKind, budget: &RequestBudget) -> RateThrottle {
-        let (concurrency, daily_limit) = match kind {
-            SourceKind::InstagramGraph => {
-                (self.instagram_graph_concurrency, self.instagram_graph_daily_requests)
-            }
-            SourceKind::TiktokResearch => {
-                (self.tiktok_research_concurrency, Some(self.tiktok_research_daily_requests))
-            }
-            SourceKind::Http => (self.http_source_concurrency, self.http_source_daily_requests),
-        };
-        RateThrottle::new(kind.as_str(), concurrency.get().into(), daily_limit, budget.clone())
-    }
-
-    pub(super) fn graph_url(&self) -> Result<Url, ConfigError> {
-        parse_source_url(
-            "TIDEMARK_INSTAGRAM_GRAPH_URL",
-            non_blank(Some(&self.instagram_graph_url)).unwrap_or(GRAPH_URL),
-        )
-    }
-
-    pub(super) fn research_url(&self) -> Result<Url, ConfigError> {
-        parse_source_url(
-            "TIDEMARK_TIKTOK_RESEARCH_URL",
-            non_blank(Some(&self.tiktok_research_url)).unwrap_or(RESEARCH_URL),
-        )
-    }
-
-    pub(super) fn http_url(&self) -> Result<Option<Url>, ConfigError> {
-        parse_optional_url("TIDEMARK_HTTP_SOURCE_URL", self.http_source_url.as_deref())
-    }
-
     /// Returns the server that resolves short links instead of TikTok, if one is set.
     pub fn short_link_url(&self) -> Result<Option<Url>, ConfigError> {
         parse_optional_url("TIDEMARK_TIKTOK_SHORT_LINK_URL", self.tiktok_short_link_url.as_deref())
     }
 }
 
-fn parse_optional_url(variable: &'static str, text: Option<&str>) -> Result<Option<Url>, ConfigError> {
+pub(super) fn parse_optional_url(
+    variable: &'static str,
+    text: Option<&str>,
+) -> Result<Option<Url>, ConfigError> {
     non_blank(text).map(|text| parse_source_url(variable, text)).transpose()
 }
 
@@ -220,7 +164,6 @@ pub(super) fn non_blank(text: Option<&str>) -> Option<&str> {
     text.map(str::trim).filter(|text| !text.is_empty())
 }
 
-/// Parses the URL of a source.
 pub fn parse_source_url(variable: &'static str, text: &str) -> Result<Url, ConfigError> {
     let invalid = |reason: &str| ConfigError::InvalidUrl { variable, reason: reason.to_owned() };
     let url = Url::from_str(text).map_err(|error| invalid(&error.to_string()))?;

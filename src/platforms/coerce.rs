@@ -76,12 +76,6 @@ pub(super) fn non_empty_text(value: Option<&Value>) -> Option<String> {
     text(value).filter(|text| !text.trim().is_empty())
 }
 
-/// Reads a boolean.
-pub(super) fn boolean(value: Option<&Value>) -> Option<bool> {
-    value?.as_bool()
-}
-
-/// Reads a duration in seconds.
 pub(super) fn seconds(value: Option<&Value>) -> Option<f64> {
     let number = match value? {
         Value::Number(number) => number.as_f64()?,

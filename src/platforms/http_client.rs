@@ -121,17 +121,10 @@ impl HttpClient {
                 status.as_u16()
             )));
         }
-        let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.transport_error(error))? {
-            if body.len() + chunk.len() > self.limits.max_response_bytes {
-                return Err(SourceError::Malformed(format!(
-                    "the response is larger than {} bytes",
-                    self.limits.max_response_bytes
-                )));
-            }
-            body.extend_from_slice(&chunk);
-        }
-        Ok(HttpResponse { status, headers: response.headers().clone(), body })
+        let max_bytes = self.limits.max_response_bytes;
+        let body = read_body(&mut response, max_bytes).await.map_err(|error| self.transport_error(error))?;
+        let too_large = || SourceError::Malformed(format!("the response is larger than {max_bytes} bytes"));
+        Ok(HttpResponse { status, headers: response.headers().clone(), body: body.ok_or_else(too_large)? })
     }
 
     /// Describes why there is no complete response, without the URL.
@@ -180,6 +173,21 @@ impl HttpResponse {
     pub(super) fn rate_limited(&self, now: DateTime<Utc>, default: TimeDelta) -> SourceError {
         SourceError::RateLimited { until: now + self.retry_after().unwrap_or(default) }
     }
+}
+
+/// Reads a body; `None` if it is larger than `max_bytes`.
+pub(super) async fn read_body(
+    response: &mut Response,
+    max_bytes: usize,
+) -> Result<Option<Vec<u8>>, reqwest::Error> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        if body.len() + chunk.len() > max_bytes {
+            return Ok(None);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Some(body))
 }
 
 /// Appends path segments to a base URL.

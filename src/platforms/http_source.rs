@@ -8,7 +8,6 @@ use futures_util::FutureExt;
 use serde_json::{Map, Value};
 use url::Url;
 
-use super::args::SourceKind;
 use super::coerce;
 use super::http_client::{DEFAULT_COOLDOWN, HttpClient, HttpResponse, RequestLimits, extend_url};
 use super::post_pages::PostPages;
@@ -23,7 +22,7 @@ use crate::model::observed::{AccountFields, VideoFields};
 use crate::model::platform::Platform;
 use crate::model::secret::Secret;
 
-const NAME: &str = SourceKind::Http.as_str();
+pub(super) const NAME: &str = "http";
 /// The page size that the cost estimate assumes until the collector has delivered pages.
 const ASSUMED_PAGE_SIZE: u32 = 100;
 
@@ -172,7 +171,7 @@ impl HttpSource {
                 description: coerce::text(get("description")),
                 profile_pic_url: coerce::non_empty_text(get("profile_pic_url")),
                 link_in_bio: coerce::non_empty_text(get("link_in_bio")),
-                is_verified: coerce::boolean(get("is_verified")),
+                is_verified: get("is_verified").and_then(Value::as_bool),
             },
             counters: ProfileCounters {
                 follower_count: coerce::counter("follower_count", get("follower_count")),

@@ -13,7 +13,7 @@ use reqwest::{Response, StatusCode};
 use sha2::{Digest, Sha256};
 use url::{Host, Url};
 
-use super::http_client::{HttpClient, RequestLimits};
+use super::http_client::{HttpClient, RequestLimits, read_body};
 use super::request_telemetry::measure;
 use crate::model::picture::{PictureKind, PictureSource};
 use crate::model::platform::Platform;
@@ -187,18 +187,10 @@ async fn read_picture(mut response: Response) -> Result<Vec<u8>, FetchError> {
         }
         status => return Err(FetchError::Failed(format!("HTTP {}", status.as_u16()))),
     }
-    let length = usize::try_from(response.content_length().unwrap_or_default()).unwrap_or(usize::MAX);
-    if length > MAX_BYTES {
+    if response.content_length().is_some_and(|length| length > MAX_BYTES as u64) {
         return Err(FetchError::TooLarge);
     }
-    let mut bytes = Vec::with_capacity(length);
-    while let Some(chunk) = response.chunk().await.map_err(describe)? {
-        if bytes.len() + chunk.len() > MAX_BYTES {
-            return Err(FetchError::TooLarge);
-        }
-        bytes.extend_from_slice(&chunk);
-    }
-    Ok(bytes)
+    read_body(&mut response, MAX_BYTES).await.map_err(describe)?.ok_or(FetchError::TooLarge)
 }
 
 /// Describes a failed request without the URL.

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use super::source::{Depth, Post, SourceError};
 use crate::model::cost::PageCounts;
 
-/// With pages of ten posts, enough for the deepest read.
+/// Enough for the deepest read with pages of ten posts.
 const MAX_PAGES: usize = 500;
-/// More posts than an account can pin: pinned posts come first, however old.
+/// An account can pin fewer posts; they come first, however old.
 pub(super) const MIN_OLDER_POSTS: usize = 10;
 
 /// The pages of one read.
@@ -67,11 +67,6 @@ impl PostPages {
         }
     }
 
-    /// Whether so many older posts in a row were read that no later page has others.
-    pub(super) fn are_past_depth(&self) -> bool {
-        self.older_posts >= MIN_OLDER_POSTS
-    }
-
     /// Takes the cursor of the next page, and returns it if that page has to be read. Paging that cannot end is an error,
     /// because the posts so far are not all.
     pub(super) fn follow(&mut self, next: Option<String>) -> Result<Option<String>, SourceError> {
@@ -79,7 +74,8 @@ impl PostPages {
         let Some(cursor) = next.filter(|_| self.missing_posts() > 0) else { return Ok(None) };
         self.counts.full_pages += 1;
         self.counts.full_page_posts += self.page_posts as i64;
-        if self.are_past_depth() {
+        // No page that follows so many older posts has others.
+        if self.older_posts >= MIN_OLDER_POSTS {
             return Ok(None);
         }
         if !self.seen_cursors.insert(cursor.clone()) && self.new_posts == 0 {

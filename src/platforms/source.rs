@@ -74,9 +74,7 @@ pub struct SourceInfo {
     pub platform: Platform,
     /// Finds an account by the platform's id, even after a rename.
     pub account_by_id: bool,
-    /// Reads one post by the platform's id.
     pub post_by_id: bool,
-    /// Reads one post by its shortcode.
     pub post_by_shortcode: bool,
     /// How many requests an account's posts take.
     pub paging: Paging,

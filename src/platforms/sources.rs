@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use opentelemetry::KeyValue;
 
-use super::args::SourceKind;
+use super::args::source_names;
 use super::pausable_timeout::run_with_timeout;
 use super::source::{AccountKey, Depth, FetchedAccount, Post, PostKey, Source, SourceError, SourceInfo};
 use crate::model::platform::Platform;
@@ -69,8 +69,7 @@ impl Sources {
         let mut known = Vec::new();
         for platform in Platform::ALL {
             let configured = self.names(platform);
-            let others = SourceKind::for_platform(platform).map(SourceKind::as_str);
-            let others = others.into_iter().filter(|name| !configured.contains(name));
+            let others = source_names(platform).into_iter().filter(|name| !configured.contains(name));
             known.extend(self.infos(platform).map(|source| KnownSource {
                 platform,
                 name: source.name,
@@ -84,12 +83,10 @@ impl Sources {
         known
     }
 
-    /// Returns the names of a platform's sources.
     pub fn names(&self, platform: Platform) -> Vec<&'static str> {
         self.infos(platform).map(|source| source.name).collect()
     }
 
-    /// Returns the names of a platform's sources that can read single posts.
     pub fn post_source_names(&self, platform: Platform) -> Vec<&'static str> {
         self.infos(platform).filter(SourceInfo::reads_posts).map(|source| source.name).collect()
     }
@@ -236,25 +233,19 @@ impl<T> FetchOutcome<T> {
 
     /// Records a source's result. Returns whether it is final; if not, the next source is tried.
     fn record(&mut self, source: &'static str, result: &Result<T, SourceError>) -> bool {
+        use SourceError::{BudgetUnavailable, Credentials, Malformed, NotFound, RateLimited, Transient};
         match result {
-            Ok(_) | Err(SourceError::NotFound(_)) => self.responded.push(source),
-            Err(error @ (SourceError::RateLimited { .. } | SourceError::Credentials(_))) => {
-                self.paused.push((source, error.clone()));
+            Ok(_) | Err(NotFound(_)) => self.responded.push(source),
+            Err(Transient(_) | Malformed(_) | BudgetUnavailable(_)) => {}
+            Err(error) => {
+                if matches!(error, RateLimited { .. } | Credentials(_)) {
+                    self.paused.push((source, error.clone()));
+                }
                 if matches!(self.result, Err(SourceError::Unsupported)) {
                     self.result = Err(error.clone());
                 }
                 return false;
             }
-            Err(SourceError::RefreshShareUsed) => {
-                if matches!(self.result, Err(SourceError::Unsupported)) {
-                    self.result = Err(SourceError::RefreshShareUsed);
-                }
-                return false;
-            }
-            Err(SourceError::Unsupported) => return false,
-            Err(
-                SourceError::Transient(_) | SourceError::Malformed(_) | SourceError::BudgetUnavailable(_),
-            ) => {}
         }
         true
     }

@@ -40,50 +40,48 @@ pub(super) async fn check_accounts(
         "an unknown account returns 404 and `not_found`",
         unknown.expect_error("not_found", &["unsupported"]),
     );
-    let Some(username) = &samples.username else {
-        for (rule, means) in ACCOUNT_RULES {
-            report.add(rule, means, skip("name an account that it has with --username"));
-        }
-        return None;
+    let (results, reason, account) = match &samples.username {
+        Some(username) => check_account(client, samples, username).await,
+        None => (Vec::new(), "name an account that it has with --username", None),
     };
-    let mut add = |rule: &'static str, result| {
-        let means = ACCOUNT_RULES.iter().find(|(name, _)| *name == rule).map_or("", |(_, means)| means);
+    let results = results.into_iter().chain(std::iter::repeat_with(|| skip(reason)));
+    for ((rule, means), result) in ACCOUNT_RULES.into_iter().zip(results) {
         report.add(rule, means, result);
-    };
+    }
+    account
+}
+
+/// Checks an account. Returns the results of the first [`ACCOUNT_RULES`], and why the others are skipped.
+async fn check_account(
+    client: &mut ValidatingClient<'_>,
+    samples: &Samples,
+    username: &str,
+) -> (Vec<CheckResult>, &'static str, Option<AccountPages>) {
+    let unread = "the account was not read to its end";
     let account = match AccountPages::read(client, username, None, MAX_POSTS, first_day()).await {
         Ok(account) => account,
-        Err(failure) => {
-            let (account, paging) = match failure {
-                ReadFailure::FirstPage(reason) => (Err(reason), skip("the account was not read")),
-                ReadFailure::Paging(reason) => (Ok(Verdict::Pass), Err(reason)),
-            };
-            add("account", account);
-            add("paging", paging);
-            for (rule, _) in ACCOUNT_RULES.iter().skip(2) {
-                add(rule, skip("the account was not read to its end"));
-            }
-            return None;
+        Err(ReadFailure::FirstPage(reason)) => {
+            return (vec![Err(reason), skip("the account was not read")], unread, None);
         }
+        Err(ReadFailure::Paging(reason)) => return (vec![Ok(Verdict::Pass), Err(reason)], unread, None),
     };
-    add("account", check_identity(&account, username, samples));
-    add("paging", check_paging(&account));
-    add("values", check_values(&account));
-    add("newest", check_newest(client, username, &account).await);
-    add("not-before", check_not_before(client, username, &account).await);
+    let mut results = vec![
+        check_identity(&account, username, samples),
+        check_paging(&account),
+        check_values(&account),
+        check_newest(client, username, &account).await,
+        check_not_before(client, username, &account).await,
+    ];
     if let Some(id) = samples.account_id.clone().or_else(|| account.id()) {
-        add("account-by-id", check_by_id(client, username, &id).await);
-        add("rename", check_rename(client, &id).await);
-    } else {
-        for rule in ["account-by-id", "rename"] {
-            add(rule, skip("no id is known: give one with --id"));
-        }
+        results.push(check_by_id(client, username, &id).await);
+        results.push(check_rename(client, &id).await);
     }
-    Some(account)
+    (results, "no id is known: give one with --id", Some(account))
 }
 
 /// Checks that a wrong token is rejected.
 pub(super) async fn check_token(client: &mut ValidatingClient<'_>, report: &mut RuleReport) {
-    let result = if client.has_token() {
+    let result = if client.collector.token.is_some() {
         let wrong = Secret::new("not-the-token-of-this-collector");
         let (path, query) = (["accounts", UNKNOWN_USERNAME], depth_query(2, first_day()));
         let response = client.get_with_token(Some(&wrong), &path, &query, ACCOUNT_SCHEMA).await;

@@ -14,9 +14,9 @@ use super::report::{CheckResult, RuleReport, Verdict, skip};
 use super::schema;
 use crate::model::platform::Platform;
 use crate::model::secret::Secret;
-use crate::platforms::args::SourceKind;
 use crate::platforms::coerce;
 use crate::platforms::http_client::{HttpClient, HttpResponse, RequestLimits, extend_url};
+use crate::platforms::http_source;
 use crate::platforms::source::SourceError;
 
 const MAX_REQUESTS: usize = 150;
@@ -79,7 +79,7 @@ impl ContractResponse {
 
 /// A client for one platform that records how responses violate the rules.
 pub(super) struct ValidatingClient<'a> {
-    collector: &'a Collector,
+    pub(super) collector: &'a Collector,
     client: HttpClient,
     platform: Platform,
     requests: usize,
@@ -89,16 +89,12 @@ pub(super) struct ValidatingClient<'a> {
 
 impl<'a> ValidatingClient<'a> {
     pub(super) fn for_platform(collector: &'a Collector, platform: Platform) -> Result<Self, String> {
-        let client = HttpClient::for_service(SourceKind::Http.as_str(), &collector.base, collector.limits)?;
+        let client = HttpClient::for_service(http_source::NAME, &collector.base, collector.limits)?;
         Ok(ValidatingClient { collector, client, platform, requests: 0, violations: BTreeMap::new() })
     }
 
     pub(super) fn platform(&self) -> Platform {
         self.platform
-    }
-
-    pub(super) fn has_token(&self) -> bool {
-        self.collector.token.is_some()
     }
 
     /// Reports the rules that hold for every response.

@@ -17,7 +17,6 @@ use url::Url;
 
 use self::parse::{MEDIA_FIELDS, PROFILE_FIELDS, parse_media_page, parse_profile};
 use self::usage::QuotaUsage;
-use super::args::SourceKind;
 use super::coerce;
 use super::http_client::{HttpClient, HttpResponse, RequestLimits, extend_url};
 use super::post_pages::PostPages;
@@ -29,7 +28,7 @@ use crate::model::cost::Paging;
 use crate::model::platform::Platform;
 use crate::model::secret::Secret;
 
-const NAME: &str = SourceKind::InstagramGraph.as_str();
+pub(super) const NAME: &str = "instagram-graph";
 const MAX_PAGE_SIZE: usize = 50;
 /// The cooldown when a limit is hit and the API does not say how long it lasts; further requests would prolong it.
 const RATE_LIMIT_COOLDOWN: TimeDelta = TimeDelta::minutes(30);

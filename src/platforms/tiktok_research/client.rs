@@ -9,14 +9,13 @@ use chrono::{DateTime, Utc};
 use reqwest::StatusCode;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
-use url::Url;
 
+use super::{NAME, TiktokResearchConfig};
 use crate::model::secret::Secret;
-use crate::platforms::args::SourceKind;
 use crate::platforms::coerce;
-use crate::platforms::http_client::{DEFAULT_COOLDOWN, HttpClient, HttpResponse, RequestLimits, extend_url};
+use crate::platforms::http_client::{DEFAULT_COOLDOWN, HttpClient, HttpResponse, extend_url};
 use crate::platforms::source::SourceError;
-use crate::platforms::throttle::{RateThrottle, next_utc_midnight};
+use crate::platforms::throttle::next_utc_midnight;
 
 /// A token is renewed this long before it expires, or after nine tenths of a short lifetime.
 const RENEWAL_MARGIN: Duration = Duration::from_secs(300);
@@ -24,12 +23,8 @@ const DEFAULT_TOKEN_SECONDS: u64 = 7200;
 const MAX_TOKEN_SECONDS: u64 = 30 * 86_400;
 
 pub(super) struct TiktokClient {
-    base: Url,
-    client_key: String,
-    client_secret: Secret,
+    config: TiktokResearchConfig,
     client: HttpClient,
-    /// Applies to queries, not to requests for tokens.
-    throttle: RateThrottle,
     token: tokio::sync::Mutex<Option<Token>>,
 }
 
@@ -68,16 +63,13 @@ impl From<SourceError> for TiktokError {
 }
 
 impl TiktokClient {
-    pub(super) fn new(
-        base: Url,
-        client_key: String,
-        client_secret: Secret,
-        throttle: RateThrottle,
-        limits: RequestLimits,
-    ) -> Result<Self, String> {
-        let client = HttpClient::for_service(SourceKind::TiktokResearch.as_str(), &base, limits)?;
-        let token = tokio::sync::Mutex::new(None);
-        Ok(TiktokClient { base, client_key, client_secret, client, throttle, token })
+    pub(super) fn new(config: TiktokResearchConfig) -> Result<Self, String> {
+        let client = HttpClient::for_service(NAME, &config.base, config.limits)?;
+        Ok(TiktokClient { config, client, token: tokio::sync::Mutex::new(None) })
+    }
+
+    pub(super) fn daily_limit(&self) -> Option<u32> {
+        self.config.throttle.daily_limit()
     }
 
     /// Sends a query and returns the `data` of the response.
@@ -89,10 +81,10 @@ impl TiktokClient {
         now: DateTime<Utc>,
     ) -> Result<Map<String, Value>, TiktokError> {
         let token = self.token(now, None).await?;
-        match self.throttle.run(now, self.request(path, fields, body, token, now)).await {
+        match self.config.throttle.run(now, self.request(path, fields, body, token, now)).await {
             Err(TiktokError::TokenRejected { token, .. }) => {
                 let token = self.token(now, Some(&token)).await?;
-                self.throttle.run(now, self.request(path, fields, body, token, now)).await
+                self.config.throttle.run(now, self.request(path, fields, body, token, now)).await
             }
             result => result,
         }
@@ -110,7 +102,7 @@ impl TiktokClient {
         let request = self
             .client
             .client()
-            .post(extend_url(&self.base, path.split('/'))?)
+            .post(extend_url(&self.config.base, path.split('/'))?)
             .query(&[("fields", fields)])
             .bearer_auth(token.reveal())
             .json(body);
@@ -151,11 +143,11 @@ impl TiktokClient {
 
     async fn fetch_token(&self, now: DateTime<Utc>) -> Result<Token, SourceError> {
         let form = [
-            ("client_key", self.client_key.as_str()),
-            ("client_secret", self.client_secret.reveal()),
+            ("client_key", self.config.client_key.as_str()),
+            ("client_secret", self.config.client_secret.reveal()),
             ("grant_type", "client_credentials"),
         ];
-        let url = extend_url(&self.base, ["oauth", "token", ""])?;
+        let url = extend_url(&self.config.base, ["oauth", "token", ""])?;
         let response = self.client.send(self.client.client().post(url).form(&form)).await?;
         let parsed = response.json(now)?;
         let token = parsed.get("access_token").and_then(Value::as_str).filter(|text| !text.is_empty());
@@ -168,7 +160,7 @@ impl TiktokClient {
         }
         let code = error_code(&parsed);
         let message = parsed.get("error_description").or_else(|| parsed.pointer("/error/message"));
-        let message = self.client_secret.scrub(message.and_then(Value::as_str).unwrap_or("no token"));
+        let message = self.config.client_secret.scrub(message.and_then(Value::as_str).unwrap_or("no token"));
         let detail = format!("{} ({code})", coerce::excerpt(&message));
         Err(match (code, response.status) {
             ("rate_limit_exceeded", _) | (_, StatusCode::TOO_MANY_REQUESTS) => {

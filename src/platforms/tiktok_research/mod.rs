@@ -16,7 +16,6 @@ use url::Url;
 
 use self::client::{TiktokClient, TiktokError};
 use self::parse::{USER_FIELDS, VIDEO_FIELDS, parse_post, parse_profile};
-use super::args::SourceKind;
 use super::coerce;
 use super::http_client::RequestLimits;
 use super::source::{
@@ -27,7 +26,7 @@ use crate::model::cost::Paging;
 use crate::model::platform::Platform;
 use crate::model::secret::Secret;
 
-const NAME: &str = SourceKind::TiktokResearch.as_str();
+pub(super) const NAME: &str = "tiktok-research";
 /// A query may span 30 days, the first and the last included.
 const WINDOW_DAYS: u32 = 30;
 /// No video is older than Musical.ly, which became TikTok.
@@ -57,7 +56,6 @@ pub struct TiktokResearch {
     client: TiktokClient,
     cooldown: Cooldown,
     page_size: usize,
-    daily_limit: Option<u32>,
 }
 
 /// One query for videos: a condition on days from `start` to `end`.
@@ -85,11 +83,8 @@ impl VideoQuery<'_> {
 impl TiktokResearch {
     /// Creates the source; the error names what is wrong with the configuration.
     pub fn new(config: TiktokResearchConfig) -> Result<Self, String> {
-        let TiktokResearchConfig { base, client_key, client_secret, page_size, throttle, limits } = config;
-        let daily_limit = throttle.daily_limit();
-        let client = TiktokClient::new(base, client_key, client_secret, throttle, limits)?;
-        let page_size = page_size.clamp(1, MAX_PAGE_SIZE);
-        Ok(TiktokResearch { client, cooldown: Cooldown::default(), page_size, daily_limit })
+        let page_size = config.page_size.clamp(1, MAX_PAGE_SIZE);
+        Ok(TiktokResearch { client: TiktokClient::new(config)?, cooldown: Cooldown::default(), page_size })
     }
 
     async fn read_account(
@@ -211,7 +206,7 @@ impl Source for TiktokResearch {
             post_by_id: true,
             post_by_shortcode: false,
             paging: Paging::Windows { page: self.page_size as u32, days: WINDOW_DAYS },
-            daily_limit: self.daily_limit,
+            daily_limit: self.client.daily_limit(),
         }
     }
 

@@ -33,7 +33,7 @@ pub(super) fn parse_profile(
             description: coerce::text(get("bio_description")),
             profile_pic_url: coerce::non_empty_text(get("avatar_url")),
             link_in_bio: coerce::non_empty_text(get("bio_url")),
-            is_verified: coerce::boolean(get("is_verified")),
+            is_verified: get("is_verified").and_then(Value::as_bool),
         },
         counters: ProfileCounters {
             follower_count: coerce::counter("follower_count", get("follower_count")),

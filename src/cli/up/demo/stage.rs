@@ -67,7 +67,7 @@ impl Stage<'_> {
         let paused = self.write_role_histories(today, today, Role::is_paused).await?;
         self.import(paused, false).await?;
         self.add_new_accounts().await?;
-        let others = self.write_other_histories(today);
+        let others = self.write_history(today, today - Days::new(1), self.others().collect(), Vec::new());
         let reads = async {
             tokio::time::timeout(READS_TIMEOUT, self.wait_for_roles(posts_until)).await.map_err(|_| {
                 CommandError::new(
@@ -103,10 +103,6 @@ impl Stage<'_> {
             files.extend(self.write_history(today, until, vec![account.index], Vec::new()).await?);
         }
         Ok(files)
-    }
-
-    async fn write_other_histories(&self, today: NaiveDate) -> Result<Vec<PathBuf>, CommandError> {
-        self.write_history(today, today - Days::new(1), self.others().collect(), Vec::new()).await
     }
 
     /// Returns the indices of the accounts without a role.
@@ -266,6 +262,5 @@ fn new_username(account: &SimulatedAccount) -> String {
 
 /// The sandbox has every source.
 fn all_readable() -> ReadablePlatforms {
-    let all = Platform::ALL.to_vec();
-    ReadablePlatforms { accounts: all.clone(), posts_by_id: all.clone(), posts_by_shortcode: all }
+    ReadablePlatforms::new(Platform::ALL)
 }
