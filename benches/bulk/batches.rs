@@ -17,7 +17,7 @@ const REPETITIONS: usize = 20;
 /// Batches at the same time, and how many names of each are not in the one before.
 const CONCURRENT: usize = 200;
 const NEW_NAMES: usize = 25;
-/// Fewer than the distinct names.
+/// There are more distinct names.
 const ACCOUNT_CAP: i32 = 3_000;
 const PROBE_INTERVAL: Duration = Duration::from_millis(20);
 

@@ -152,7 +152,6 @@ pub const ROLLUP_COUNTERS: [&str; Counters::NAMES.len() + 1] = {
 pub const VIDEO_ROLLUP_COUNTERS: [&str; 5] =
     ["view_count", "play_count", "like_count", "comment_count", "share_count"];
 
-/// Returns the rollup column of a counter's gain.
 pub fn gain_column(counter: &str) -> String {
     counter.replace("_count", "_gain")
 }

@@ -15,7 +15,6 @@ impl Secret {
         Secret(text.into())
     }
 
-    /// Returns the credential itself.
     pub fn reveal(&self) -> &str {
         &self.0
     }

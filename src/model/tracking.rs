@@ -66,7 +66,6 @@ pub struct StatusCounts {
 }
 
 impl StatusCounts {
-    /// Adds records of a status.
     pub const fn add(&mut self, status: TrackingStatus, records: i64) {
         *match status {
             TrackingStatus::Unsupported => &mut self.unsupported,

@@ -46,7 +46,6 @@ pub enum CredentialsError {
 }
 
 impl Credentials {
-    /// Reads the credentials of a data directory.
     pub fn read(data: &Path) -> Result<Self, CredentialsError> {
         let path = data.join("credentials.json");
         let text = std::fs::read(&path).map_err(|error| CredentialsError::Read(path.clone(), error))?;

@@ -5,17 +5,17 @@ use image::metadata::Orientation;
 
 const FILE_HEADER_BYTES: usize = 12;
 const CHUNK_HEADER_BYTES: usize = 8;
-/// Before the chunks of a frame of an animation.
+/// This header precedes the chunks of a frame of an animation.
 const FRAME_HEADER_BYTES: usize = 16;
 const ALPHA_FLAG: u8 = 0x10;
 
 /// Memory of the decoder per pixel besides the decoded picture: the planes of a lossy picture.
 const LOSSY_BYTES: u64 = 2;
-/// With transparency, also its values, which are coded as a lossless picture.
+/// also the values of its transparency, which are coded as a lossless picture,
 const LOSSY_ALPHA_BYTES: u64 = 8;
-/// The transforms of a lossless picture.
+/// the transforms of a lossless picture,
 const LOSSLESS_ALPHA_BYTES: u64 = 1;
-/// Without transparency, also the picture with it.
+/// and, if it has no transparency, also the picture with it.
 const LOSSLESS_BYTES: u64 = 5;
 
 const LOSSY: &[u8; 4] = b"VP8 ";

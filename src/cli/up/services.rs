@@ -19,7 +19,7 @@ use crate::model::secret::Secret;
 use crate::{store, tls};
 
 const TRACKER_STOP_TIMEOUT: Duration = Duration::from_secs(30);
-/// Longer than the steps of `run_postgres`.
+/// The steps of `run_postgres` take less.
 const POSTGRES_STOP_TIMEOUT: Duration = Duration::from_secs(40);
 
 const READY_POLL_INTERVAL: Duration = Duration::from_millis(40);

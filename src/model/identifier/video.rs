@@ -170,7 +170,6 @@ fn external_id(text: &str) -> Option<PlatformVideoId> {
     is_valid.then(|| PlatformVideoId::ExternalId(text.to_owned()))
 }
 
-/// Returns the public URL of a video.
 pub fn video_url(
     platform: Platform,
     username: Option<&str>,
