@@ -10,7 +10,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut migrations = String::new();
     for (name, path) in sql_files("schemas")? {
         let number = name.split('_').next().unwrap_or_default();
-        let version: u32 = number.parse().map_err(|_| format!("name schemas/{name} NNNN_table.sql"))?;
+        let version: u32 = number.parse().map_err(|_| format!("name schemas/{name} NNNN_subject.sql"))?;
         migrations += &format!("({version}, {name:?}, include_str!({path:?})),\n");
     }
     let views = sql_files("schemas/views")?;

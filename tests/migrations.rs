@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use tidemark::store::migrate::split_statements;
+
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The Postgres migration of version 0.1.0, to which the rules do not apply; .squawk.toml excludes it, too.
@@ -68,8 +70,13 @@ fn changes_rows(sql: &str) -> bool {
     statements.split(';').map(str::trim).any(|one| !one.is_empty() && !defines(one))
 }
 
-/// A ClickHouse migration is one statement that may run twice and only adds. It may redefine an alias, which stores nothing.
+/// The statements of a ClickHouse migration may run twice and only add. They may redefine an alias, which stores nothing.
 fn is_additive(sql: &str) -> bool {
+    let mut statements = split_statements(sql).peekable();
+    statements.peek().is_some() && statements.all(is_statement_additive)
+}
+
+fn is_statement_additive(sql: &str) -> bool {
     let code = code(sql);
     let count = |part: &str| code.matches(part).count();
     let creates = code.starts_with("CREATE TABLE IF NOT EXISTS ");
@@ -139,9 +146,15 @@ fn additive_postgres_migrations_pass() {
 #[test]
 fn clickhouse_migrations_are_additive() {
     for (name, sql) in sql_files("schemas") {
-        assert!(is_additive(&sql), "{name} has to be one CREATE TABLE or ADD COLUMN, IF NOT EXISTS");
+        assert!(
+            is_additive(&sql),
+            "{name} must have CREATE TABLE or ADD COLUMN statements only, IF NOT EXISTS"
+        );
     }
     assert!(is_additive("-- drops; nothing\nALTER TABLE videos ADD COLUMN IF NOT EXISTS x Nullable(String)"));
+    assert!(is_additive(
+        "ALTER TABLE a ADD COLUMN IF NOT EXISTS x Int64;\nALTER TABLE a ADD COLUMN IF NOT EXISTS y Int64;\n"
+    ));
     assert!(is_additive(
         "ALTER TABLE a ADD COLUMN IF NOT EXISTS y Int64, MODIFY COLUMN all Array(Int64) ALIAS [x, y]"
     ));
@@ -149,6 +162,7 @@ fn clickhouse_migrations_are_additive() {
         "",
         "CREATE TABLE a (id UInt64) ENGINE = MergeTree ORDER BY id",
         "CREATE TABLE IF NOT EXISTS a (id UInt64) ENGINE = MergeTree ORDER BY id; SELECT 1",
+        "CREATE TABLE IF NOT EXISTS a (id UInt64) ENGINE = MergeTree ORDER BY id;\nSELECT 1;\n",
         "ALTER TABLE videos ADD COLUMN x Nullable(String)",
         "ALTER TABLE videos ADD COLUMN IF NOT EXISTS x Nullable(String), ADD COLUMN y String",
         "ALTER TABLE videos ADD COLUMN IF NOT EXISTS x Nullable(String), DROP COLUMN y",

@@ -172,7 +172,6 @@ async fn compute_rollups(clickhouse: &Client, chunks: &[&[Subject]]) {
     }
     let (accounts, videos) = (accounts.as_secs_f64(), (videos - accounts).as_secs_f64());
     println!("rollups computed in {accounts:.1} s, of videos in {videos:.1} s");
-    history_writer::record_complete_video_rollups(clickhouse).await.unwrap();
 }
 
 /// Inserts the records of chunks whose history is finished.

@@ -63,7 +63,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         db = chdb.connect(folder)
         for path in sorted((ROOT / "schemas").glob("*.sql")):
-            db.query(path.read_text())
+            for statement in path.read_text().split(";\n")[:-1]:
+                db.query(statement)
         for table, by_key in rows.items():
             print(f"{table}: {len(by_key)}")
             if by_key:

@@ -55,8 +55,8 @@ class Engine:
     def __init__(self, folder):
         self.db = chdb.connect(folder)
         for path in sorted((ROOT / "schemas").glob("*.sql")):
-            self.db.query(path.read_text())
-            self.db.query(path.read_text())  # idempotent
+            for statement in path.read_text().split(";\n")[:-1] * 2:  # idempotent
+                self.db.query(statement)
         self.db.query(f"CREATE DATABASE {VIEWS}")
         for path in sorted((ROOT / "schemas/views").glob("*.sql")):
             self.db.query(path.read_text(), params=dict(public=VIEWS))

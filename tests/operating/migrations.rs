@@ -113,7 +113,7 @@ async fn postgres_with_unreleased_migrations_is_rejected() {
 #[tokio::test]
 async fn clickhouse_with_unreleased_migrations_is_rejected() {
     let databases = IsolatedStores::create().await;
-    record_in_clickhouse(&databases, "(1, '0001_video_snapshots.sql', 'another checksum')").await;
+    record_in_clickhouse(&databases, "(1, '0001_dimensions.sql', 'another checksum')").await;
     assert_errors_suggest_export_and_import(
         &run_failing(&databases, &["migrate", "serve", "track"]),
         "clickhouse",

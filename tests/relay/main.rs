@@ -20,6 +20,5 @@ mod recovery;
 mod retention;
 mod failures;
 mod served;
-mod video_fill;
 #[path = "../analytics/video_rollup.rs"]
 mod video_rollup;

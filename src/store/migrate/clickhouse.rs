@@ -1,4 +1,4 @@
-//! Applies `schemas/` to ClickHouse: one statement per file, recorded in `schema_migrations`.
+//! Applies `schemas/` to ClickHouse, file by file, recorded in `schema_migrations`.
 //!
 //! The views for data teams hold no data, so every run replaces them; a restore that lacks them gets them back.
 
@@ -15,7 +15,7 @@ use crate::store::clickhouse::cluster::{self, Layout};
 use crate::store::clickhouse::{client, diagnosis};
 use crate::store::migrate::supported_releases::CLICKHOUSE;
 
-/// The files of `schemas/`, as (version, name, statement).
+/// The files of `schemas/`, as (version, name, statements).
 static MIGRATIONS: &[(u32, &str, &str)] = include!(concat!(env!("OUT_DIR"), "/schemas.rs"));
 
 /// The files of `schemas/views/`, as (name, statement).
@@ -44,15 +44,17 @@ pub(super) async fn migrate(args: &ClickhouseArgs) -> Result<usize, Error> {
     let applied = within_timeout(fetch_applied(&client)).await?;
     SchemaState::compare(&checksums(), &applied).check_upgradable("clickhouse")?;
     let mut count = 0;
-    for &(version, file, statement) in MIGRATIONS {
+    for &(version, file, sql) in MIGRATIONS {
         let is_pending = !applied.contains_key(&version.into());
         // Nodes that have joined a cluster since need the table, too.
         if is_pending || layout.is_sharded() {
-            let executed = execute(&client, &layout, statement).await;
-            executed.map_err(|reason| Error::Statement { file, reason })?;
+            for statement in split_statements(sql) {
+                let executed = execute(&client, &layout, statement).await;
+                executed.map_err(|reason| Error::Statement { file, reason })?;
+            }
         }
         if is_pending {
-            let migration = Migration { version, name: file.to_owned(), checksum: checksum(statement) };
+            let migration = Migration { version, name: file.to_owned(), checksum: checksum(sql) };
             within_timeout(record(&client, &migration)).await?;
             tracing::info!(file, "clickhouse migration applied");
             count += 1;
@@ -76,6 +78,11 @@ async fn create_views(client: Client, layout: &Layout, database: String) -> Resu
 
 fn create_database(name: &str) -> String {
     format!("create database if not exists `{name}`")
+}
+
+/// Splits a file at the semicolons that end a line.
+pub fn split_statements(sql: &str) -> impl Iterator<Item = &str> {
+    sql.split_terminator(";\n")
 }
 
 /// Runs a statement, adapted to the cluster if there is one.
@@ -123,7 +130,7 @@ pub async fn fetch_state(client: &Client) -> clickhouse::error::Result<SchemaSta
 
 fn checksums() -> Checksums {
     let checksums = MIGRATIONS.iter();
-    checksums.map(|(version, _, statement)| ((*version).into(), checksum(statement).into_bytes())).collect()
+    checksums.map(|(version, _, sql)| ((*version).into(), checksum(sql).into_bytes())).collect()
 }
 
 async fn fetch_applied(client: &Client) -> clickhouse::error::Result<Checksums> {
@@ -132,7 +139,7 @@ async fn fetch_applied(client: &Client) -> clickhouse::error::Result<Checksums> 
     Ok(applied.into_iter().map(|row| (row.version.into(), row.checksum.into_bytes())).collect())
 }
 
-/// The SHA-256 of a statement, in hexadecimal.
-fn checksum(statement: &str) -> String {
-    Sha256::digest(statement).iter().map(|byte| format!("{byte:02x}")).collect()
+/// The SHA-256 of a file, in hexadecimal.
+fn checksum(sql: &str) -> String {
+    Sha256::digest(sql).iter().map(|byte| format!("{byte:02x}")).collect()
 }

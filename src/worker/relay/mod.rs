@@ -7,7 +7,6 @@
 mod batches;
 mod delivery;
 mod plan;
-mod video_fill;
 
 use std::pin::pin;
 use std::time::Duration;
@@ -17,7 +16,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use self::video_fill::VideoFill;
 use super::failure_log::FailureLog;
 use super::telemetry::DeliveryTelemetry;
 use super::timeout;
@@ -83,8 +81,7 @@ async fn relay_with_lock(
     let mut maintenance = Maintenance { prune_at: Instant::now(), unblock_at: Instant::now() };
     loop {
         timeout::short(relay.lock.ensure_held()).await?;
-        relay.video_fill.advance(databases, relay.last_delivery).await?;
-        maintenance.advance(pg, &mut blocked).await?;
+        maintenance.run_due(pg, &mut blocked).await?;
         let next = outbox::begin_delivery(relay.lock.connection(), MAX_DELIVERY_BYTES, &mut blocked);
         if let Some(delivery) = timeout::long(next).await? {
             failpoint::reached("relay-numbered");
@@ -105,23 +102,20 @@ async fn relay_with_lock(
                 }
                 last_check = Instant::now();
             }
-            if relay.video_fill.is_complete() {
-                stop.run_until_cancelled(tokio::time::sleep(POLL_INTERVAL)).await;
-            }
+            stop.run_until_cancelled(tokio::time::sleep(POLL_INTERVAL)).await;
         }
         log.record_success();
     }
 }
 
-/// Small steps that a relay takes beside deliveries, however many rows wait.
+/// Periodic work between deliveries, in small steps.
 struct Maintenance {
     prune_at: Instant,
     unblock_at: Instant,
 }
 
 impl Maintenance {
-    /// Does what is due.
-    async fn advance(&mut self, pg: &PgPool, blocked: &mut BlockedOrganizations) -> Result<(), Error> {
+    async fn run_due(&mut self, pg: &PgPool, blocked: &mut BlockedOrganizations) -> Result<(), Error> {
         let now = Instant::now();
         if self.unblock_at <= now {
             timeout::short(blocked.unblock_deleted(pg)).await?;
@@ -142,7 +136,6 @@ struct Relay {
     /// Rows up to this position were in an attempt that was not finished. Its statements may still run in ClickHouse,
     /// on what they read when they began.
     abandoned_position: i64,
-    video_fill: VideoFill,
 }
 
 impl Relay {
@@ -175,8 +168,7 @@ impl Relay {
         for missing in timeout::short(outbox::fetch_missing_history(pg)).await? {
             tracing::error!(reason = %missing, "clickhouse lacks history");
         }
-        let video_fill = VideoFill::find(databases).await?;
-        Ok(Some(Relay { lock, last_delivery, abandoned_position: resumed.abandoned_position, video_fill }))
+        Ok(Some(Relay { lock, last_delivery, abandoned_position: resumed.abandoned_position }))
     }
 
     /// Delivers and marks the rows applied. Returns false if ClickHouse's data was replaced during the delivery.

@@ -38,37 +38,37 @@ pub(super) struct DeliveryPlan {
 impl DeliveryPlan {
     pub(super) fn from_rows(rows: &[OutboxRow]) -> Self {
         let mut plan = DeliveryPlan::default();
-        let mut routes = Routes::default();
+        let mut moves = HistoryMoves::default();
         for OutboxRow { organization, since, events } in rows {
             let since = since.map(clamp_day).unwrap_or_default();
             for event in events {
-                plan.add(*organization, since, event, &mut routes);
+                plan.add(*organization, since, event, &mut moves);
             }
         }
         plan.video_snapshots.retain_mut(|(organization, snapshot)| {
             let observed = SubjectVideo { subject_id: snapshot.subject_id, video_id: snapshot.video_id };
-            let to = routes.destination(*organization, observed);
+            let to = moves.destination(*organization, observed);
             (snapshot.subject_id, snapshot.video_id) = (to.subject_id, to.video_id);
-            !routes.removed.contains(&(*organization, to.subject_id))
+            !moves.removed.contains(&(*organization, to.subject_id))
         });
         plan.account_snapshots.retain(|(organization, snapshot)| {
-            !routes.removed.contains(&(*organization, snapshot.subject_id))
+            !moves.removed.contains(&(*organization, snapshot.subject_id))
         });
-        for &(organization, subject_id, video_id) in routes.next.keys() {
+        for &(organization, subject_id, video_id) in moves.next.keys() {
             let from = SubjectVideo { subject_id, video_id };
-            let to = routes.destination(organization, from);
-            if !routes.removed.contains(&(organization, to.subject_id)) {
+            let to = moves.destination(organization, from);
+            if !moves.removed.contains(&(organization, to.subject_id)) {
                 plan.moves.push(VideoMove { organization, from, to });
             }
             plan.moved_from.push((organization, from));
             plan.subject_moves.add((organization, subject_id), (organization, to.subject_id));
         }
-        plan.removed_subjects = routes.removed.into_iter().collect();
+        plan.removed_subjects = moves.removed.into_iter().collect();
         plan.affected.retain(|subject, _| !plan.rebuilt.contains(subject));
         plan
     }
 
-    fn add(&mut self, organization: Uuid, since: NaiveDate, event: &Event, routes: &mut Routes) {
+    fn add(&mut self, organization: Uuid, since: NaiveDate, event: &Event, moves: &mut HistoryMoves) {
         let mut affect = |subject: i64| {
             let earliest = self.affected.entry((organization, subject)).or_insert(since);
             *earliest = since.min(*earliest);
@@ -92,14 +92,14 @@ impl DeliveryPlan {
                 }
             }
             Event::VideoMoved { from, to } => {
-                routes.next.insert((organization, from.subject_id, from.video_id), *to);
+                moves.next.insert((organization, from.subject_id, from.video_id), *to);
                 [from.subject_id, to.subject_id].into_iter().for_each(affect);
                 if from.video_id != to.video_id {
                     self.removed.videos.push((organization, from.video_id));
                 }
             }
             Event::SubjectRemoved { subject_id, account, videos } => {
-                routes.removed.insert((organization, *subject_id));
+                moves.removed.insert((organization, *subject_id));
                 affect(*subject_id);
                 if account.is_some() {
                     self.removed.accounts.push((organization, *subject_id));
@@ -116,13 +116,13 @@ impl DeliveryPlan {
 
 /// Where history moves within a delivery.
 #[derive(Debug, Default)]
-struct Routes {
+struct HistoryMoves {
     /// From (organization, subject, video) to the next pair.
     next: BTreeMap<(Uuid, i64, i64), SubjectVideo>,
     removed: BTreeSet<Subject>,
 }
 
-impl Routes {
+impl HistoryMoves {
     /// Returns where history of a pair is after all moves. The number of moves bounds the steps, so that a cycle ends.
     fn destination(&self, organization: Uuid, from: SubjectVideo) -> SubjectVideo {
         let step = |at: &SubjectVideo| self.next.get(&(organization, at.subject_id, at.video_id)).copied();

@@ -15,7 +15,7 @@ use tidemark::config::ClickhouseArgs;
 use tidemark::model::secret::Secret;
 use tidemark::store::clickhouse::client;
 use tidemark::store::clickhouse::cluster::Layout;
-use tidemark::store::migrate::CREATE_SCHEMA_MIGRATIONS;
+use tidemark::store::migrate::{CREATE_SCHEMA_MIGRATIONS, split_statements};
 
 /// Clusters of the engine itself. `pair` has it as both of its shards, which shows which shards are queried; `thrice` and
 /// `apart` are unsupported; `away` is unreachable.
@@ -95,8 +95,8 @@ impl Node {
         for statement in layout.render(&format!("create database if not exists `{database}`")).unwrap() {
             server.query_raw(&without_on_cluster(&statement)).execute().await.unwrap();
         }
-        for (_, file) in schemas() {
-            for statement in layout.render(&file).unwrap() {
+        for statement in schemas() {
+            for statement in layout.render(&statement).unwrap() {
                 client.query_raw(&adapt(without_on_cluster(&statement))).execute().await.unwrap();
             }
         }
@@ -111,19 +111,16 @@ fn without_on_cluster(statement: &str) -> String {
     format!("{before}{after}")
 }
 
-/// The files of `schemas/`, and the table of applied migrations.
-fn schemas() -> Vec<(String, String)> {
+/// The statements of `schemas/`, and the table of applied migrations.
+fn schemas() -> Vec<String> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/schemas");
     let mut files: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "sql"))
-        .map(|path| {
-            let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            (name, std::fs::read_to_string(path).unwrap())
-        })
+        .map(|path| std::fs::read_to_string(path).unwrap())
         .collect();
     files.sort();
-    files.push(("schema_migrations".to_owned(), CREATE_SCHEMA_MIGRATIONS.to_owned()));
-    files
+    let statements = files.iter().flat_map(|file| split_statements(file));
+    statements.chain([CREATE_SCHEMA_MIGRATIONS]).map(str::to_owned).collect()
 }

@@ -41,19 +41,3 @@ pub async fn record_delivery(client: &Client, before: i64, delivery: i64) -> Res
     .await?;
     Ok(last_delivery(client).await?.number == delivery)
 }
-
-/// Whether every delivery computed the rollups of videos. After an upgrade from a version without one, they are not complete.
-pub async fn are_video_rollups_complete(client: &Client) -> Result<bool, Error> {
-    let sql = "select maxIf(delivery, relay = 'outbox') as last,
-                   maxIf(delivery, relay = 'video_daily') = last and maxIf(delivery, relay = 'video_ages') = last
-               from relay_position";
-    let (_, are_complete): (u64, bool) = client::fetch_one(client, sql, TIMEOUT, |query| query).await?;
-    Ok(are_complete)
-}
-
-/// Records that the rollups of videos are complete up to the last delivery.
-pub async fn record_complete_video_rollups(client: &Client) -> Result<(), Error> {
-    let sql = "insert into relay_position (relay, delivery)
-               select arrayJoin(['video_daily', 'video_ages']), max(delivery) from relay_position where relay = 'outbox'";
-    client::execute(client, sql, TIMEOUT, |query| query).await
-}

@@ -11,12 +11,9 @@ mod running_inserts;
 mod snapshots;
 
 pub use batch::Subject;
-pub use delivery::{
-    RecordedDelivery, are_video_rollups_complete, last_delivery, record_complete_video_rollups,
-    record_delivery,
-};
+pub use delivery::{RecordedDelivery, last_delivery, record_delivery};
 pub use dimensions::highest_id;
-pub use rollup::{RecomputeMode, clear_rollup, list_video_subjects, recompute_rollup, recompute_videos};
+pub use rollup::{RecomputeMode, clear_rollup, recompute_rollup, recompute_videos};
 pub use running_inserts::{RunningInsert, SLOW_INSERT, longest_insert, wait_for_inserts};
 pub use snapshots::{
     VideoMove, copy_moved_snapshots, insert_account_snapshots, insert_video_snapshots,

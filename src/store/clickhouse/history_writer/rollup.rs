@@ -1,11 +1,9 @@
 //! The rollups `account_daily`, `video_daily` and `video_ages`, computed from the snapshots.
 
 use chrono::NaiveDate;
+use clickhouse::Client;
 use clickhouse::query::Query;
-use clickhouse::{Client, Row};
-use serde::Deserialize;
 use sqlx::AssertSqlSafe;
-use uuid::Uuid;
 
 use super::batch::{STATEMENT_TIMEOUT, Subject, execute_in_batches};
 use crate::store::Error;
@@ -71,29 +69,6 @@ pub async fn recompute_videos(
 
 fn with_streaming(query: Query) -> Query {
     STREAMING_SETTINGS.iter().fold(query, |query, (name, value)| query.with_setting(*name, *value))
-}
-
-/// Returns all subjects that have videos, snapshots of videos, or rows in a rollup of videos.
-pub async fn list_video_subjects(client: &Client) -> Result<Vec<Subject>, Error> {
-    #[derive(Row, Deserialize)]
-    struct Key {
-        #[serde(with = "clickhouse::serde::uuid")]
-        org_id: Uuid,
-        subject_id: u64,
-    }
-    let sql = "SELECT DISTINCT org_id, subject_id FROM
-               (
-                   SELECT DISTINCT org_id, subject_id FROM videos
-                   UNION ALL
-                   SELECT DISTINCT org_id, subject_id FROM video_snapshots
-                   UNION ALL
-                   SELECT DISTINCT org_id, subject_id FROM video_daily
-                   UNION ALL
-                   SELECT DISTINCT org_id, subject_id FROM video_ages
-               )
-               ORDER BY org_id, subject_id";
-    let keys: Vec<Key> = client::fetch_all(client, sql, STATEMENT_TIMEOUT, |query| query).await?;
-    Ok(keys.into_iter().map(|key| (key.org_id, key.subject_id.cast_signed())).collect())
 }
 
 /// Removes the rollups of subjects, even if they have snapshots.

@@ -9,4 +9,4 @@ CREATE TABLE IF NOT EXISTS relay_position
 ENGINE = ReplacingMergeTree(delivery)
 ORDER BY relay
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1
-COMMENT 'The last delivery that was applied, read with max(delivery)'
+COMMENT 'The last delivery that was applied, read with max(delivery)';
