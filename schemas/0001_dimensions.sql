@@ -1,5 +1,8 @@
--- Dimension table: accounts with their current names and links, written by the relay, for joins without Postgres.
-CREATE TABLE IF NOT EXISTS accounts
+-- Dimension tables: records in their current state, written by the relay, for joins without Postgres.
+-- A single server runs this text as it is; for a cluster, store::clickhouse::cluster makes text of the comments in asterisks.
+
+-- Accounts with their current names and links.
+CREATE TABLE IF NOT EXISTS accounts/*_local*/ /*cluster:ON CLUSTER `{cluster}`*/
 (
     org_id     UUID COMMENT 'Organization that owns the row',
     subject_id UInt64 COMMENT 'Internal id of the account: the subject_id of its snapshots and rollup',
@@ -14,13 +17,18 @@ CREATE TABLE IF NOT EXISTS accounts
     version    UInt64 COMMENT 'Number of the delivery; the highest wins',
     is_deleted UInt8 DEFAULT 0 COMMENT '1 = deleted'
 )
-ENGINE = ReplacingMergeTree(version, is_deleted)
+ENGINE = /*cluster:Replicated*/ReplacingMergeTree(
+    /*cluster:'/clickhouse/tables/{shard}/{database}/accounts', '{replica}',*/ version, is_deleted)
 ORDER BY (org_id, subject_id)
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1
 COMMENT 'Tracked accounts, current state';
+/*cluster:
+CREATE TABLE IF NOT EXISTS `{database}`.accounts ON CLUSTER `{cluster}` AS `{database}`.accounts_local
+ENGINE = Distributed('{cluster}', '{database}', 'accounts_local', cityHash64(org_id, subject_id) % {shards})
+COMMENT 'Tracked accounts, current state';*/
 
--- Dimension table: creators, current state. accounts.creator_id links accounts to them.
-CREATE TABLE IF NOT EXISTS creators
+-- Creators. accounts.creator_id links accounts to them.
+CREATE TABLE IF NOT EXISTS creators/*_local*/ /*cluster:ON CLUSTER `{cluster}`*/
 (
     org_id     UUID COMMENT 'Organization that owns the row',
     id         UUID COMMENT 'Id of the creator in the API',
@@ -30,14 +38,19 @@ CREATE TABLE IF NOT EXISTS creators
     version    UInt64 COMMENT 'Number of the delivery; the highest wins',
     is_deleted UInt8 DEFAULT 0 COMMENT '1 = deleted'
 )
-ENGINE = ReplacingMergeTree(version, is_deleted)
+ENGINE = /*cluster:Replicated*/ReplacingMergeTree(
+    /*cluster:'/clickhouse/tables/{shard}/{database}/creators', '{replica}',*/ version, is_deleted)
 ORDER BY (org_id, id)
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1
 COMMENT 'Creators, current state';
+/*cluster:
+CREATE TABLE IF NOT EXISTS `{database}`.creators ON CLUSTER `{cluster}` AS `{database}`.creators_local
+ENGINE = Distributed('{cluster}', '{database}', 'creators_local', cityHash64(org_id, id) % {shards})
+COMMENT 'Creators, current state';*/
 
--- Dimension table: videos, current state. recompute.sql reads posted_at and platform here, so the relay writes a video
+-- Videos. recompute.sql reads posted_at and platform here, so the relay writes a video
 -- before it computes the rollup of its snapshots. Posts are compared with those of the same media type.
-CREATE TABLE IF NOT EXISTS videos
+CREATE TABLE IF NOT EXISTS videos/*_local*/ /*cluster:ON CLUSTER `{cluster}`*/
 (
     org_id      UUID COMMENT 'Organization that owns the row',
     video_id    UInt64 COMMENT 'Internal id of the video: the video_id of its snapshots',
@@ -55,7 +68,13 @@ CREATE TABLE IF NOT EXISTS videos
     version     UInt64 COMMENT 'Number of the delivery; the highest wins',
     is_deleted  UInt8 DEFAULT 0 COMMENT '1 = deleted'
 )
-ENGINE = ReplacingMergeTree(version, is_deleted)
+ENGINE = /*cluster:Replicated*/ReplacingMergeTree(
+    /*cluster:'/clickhouse/tables/{shard}/{database}/videos', '{replica}',*/ version, is_deleted)
 ORDER BY (org_id, video_id)
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1
 COMMENT 'Videos, current state';
+/*cluster:
+-- Not by subject: a video that moves to another subject replaces its row.
+CREATE TABLE IF NOT EXISTS `{database}`.videos ON CLUSTER `{cluster}` AS `{database}`.videos_local
+ENGINE = Distributed('{cluster}', '{database}', 'videos_local', cityHash64(org_id, video_id) % {shards})
+COMMENT 'Videos, current state';*/

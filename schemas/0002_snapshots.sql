@@ -1,9 +1,12 @@
+-- Snapshots: the history, from which everything else follows.
+-- A single server runs this text as it is; for a cluster, store::clickhouse::cluster makes text of the comments in asterisks.
+
 -- History: the cumulative counters of a video as last observed on a UTC day, one row per video and day.
 -- A later observation of the day replaces the whole row: the highest observed_at wins, in whatever order rows arrive.
 -- Always read with FINAL. A tombstone (is_deleted = 1) has the highest possible observed_at and is final: a subject id or a
 -- (subject, video) pair is never used again after its removal.
 -- Small granules and blocks: requests read the history of single videos.
-CREATE TABLE IF NOT EXISTS video_snapshots
+CREATE TABLE IF NOT EXISTS video_snapshots/*_local*/ /*cluster:ON CLUSTER `{cluster}`*/
 (
     org_id         UUID COMMENT 'Organization that owns the row' CODEC(LZ4),
     subject_id     UInt64 COMMENT 'Subject of tracking: internal id of the account the video was discovered on, or the subject id of the individually tracked video' CODEC(LZ4),
@@ -22,17 +25,22 @@ CREATE TABLE IF NOT EXISTS video_snapshots
     counters       Array(Nullable(Int64)) ALIAS [view_count, like_count, comment_count, share_count, saved_count, play_count, ig_play_count, fb_play_count, fb_like_count] COMMENT 'All counters; new ones come last',
     is_deleted     UInt8 DEFAULT 0 COMMENT '1 = tombstone: removed, or moved to another subject' CODEC(LZ4)
 )
-ENGINE = ReplacingMergeTree(observed_at, is_deleted)
+ENGINE = /*cluster:Replicated*/ReplacingMergeTree(
+    /*cluster:'/clickhouse/tables/{shard}/{database}/video_snapshots', '{replica}',*/ observed_at, is_deleted)
 ORDER BY (org_id, subject_id, video_id, date)
 SETTINGS
     index_granularity = 512, min_compress_block_size = 4096, max_compress_block_size = 16384,
     primary_key_ratio_of_unique_prefix_values_to_skip_suffix_columns = 1,
     fsync_after_insert = 1, fsync_part_directory = 1
 COMMENT 'Daily snapshots of videos: cumulative counters as last observed on a UTC day';
+/*cluster:
+CREATE TABLE IF NOT EXISTS `{database}`.video_snapshots ON CLUSTER `{cluster}` AS `{database}`.video_snapshots_local
+ENGINE = Distributed('{cluster}', '{database}', 'video_snapshots_local', cityHash64(org_id, subject_id) % {shards})
+COMMENT 'Daily snapshots of videos: cumulative counters as last observed on a UTC day';*/
 
 -- History of profiles: the figures of an account as last observed on a UTC day, one row per account and day.
 -- Replacement and tombstones as in video_snapshots.
-CREATE TABLE IF NOT EXISTS account_snapshots
+CREATE TABLE IF NOT EXISTS account_snapshots/*_local*/ /*cluster:ON CLUSTER `{cluster}`*/
 (
     org_id             UUID COMMENT 'Organization that owns the row' CODEC(LZ4),
     subject_id         UInt64 COMMENT 'Internal id of the account, see accounts' CODEC(LZ4),
@@ -43,7 +51,12 @@ CREATE TABLE IF NOT EXISTS account_snapshots
     profile_post_count Nullable(Int64) COMMENT 'Posts shown on the profile; null = not reported that day' CODEC(T64, LZ4),
     is_deleted         UInt8 DEFAULT 0 COMMENT '1 = tombstone: the account was deleted' CODEC(LZ4)
 )
-ENGINE = ReplacingMergeTree(observed_at, is_deleted)
+ENGINE = /*cluster:Replicated*/ReplacingMergeTree(
+    /*cluster:'/clickhouse/tables/{shard}/{database}/account_snapshots', '{replica}',*/ observed_at, is_deleted)
 ORDER BY (org_id, subject_id, date)
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1
 COMMENT 'Daily snapshots of accounts: followers and profile figures as last observed on a UTC day';
+/*cluster:
+CREATE TABLE IF NOT EXISTS `{database}`.account_snapshots ON CLUSTER `{cluster}` AS `{database}`.account_snapshots_local
+ENGINE = Distributed('{cluster}', '{database}', 'account_snapshots_local', cityHash64(org_id, subject_id) % {shards})
+COMMENT 'Daily snapshots of accounts: followers and profile figures as last observed on a UTC day';*/

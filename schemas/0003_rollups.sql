@@ -1,8 +1,11 @@
+-- Rollups: what requests read often, derived from the snapshots.
+-- A single server runs this text as it is; for a cluster, store::clickhouse::cluster makes text of the comments in asterisks.
+
 -- The rollup: gains per subject and UTC day, for each day on which the subject or one of its videos was observed.
 -- Derived from the snapshots by recompute.sql, one subject as a whole at a time.
 -- The gain over a window is the sum over its days. The level at the end of a day is the sum of gain + base over all days up
 -- to it, and unknown where every gain is null (docs/analytics.md).
-CREATE TABLE IF NOT EXISTS account_daily
+CREATE TABLE IF NOT EXISTS account_daily/*_local*/ /*cluster:ON CLUSTER `{cluster}`*/
 (
     org_id        UUID COMMENT 'Organization that owns the row' CODEC(LZ4),
     date          Date COMMENT 'UTC day' CODEC(Delta, LZ4),
@@ -35,16 +38,21 @@ CREATE TABLE IF NOT EXISTS account_daily
     version       UInt64 COMMENT 'Number of the delivery that computed the row; the highest wins, the last inserted of equal ones' CODEC(Delta, LZ4),
     is_deleted    UInt8 DEFAULT 0 COMMENT '1 = the day has no observation left' CODEC(LZ4)
 )
-ENGINE = ReplacingMergeTree(version, is_deleted)
+ENGINE = /*cluster:Replicated*/ReplacingMergeTree(
+    /*cluster:'/clickhouse/tables/{shard}/{database}/account_daily', '{replica}',*/ version, is_deleted)
 ORDER BY (org_id, date, subject_id)
 SETTINGS
     index_granularity = 1024,
     fsync_after_insert = 1, fsync_part_directory = 1
 COMMENT 'Daily gains per account or individually tracked video, derived from the snapshots';
+/*cluster:
+CREATE TABLE IF NOT EXISTS `{database}`.account_daily ON CLUSTER `{cluster}` AS `{database}`.account_daily_local
+ENGINE = Distributed('{cluster}', '{database}', 'account_daily_local', cityHash64(org_id, subject_id) % {shards})
+COMMENT 'Daily gains per account or individually tracked video, derived from the snapshots';*/
 
 -- The rollup by video: gains per video and UTC day, for each day on which one of them is not 0. Unknown gains are 0.
 -- Derived from the snapshots by recompute_videos.sql. The gain over a window is the sum over its days (docs/analytics.md).
-CREATE TABLE IF NOT EXISTS video_daily
+CREATE TABLE IF NOT EXISTS video_daily/*_local*/ /*cluster:ON CLUSTER `{cluster}`*/
 (
     org_id       UUID COMMENT 'Organization that owns the row' CODEC(LZ4),
     date         Date COMMENT 'UTC day' CODEC(Delta, LZ4),
@@ -60,17 +68,22 @@ CREATE TABLE IF NOT EXISTS video_daily
     version      UInt64 COMMENT 'Number of the delivery that computed the row; the highest wins, the last inserted of equal ones' CODEC(Delta, LZ4),
     is_deleted   UInt8 DEFAULT 0 COMMENT '1 = the day has no gain any more' CODEC(LZ4)
 )
-ENGINE = ReplacingMergeTree(version, is_deleted)
+ENGINE = /*cluster:Replicated*/ReplacingMergeTree(
+    /*cluster:'/clickhouse/tables/{shard}/{database}/video_daily', '{replica}',*/ version, is_deleted)
 ORDER BY (org_id, date, subject_id, video_id)
 SETTINGS
     index_granularity = 1024,
     fsync_after_insert = 1, fsync_part_directory = 1
 COMMENT 'Daily gains per video, derived from the snapshots';
+/*cluster:
+CREATE TABLE IF NOT EXISTS `{database}`.video_daily ON CLUSTER `{cluster}` AS `{database}`.video_daily_local
+ENGINE = Distributed('{cluster}', '{database}', 'video_daily_local', cityHash64(org_id, subject_id) % {shards})
+COMMENT 'Daily gains per video, derived from the snapshots';*/
 
 -- Views at fixed ages: what a video had at the end of the UTC day that many days after the day it was posted, interpolated
 -- between snapshots (docs/analytics.md). A video without any of them has no row.
 -- Derived from the snapshots by recompute_ages.sql. Whether a day is over, and within retention, is up to the reader.
-CREATE TABLE IF NOT EXISTS video_ages
+CREATE TABLE IF NOT EXISTS video_ages/*_local*/ /*cluster:ON CLUSTER `{cluster}`*/
 (
     org_id       UUID COMMENT 'Organization that owns the row' CODEC(LZ4),
     subject_id   UInt64 COMMENT 'Subject of tracking: internal id of the account the video was discovered on, or the subject id of the individually tracked video' CODEC(Delta, LZ4),
@@ -88,9 +101,14 @@ CREATE TABLE IF NOT EXISTS video_ages
     version      UInt64 COMMENT 'Number of the delivery that computed the row; the highest wins, the last inserted of equal ones' CODEC(Delta, LZ4),
     is_deleted   UInt8 DEFAULT 0 COMMENT '1 = no views are known any more' CODEC(LZ4)
 )
-ENGINE = ReplacingMergeTree(version, is_deleted)
+ENGINE = /*cluster:Replicated*/ReplacingMergeTree(
+    /*cluster:'/clickhouse/tables/{shard}/{database}/video_ages', '{replica}',*/ version, is_deleted)
 ORDER BY (org_id, subject_id, video_id)
 SETTINGS
     index_granularity = 1024,
     fsync_after_insert = 1, fsync_part_directory = 1
 COMMENT 'Views of videos at fixed ages, derived from the snapshots';
+/*cluster:
+CREATE TABLE IF NOT EXISTS `{database}`.video_ages ON CLUSTER `{cluster}` AS `{database}`.video_ages_local
+ENGINE = Distributed('{cluster}', '{database}', 'video_ages_local', cityHash64(org_id, subject_id) % {shards})
+COMMENT 'Views of videos at fixed ages, derived from the snapshots';*/

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tidemark::store::migrate::split_statements;
+use tidemark::store::clickhouse::cluster::Layout;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -72,8 +72,8 @@ fn changes_rows(sql: &str) -> bool {
 
 /// The statements of a ClickHouse migration may run twice and only add. They may redefine an alias, which stores nothing.
 fn is_additive(sql: &str) -> bool {
-    let mut statements = split_statements(sql).peekable();
-    statements.peek().is_some() && statements.all(is_statement_additive)
+    let statements = Layout::Single.statements(sql);
+    !statements.is_empty() && statements.iter().all(|statement| is_statement_additive(statement))
 }
 
 fn is_statement_additive(sql: &str) -> bool {
@@ -201,7 +201,10 @@ fn triggers_are_few_and_described() {
 #[test]
 fn views_run_with_the_rights_of_the_invoker() {
     for (name, sql) in sql_files("schemas/views") {
-        let code = code(&sql);
+        let [statement] = &Layout::Single.statements(&sql)[..] else {
+            panic!("{name} has several statements")
+        };
+        let code = code(statement);
         let view =
             format!("CREATE OR REPLACE VIEW {{public:Identifier}}.{} (", name.trim_end_matches(".sql"));
         assert!(code.starts_with(&view), "{name} creates another view");

@@ -1,6 +1,6 @@
 -- The rollup: gains per tracked subject and UTC day of observation. Individually tracked videos are subjects as well, so
 -- sums over an organization are complete.
-CREATE OR REPLACE VIEW {public:Identifier}.account_daily
+CREATE OR REPLACE VIEW {public:Identifier}.account_daily /*cluster:ON CLUSTER `{cluster}`*/
 (
     org_id        UUID COMMENT 'Organization that owns the row',
     date          Date COMMENT 'UTC day',
@@ -37,4 +37,4 @@ AS SELECT
     follower_base,
     observed_at
 FROM account_daily FINAL
-COMMENT 'Gains per account or individually tracked video, one row per day of observation; the level at the end of a day is the sum of gain + base up to it'
+COMMENT 'Gains per account or individually tracked video, one row per day of observation; the level at the end of a day is the sum of gain + base up to it';

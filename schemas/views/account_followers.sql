@@ -1,5 +1,5 @@
 -- Profile figures and follower gains per account and UTC day of observation.
-CREATE OR REPLACE VIEW {public:Identifier}.account_followers
+CREATE OR REPLACE VIEW {public:Identifier}.account_followers /*cluster:ON CLUSTER `{cluster}`*/
 (
     org_id             UUID COMMENT 'Organization that owns the row',
     subject_id         UInt64 COMMENT 'Account, accounts.subject_id',
@@ -25,4 +25,4 @@ FROM
     WINDOW earlier AS
         (PARTITION BY org_id, subject_id ORDER BY date ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 ) AS profiles
-COMMENT 'Followers and profile figures of accounts, one row per account and day on which the profile was read'
+COMMENT 'Followers and profile figures of accounts, one row per account and day on which the profile was read';

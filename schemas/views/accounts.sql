@@ -1,5 +1,5 @@
 -- Accounts, current state.
-CREATE OR REPLACE VIEW {public:Identifier}.accounts
+CREATE OR REPLACE VIEW {public:Identifier}.accounts /*cluster:ON CLUSTER `{cluster}`*/
 (
     org_id     UUID COMMENT 'Organization that owns the row',
     subject_id UInt64 COMMENT 'Account in the tables of history',
@@ -15,4 +15,4 @@ CREATE OR REPLACE VIEW {public:Identifier}.accounts
 SQL SECURITY INVOKER
 AS SELECT org_id, subject_id, id, platform, username, name, creator_id, category, is_active, added_at
 FROM accounts FINAL
-COMMENT 'Accounts as they are now'
+COMMENT 'Accounts as they are now';

@@ -1,6 +1,6 @@
 -- The UTC days on which each account was observed. Gains of a day without a row, on which neither the profile nor any post
 -- was read, are part of the next day that has one.
-CREATE OR REPLACE VIEW {public:Identifier}.coverage
+CREATE OR REPLACE VIEW {public:Identifier}.coverage /*cluster:ON CLUSTER `{cluster}`*/
 (
     org_id              UUID COMMENT 'Organization that owns the row',
     date                Date COMMENT 'UTC day',
@@ -27,4 +27,4 @@ FROM
 ) AS seen
 INNER JOIN (SELECT org_id, subject_id, id, platform FROM accounts FINAL) AS accounts
     ON accounts.org_id = seen.org_id AND accounts.subject_id = seen.subject_id
-COMMENT 'Which account was observed on which day'
+COMMENT 'Which account was observed on which day';

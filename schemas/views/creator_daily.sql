@@ -1,6 +1,6 @@
 -- Gains per creator and UTC day on which one of its accounts was observed, by the current links: an account that is linked
 -- to another creator takes its whole history with it.
-CREATE OR REPLACE VIEW {public:Identifier}.creator_daily
+CREATE OR REPLACE VIEW {public:Identifier}.creator_daily /*cluster:ON CLUSTER `{cluster}`*/
 (
     org_id        UUID COMMENT 'Organization that owns the row',
     date          Date COMMENT 'UTC day',
@@ -56,4 +56,4 @@ FROM (SELECT * FROM account_daily FINAL) AS days
 INNER JOIN (SELECT org_id, subject_id, creator_id FROM accounts FINAL WHERE creator_id IS NOT NULL) AS links
     ON links.org_id = days.org_id AND links.subject_id = days.subject_id
 GROUP BY org_id, date, creator_id
-COMMENT 'Gains per creator over the accounts that are linked to it now, one row per day of observation'
+COMMENT 'Gains per creator over the accounts that are linked to it now, one row per day of observation';

@@ -1,5 +1,5 @@
 -- Creators, current state. accounts.creator_id links accounts to them.
-CREATE OR REPLACE VIEW {public:Identifier}.creators
+CREATE OR REPLACE VIEW {public:Identifier}.creators /*cluster:ON CLUSTER `{cluster}`*/
 (
     org_id    UUID COMMENT 'Organization that owns the row',
     id        UUID COMMENT 'Id of the creator in the API',
@@ -10,4 +10,4 @@ CREATE OR REPLACE VIEW {public:Identifier}.creators
 SQL SECURITY INVOKER
 AS SELECT org_id, id, name, is_active, added_at
 FROM creators FINAL
-COMMENT 'Creators as they are now'
+COMMENT 'Creators as they are now';

@@ -2,7 +2,7 @@
 -- end of the day minus the last known value before it, as in recompute.sql: the first known value of a counter is a baseline
 -- and no gain, except in the first snapshot of a video that was posted on or after the day tracking began. Filters on the
 -- keys are pushed below the window function; one on the date is not, because a gain depends on all earlier snapshots.
-CREATE OR REPLACE VIEW {public:Identifier}.video_daily_gains
+CREATE OR REPLACE VIEW {public:Identifier}.video_daily_gains /*cluster:ON CLUSTER `{cluster}`*/
 (
     org_id        UUID COMMENT 'Organization that owns the row',
     subject_id    UInt64 COMMENT 'The account (accounts.subject_id) or individually tracked video (videos.subject_id)',
@@ -83,4 +83,4 @@ LEFT JOIN
     SELECT org_id, video_id, ifNull(toDate(posted_at), toDate(0)) AS posted_on
     FROM videos FINAL
 ) AS posts ON posts.org_id = steps.org_id AND posts.video_id = steps.video_id
-COMMENT 'Gains of videos, and their counters carried forward, one row per video and day of observation'
+COMMENT 'Gains of videos, and their counters carried forward, one row per video and day of observation';

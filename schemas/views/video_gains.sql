@@ -1,5 +1,5 @@
 -- The rollup of videos: gains of five counters per video and UTC day. Days without any gain have no row.
-CREATE OR REPLACE VIEW {public:Identifier}.video_gains
+CREATE OR REPLACE VIEW {public:Identifier}.video_gains /*cluster:ON CLUSTER `{cluster}`*/
 (
     org_id       UUID COMMENT 'Organization that owns the row',
     date         Date COMMENT 'UTC day',
@@ -16,4 +16,4 @@ SQL SECURITY INVOKER
 AS SELECT
     org_id, date, subject_id, video_id, platform, view_gain, play_gain, like_gain, comment_gain, share_gain
 FROM video_daily FINAL
-COMMENT 'Gains per video, one row per day with a gain: for sums over days of many videos'
+COMMENT 'Gains per video, one row per day with a gain: for sums over days of many videos';

@@ -1,6 +1,6 @@
 -- Cumulative counters as observed, one row per video and UTC day, of the day's last observation. Gains are in
 -- video_daily_gains.
-CREATE OR REPLACE VIEW {public:Identifier}.video_snapshots
+CREATE OR REPLACE VIEW {public:Identifier}.video_snapshots /*cluster:ON CLUSTER `{cluster}`*/
 (
     org_id        UUID COMMENT 'Organization that owns the row',
     subject_id    UInt64 COMMENT 'The account (accounts.subject_id) or individually tracked video (videos.subject_id)',
@@ -23,4 +23,4 @@ AS SELECT
     view_count, like_count, comment_count, share_count, saved_count, play_count, ig_play_count, fb_play_count,
     fb_like_count
 FROM video_snapshots FINAL
-COMMENT 'Cumulative counters of videos as they were read, one row per video and day of observation'
+COMMENT 'Cumulative counters of videos as they were read, one row per video and day of observation';

@@ -1,5 +1,5 @@
 -- Videos, current state: discovered on an account, tracked individually, or both.
-CREATE OR REPLACE VIEW {public:Identifier}.videos
+CREATE OR REPLACE VIEW {public:Identifier}.videos /*cluster:ON CLUSTER `{cluster}`*/
 (
     org_id      UUID COMMENT 'Organization that owns the row',
     video_id    UInt64 COMMENT 'Video in the tables of history; internal_id in the API',
@@ -19,4 +19,4 @@ AS SELECT
     org_id, video_id, id, subject_id, account_id, platform, external_id, shortcode, posted_at, description, is_tracked,
     added_at
 FROM videos FINAL
-COMMENT 'Videos as they are now'
+COMMENT 'Videos as they are now';

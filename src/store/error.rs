@@ -2,7 +2,6 @@
 
 use uuid::Uuid;
 
-use crate::store::clickhouse::cluster::UnsupportedStatement;
 use crate::telemetry::{labels, metrics};
 
 #[derive(Debug, thiserror::Error)]
@@ -11,9 +10,6 @@ pub enum Error {
     Postgres(#[source] sqlx::Error),
     #[error("clickhouse: {0}")]
     Clickhouse(#[from] clickhouse::error::Error),
-    /// A defect: `store::clickhouse::cluster` has to support the statement.
-    #[error(transparent)]
-    Cluster(#[from] UnsupportedStatement),
     #[error("search index: {0}")]
     Search(String),
     #[error("cannot encode events: {0}")]

@@ -10,6 +10,7 @@ use tidemark::store::Write;
 use tidemark::store::analytics::rollup_cache::RollupCache;
 use tidemark::store::analytics::subjects;
 use tidemark::store::analytics::{AccountFilter, HistoryReader, SubjectScope};
+use tidemark::store::clickhouse::diagnosis::WRITTEN_TABLES;
 use tidemark::store::clickhouse::history_writer;
 use tidemark::store::observations::{
     AccountRef, ObservedAccount, ObservedVideo, VideoOrigin, save_accounts, save_videos,
@@ -54,7 +55,7 @@ impl IsolatedStores {
 
     /// Copies all tables of ClickHouse.
     pub async fn back_up_clickhouse(&self, name: &str) {
-        for table in TABLES {
+        for table in WRITTEN_TABLES {
             self.execute_clickhouse(&format!("create table {name}_{table} as {table}")).await;
             self.execute_clickhouse(&format!("insert into {name}_{table} select * from {table}")).await;
         }
@@ -63,7 +64,7 @@ impl IsolatedStores {
     /// Replaces all tables of ClickHouse by a copy.
     pub async fn restore_clickhouse(&self, name: &str) {
         self.clear_clickhouse().await;
-        for table in TABLES {
+        for table in WRITTEN_TABLES {
             self.execute_clickhouse(&format!("insert into {table} select * from {name}_{table}")).await;
         }
     }
@@ -79,7 +80,7 @@ impl IsolatedStores {
     }
 
     pub async fn clear_clickhouse(&self) {
-        for table in TABLES {
+        for table in WRITTEN_TABLES {
             self.execute_clickhouse(&format!("truncate table {table}")).await;
         }
     }
@@ -131,18 +132,6 @@ impl IsolatedStores {
             .unwrap();
     }
 }
-
-const TABLES: [&str; 9] = [
-    "video_snapshots",
-    "account_snapshots",
-    "account_daily",
-    "video_daily",
-    "video_ages",
-    "accounts",
-    "creators",
-    "videos",
-    "relay_position",
-];
 
 /// The data of an organization in ClickHouse.
 #[derive(Debug, PartialEq, Eq)]

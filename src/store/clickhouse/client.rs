@@ -1,4 +1,4 @@
-//! Runs statements on ClickHouse: each has a timeout and is recorded by traces and metrics.
+//! Runs statements on ClickHouse: each has a timeout, is recorded by traces and metrics, and has its form for a cluster.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::telemetry::trace::{self, StatementTelemetry};
 /// How much longer than ClickHouse's own time limit the client waits for a response.
 const RESPONSE_GRACE: Duration = Duration::from_secs(5);
 
-/// Of every query: ClickHouse cancels the query of a disconnected client only if the request is read-only.
+/// Settings of every query: ClickHouse cancels the query of a disconnected client only if the request is read-only.
 const READ_SETTINGS: [(&str, &str); 2] =
     [("readonly", "2"), ("cancel_http_readonly_queries_on_client_close", "1")];
 
@@ -58,7 +58,8 @@ pub(in crate::store) async fn execute(
 ) -> Result<(), Error> {
     let (timeout, sql) = (timeout.into(), sql.into_sql_str());
     let statement = StatementTelemetry::begin(&sql.as_str());
-    let query = with_trace_headers(client, &statement).query_raw(sql.as_str());
+    let sql = cluster::render(client, sql.as_str());
+    let query = with_trace_headers(client, &statement).query_raw(&sql);
     finish(statement, timeout, bind(with_execution_limit(query, timeout)).execute()).await
 }
 
@@ -131,7 +132,8 @@ pub(in crate::store) async fn insert<T: RowOwned + RowWrite>(
 fn prepare_read(client: &Client, sql: impl SqlSafeStr, timeout: Timeout) -> (StatementTelemetry, Query) {
     let sql = sql.into_sql_str();
     let statement = StatementTelemetry::begin(&sql.as_str());
-    let query = with_read_settings(with_trace_headers(client, &statement).query_raw(sql.as_str()));
+    let sql = cluster::render(client, sql.as_str());
+    let query = with_read_settings(with_trace_headers(client, &statement).query_raw(&sql));
     (statement, with_execution_limit(query, timeout))
 }
 

@@ -8,12 +8,12 @@ use chrono::{DateTime, NaiveDate, Utc};
 use clickhouse::query::Query;
 use clickhouse::{Client, Row};
 use serde::Deserialize;
-use sqlx::{AssertSqlSafe, PgPool};
+use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::model::counters::{Counters, ROLLUP_COUNTERS, VIDEO_ROLLUP_COUNTERS, base_column, gain_column};
 use crate::store::Error;
-use crate::store::clickhouse::{client, cluster};
+use crate::store::clickhouse::client;
 use crate::store::outbox;
 use crate::store::records::subjects::{self, AccountRecord, VideoRecord};
 
@@ -221,15 +221,18 @@ pub async fn advance_delivery_number(pg: &PgPool, client: &Client, organization:
     for (max_version, delete_invalid) in [
         (
             "SELECT max(version) FROM account_daily WHERE org_id = {org:UUID}",
-            "ALTER TABLE account_daily DELETE WHERE org_id = {org:UUID} AND version >= {first:UInt64}",
+            "ALTER TABLE account_daily/*_local*/ /*cluster:ON CLUSTER `{cluster}`*/
+             DELETE WHERE org_id = {org:UUID} AND version >= {first:UInt64}",
         ),
         (
             "SELECT max(version) FROM video_daily WHERE org_id = {org:UUID}",
-            "ALTER TABLE video_daily DELETE WHERE org_id = {org:UUID} AND version >= {first:UInt64}",
+            "ALTER TABLE video_daily/*_local*/ /*cluster:ON CLUSTER `{cluster}`*/
+             DELETE WHERE org_id = {org:UUID} AND version >= {first:UInt64}",
         ),
         (
             "SELECT max(version) FROM video_ages WHERE org_id = {org:UUID}",
-            "ALTER TABLE video_ages DELETE WHERE org_id = {org:UUID} AND version >= {first:UInt64}",
+            "ALTER TABLE video_ages/*_local*/ /*cluster:ON CLUSTER `{cluster}`*/
+             DELETE WHERE org_id = {org:UUID} AND version >= {first:UInt64}",
         ),
     ] {
         let fetch_highest =
@@ -237,8 +240,7 @@ pub async fn advance_delivery_number(pg: &PgPool, client: &Client, organization:
         let mut highest_in_table: u64 = fetch_highest().await?;
         if highest_in_table >= FIRST_INVALID_VERSION {
             // No delivery wrote these rows, and none could replace them.
-            let delete = AssertSqlSafe(cluster::adapt_change(client, delete_invalid)?);
-            client::execute(client, delete, TIMEOUT, |query| {
+            client::execute(client, delete_invalid, TIMEOUT, |query| {
                 let query = query.with_setting("mutations_sync", "2");
                 query.param("org", organization).param("first", FIRST_INVALID_VERSION)
             })

@@ -4,7 +4,7 @@
 //! the user to its organization: a restrictive one of its own, and a permissive one for all users, because a table with
 //! any policy may show no rows to users without a permissive one.
 //!
-//! What a user may do is public: tests also give these rights to the user of an embedded engine, which cannot create users.
+//! The privileges of a user are public: tests also give these rights to the user of an embedded engine, which cannot create users.
 
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ pub const CONSTANT_SETTINGS: [(&str, &str); 10] = [
     ("memory_profiler_step", "4194304"),
     // Out of memory, the server cancels the query furthest beyond this; with 0, a query of another user.
     ("memory_overcommit_ratio_denominator", "1073741824"),
-    // The same share of the CPU as other users.
+    // Each user gets an equal share of the CPU.
     ("use_concurrency_control", "1"),
     ("os_threads_nice_value_query", "0"),
     ("query_cache_share_between_users", "0"),

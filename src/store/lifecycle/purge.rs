@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::sum_results;
 use crate::store::Error;
-use crate::store::clickhouse::{client, cluster};
+use crate::store::clickhouse::client;
 
 /// How long a caller waits for mutations, which continue afterwards.
 pub const PURGE_TIMEOUT: Duration = Duration::from_secs(900);
@@ -56,13 +56,14 @@ impl TombstoneTable {
         let TombstoneTable { table, key, version } = self;
         match version {
             None => format!(
-                "{scope} AND is_deleted = 0 AND ({key}) IN (SELECT {key} FROM {table} WHERE {scope} AND is_deleted = 1)"
+                "{scope} AND is_deleted = 0 AND ({key}) IN
+                 (SELECT {key} FROM {table}/*_local*/ WHERE {scope} AND is_deleted = 1)"
             ),
             Some(version) => format!(
                 "{scope} AND is_deleted = 0 AND ({key}) IN
                  (
-                     SELECT {key} FROM {table}
-                     WHERE {scope} AND ({key}) IN (SELECT {key} FROM {table} WHERE {scope} AND is_deleted = 1)
+                     SELECT {key} FROM {table}/*_local*/
+                     WHERE {scope} AND ({key}) IN (SELECT {key} FROM {table}/*_local*/ WHERE {scope} AND is_deleted = 1)
                      GROUP BY {key}
                      HAVING maxIf({version}, is_deleted = 1) > maxIf({version}, is_deleted = 0)
                  )"
@@ -77,9 +78,9 @@ impl TombstoneTable {
         format!(
             "{scope} AND is_deleted = 1 {} AND ({key}) NOT IN
              (
-                 SELECT {key} FROM {table}
+                 SELECT {key} FROM {table}/*_local*/
                  WHERE {scope} AND is_deleted = 0
-                     AND ({key}) IN (SELECT {key} FROM {table} WHERE {scope} AND is_deleted = 1)
+                     AND ({key}) IN (SELECT {key} FROM {table}/*_local*/ WHERE {scope} AND is_deleted = 1)
              )",
             delivered.unwrap_or_default()
         )
@@ -187,7 +188,8 @@ pub async fn fetch_organization_tables(client: &Client) -> Result<Vec<String>, E
     .await
 }
 
-/// Deletes the rows that match a condition, if there are any, and returns their number.
+/// Deletes the rows that match a condition, if there are any, and returns their number. On a cluster each shard deletes its own,
+/// so subqueries of the condition read `table/*_local*/`.
 pub(super) async fn delete_rows(
     client: &Client,
     table: &str,
@@ -199,8 +201,10 @@ pub(super) async fn delete_rows(
         fetch_all(client, &format!("SELECT count() FROM `{table}` WHERE {condition}"), &bind).await?;
     let rows = counts.into_iter().sum();
     if rows > 0 {
-        let delete = format!("ALTER TABLE `{table}` DELETE WHERE {condition}");
-        execute(client, &cluster::adapt_change(client, &delete)?, |query| {
+        let delete = format!(
+            "ALTER TABLE {table}/*_local*/ /*cluster:ON CLUSTER `{{cluster}}`*/ DELETE WHERE {condition}"
+        );
+        execute(client, &delete, |query| {
             bind(query)
                 .with_setting("mutations_sync", "0")
                 // Required for conditions with subqueries on replicated tables.
@@ -258,7 +262,5 @@ pub(super) async fn fetch_all<T: clickhouse::RowOwned + clickhouse::RowRead>(
     sql: &str,
     bind: impl FnOnce(Query) -> Query,
 ) -> Result<Vec<T>, Error> {
-    // On a cluster a tombstone is on the shard of the rows that it hides.
-    let bind = |query| bind(query).with_setting("distributed_product_mode", "local");
     client::fetch_all(client, AssertSqlSafe(sql), STATEMENT_TIMEOUT, bind).await
 }

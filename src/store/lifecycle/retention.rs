@@ -19,7 +19,6 @@ use uuid::Uuid;
 use super::purge::{delete_rows, execute, fetch_all};
 use crate::model::counters::{Counters, ProfileCounters};
 use crate::store::Error;
-use crate::store::clickhouse::cluster;
 use crate::store::postgres::Transaction;
 
 /// How long requests may still use an earlier cutoff: a cached key lives for 3 s, a request for 5 s.
@@ -141,12 +140,14 @@ pub async fn fetch_cutoffs(pg: &PgPool, organization: Option<Uuid>) -> Result<Ve
 /// Waits until no compaction statement is running: a killed process may have left one, whose rows would bring back deleted
 /// history.
 pub async fn wait_for_compactions(client: &Client) -> Result<(), Error> {
-    let sql = "SELECT count() FROM system.processes
-               WHERE query_kind = 'Insert' AND current_database = currentDatabase() AND user = currentUser()
+    // As in count_pending_writes.sql.
+    let sql = "SELECT count() FROM /*cluster:clusterAllReplicas('{cluster}', */system.processes/*cluster:)*/
+               WHERE query_kind = 'Insert' AND initial_user = (SELECT currentUser())
+                   AND (current_database = (SELECT currentDatabase())
+                       /*cluster:OR match(query, '^INSERT INTO `?{database}`?[.]')*/)
                    AND Settings['log_comment'] = {comment:String}";
-    let sql = cluster::commented_inserts_query(client, sql);
     loop {
-        let running: Vec<u64> = fetch_all(client, &sql, |query| query.param("comment", LOG_COMMENT)).await?;
+        let running: Vec<u64> = fetch_all(client, sql, |query| query.param("comment", LOG_COMMENT)).await?;
         if running.iter().all(|running| *running == 0) {
             return Ok(());
         }
@@ -243,13 +244,15 @@ impl SnapshotTable {
         });
         format!(
             "INSERT INTO {table} ({key}, date, observed_at, {})
+             /*cluster:SELECT * FROM cluster('{{cluster}}', view(*/
              SELECT {key}, min(date), least(
                  addMicroseconds(argMin(observed_at, date), 1),
                  subtractMicroseconds(toDateTime64(min(date) + 1, 6, 'UTC'), 1)
              ), {remaining}
-             FROM {table} FINAL WHERE {scope}
+             FROM {table}/*_local*/ FINAL WHERE {scope}
              GROUP BY {key}
-             HAVING {}",
+             HAVING {}
+             /*cluster:))*/",
             counters.join(", "),
             self.first_day_has_superseded_counter()
         )
@@ -263,7 +266,7 @@ impl SnapshotTable {
              (
                  SELECT {key}, needed.1, needed.2 FROM
                  (
-                     SELECT {key}, arrayJoin({}) AS needed FROM {table} FINAL WHERE {scope} GROUP BY {key}
+                     SELECT {key}, arrayJoin({}) AS needed FROM {table}/*_local*/ FINAL WHERE {scope} GROUP BY {key}
                  )
              )",
             self.needed_days()
@@ -336,7 +339,6 @@ pub async fn compact(client: &Client, since: NaiveDate, subjects: &[RetainedSubj
     let scope = "(org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))} AND date < {since:Date}";
     for table in &SNAPSHOT_TABLES {
         let sql = table.clear_first_day_statement(scope);
-        let sql = cluster::adapt_insert_select(client, &sql)?;
         execute(client, &sql, |query| query.param("subjects", &keys).param("since", since)).await?;
     }
     Ok(())

@@ -22,9 +22,19 @@ static MIGRATIONS: &[(u32, &str, &str)] = include!(concat!(env!("OUT_DIR"), "/sc
 static VIEWS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/views.rs"));
 
 /// The table of applied migrations.
-pub const CREATE_SCHEMA_MIGRATIONS: &str = "create table if not exists schema_migrations (
-                 version UInt32, name String, checksum String, applied_at DateTime64(3, 'UTC') default now64(3)
-             ) engine = ReplacingMergeTree order by version";
+pub const CREATE_SCHEMA_MIGRATIONS: &str = "
+CREATE TABLE IF NOT EXISTS schema_migrations/*_local*/ /*cluster:ON CLUSTER `{cluster}`*/
+(
+    version UInt32, name String, checksum String, applied_at DateTime64(3, 'UTC') DEFAULT now64(3)
+)
+ENGINE = /*cluster:Replicated*/ReplacingMergeTree(
+    /*cluster:'/clickhouse/tables/{shard}/{database}/schema_migrations', '{replica}'*/)
+ORDER BY version;
+/*cluster:
+CREATE TABLE IF NOT EXISTS `{database}`.schema_migrations ON CLUSTER `{cluster}`
+AS `{database}`.schema_migrations_local
+ENGINE = Distributed('{cluster}', '{database}', 'schema_migrations_local', cityHash64(version) % {shards});*/
+";
 
 /// How long a statement may take, while other processes wait for the migration lock.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(600);
@@ -48,10 +58,8 @@ pub(super) async fn migrate(args: &ClickhouseArgs) -> Result<usize, Error> {
         let is_pending = !applied.contains_key(&version.into());
         // Nodes that have joined a cluster since need the table, too.
         if is_pending || layout.is_sharded() {
-            for statement in split_statements(sql) {
-                let executed = execute(&client, &layout, statement).await;
-                executed.map_err(|reason| Error::Statement { file, reason })?;
-            }
+            let executed = execute(&client, &layout, sql).await;
+            executed.map_err(|reason| Error::Statement { file, reason })?;
         }
         if is_pending {
             let migration = Migration { version, name: file.to_owned(), checksum: checksum(sql) };
@@ -77,17 +85,12 @@ async fn create_views(client: Client, layout: &Layout, database: String) -> Resu
 }
 
 fn create_database(name: &str) -> String {
-    format!("create database if not exists `{name}`")
+    format!("create database if not exists `{name}` /*cluster:ON CLUSTER `{{cluster}}`*/;\n")
 }
 
-/// Splits a file at the semicolons that end a line.
-pub fn split_statements(sql: &str) -> impl Iterator<Item = &str> {
-    sql.split_terminator(";\n")
-}
-
-/// Runs a statement, adapted to the cluster if there is one.
-async fn execute(client: &Client, layout: &Layout, statement: &str) -> Result<(), cluster::Error> {
-    for statement in layout.render(statement)? {
+/// Runs the statements of a file, in their form for the layout.
+async fn execute(client: &Client, layout: &Layout, file: &str) -> Result<(), cluster::Error> {
+    for statement in layout.statements(file) {
         within_timeout(client.query_raw(&statement).execute()).await?;
     }
     Ok(())

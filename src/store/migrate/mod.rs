@@ -15,7 +15,7 @@ use crate::store::migrate::supported_releases::POSTGRES;
 use crate::store::postgres::{diagnosis, session};
 
 pub use check::SchemaCheck;
-pub use clickhouse::{CREATE_SCHEMA_MIGRATIONS, fetch_state as fetch_clickhouse_state, split_statements};
+pub use clickhouse::{CREATE_SCHEMA_MIGRATIONS, fetch_state as fetch_clickhouse_state};
 pub use error::Error;
 pub use postgres::{
     ADVISORY_LOCK, fetch_state as fetch_postgres_state, lock as lock_postgres, migrate as migrate_postgres,

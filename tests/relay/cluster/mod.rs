@@ -15,7 +15,7 @@ use tidemark::config::ClickhouseArgs;
 use tidemark::model::secret::Secret;
 use tidemark::store::clickhouse::client;
 use tidemark::store::clickhouse::cluster::Layout;
-use tidemark::store::migrate::{CREATE_SCHEMA_MIGRATIONS, split_statements};
+use tidemark::store::migrate::CREATE_SCHEMA_MIGRATIONS;
 
 /// Clusters of the engine itself. `pair` has it as both of its shards, which shows which shards are queried; `thrice` and
 /// `apart` are unsupported; `away` is unreachable.
@@ -92,13 +92,9 @@ impl Node {
         let client = client::connect(&self.args(database, cluster));
         let server = client.clone().with_database("default");
         let layout = Layout::detect(&server, database).await.unwrap();
-        for statement in layout.render(&format!("create database if not exists `{database}`")).unwrap() {
-            server.query_raw(&without_on_cluster(&statement)).execute().await.unwrap();
-        }
-        for statement in schemas() {
-            for statement in layout.render(&statement).unwrap() {
-                client.query_raw(&adapt(without_on_cluster(&statement))).execute().await.unwrap();
-            }
+        server.query_raw(&format!("create database if not exists `{database}`")).execute().await.unwrap();
+        for statement in schemas().iter().flat_map(|file| layout.statements(file)) {
+            client.query_raw(&adapt(without_on_cluster(&statement))).execute().await.unwrap();
         }
         client
     }
@@ -111,16 +107,12 @@ fn without_on_cluster(statement: &str) -> String {
     format!("{before}{after}")
 }
 
-/// The statements of `schemas/`, and the table of applied migrations.
+/// The files of `schemas/`, and the table of applied migrations.
 fn schemas() -> Vec<String> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/schemas");
-    let mut files: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "sql"))
-        .map(|path| std::fs::read_to_string(path).unwrap())
-        .collect();
-    files.sort();
-    let statements = files.iter().flat_map(|file| split_statements(file));
-    statements.chain([CREATE_SCHEMA_MIGRATIONS]).map(str::to_owned).collect()
+    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.is_file());
+    paths.sort();
+    let files = paths.iter().map(|path| std::fs::read_to_string(path).unwrap());
+    files.chain([CREATE_SCHEMA_MIGRATIONS.to_owned()]).collect()
 }

@@ -5,7 +5,8 @@ use clickhouse::Client;
 use harness::{IsolatedStores, wait_until};
 use tidemark::rollup::{rebuild, verify};
 use tidemark::store::clickhouse::client;
-use tidemark::store::clickhouse::cluster::{Layout, TABLES};
+use tidemark::store::clickhouse::cluster::Layout;
+use tidemark::store::clickhouse::diagnosis::WRITTEN_TABLES;
 use tidemark::store::clickhouse::history_writer;
 use tidemark::store::lifecycle::retention;
 use tidemark::store::migrate::CREATE_SCHEMA_MIGRATIONS;
@@ -46,7 +47,9 @@ async fn unsupported_cluster_is_rejected_with_its_reason() {
 
     let client = client::connect(&node.args("default", ""));
     client.query_raw("create database plain").execute().await.unwrap();
-    client.clone().with_database("plain").query_raw(CREATE_SCHEMA_MIGRATIONS).execute().await.unwrap();
+    for statement in Layout::Single.statements(CREATE_SCHEMA_MIGRATIONS) {
+        client.clone().with_database("plain").query_raw(&statement).execute().await.unwrap();
+    }
     let text = detect("plain", "one").await.unwrap_err().to_string();
     assert!(text.contains("single server") && text.contains("TIDEMARK_CLICKHOUSE_DATABASE"), "{text}");
     node.stop().await;
@@ -123,9 +126,8 @@ async fn cluster_of_one_node_agrees_with_a_single_server() {
 /// Copies a database to a cluster of one node as docs/growing.md says, with the delivery up to which it was copied.
 async fn copy_history(node: &Node, name: &str, delivery: i64) -> Client {
     let copied = node.database(&format!("{name}_copied"), "one").await;
-    for table in TABLES.iter().filter(|table| !["relay_position", "schema_migrations"].contains(&table.name))
-    {
-        let copy = format!("INSERT INTO {0} SELECT * FROM {name}.{0}", table.name);
+    for table in WRITTEN_TABLES.iter().filter(|table| **table != "relay_position") {
+        let copy = format!("INSERT INTO {table} SELECT * FROM {name}.{table}");
         copied.query_raw(&copy).execute().await.unwrap();
     }
     let position = format!("INSERT INTO relay_position (relay, delivery) VALUES ('outbox', {delivery})");
@@ -177,13 +179,14 @@ async fn replicated_tables_have_the_path_of_their_shard() {
         .fetch_all()
         .await
         .unwrap();
-    let mut expected: Vec<_> = TABLES
+    let mut expected: Vec<_> = WRITTEN_TABLES
         .iter()
+        .chain(&["schema_migrations"])
         .map(|table| {
             (
-                format!("{}_local", table.name),
+                format!("{table}_local"),
                 "ReplicatedReplacingMergeTree".to_owned(),
-                format!("/clickhouse/tables/1/replicated/{}", table.name),
+                format!("/clickhouse/tables/1/replicated/{table}"),
                 "first".to_owned(),
             )
         })

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use clickhouse::Client;
 use harness::{Stack, command};
-use tidemark::store::clickhouse::cluster::{self, Layout, TABLES};
-use tidemark::store::migrate::CREATE_SCHEMA_MIGRATIONS;
+use tidemark::store::clickhouse::cluster::{self, Layout};
+use tidemark::store::clickhouse::diagnosis::WRITTEN_TABLES;
 use uuid::Uuid;
 
 use super::schemas;
@@ -28,56 +28,70 @@ async fn assert_parses(client: &Client, statement: &str) {
     assert!(rows.len() > 1, "{statement}: {rows:?}");
 }
 
+/// The text between two others.
+fn between<'t>(text: &'t str, start: &str, end: &str) -> &'t str {
+    let (_, rest) = text.split_once(start).unwrap_or_else(|| panic!("{start} is not in {text}"));
+    rest.split_once(end).unwrap_or_else(|| panic!("{end} is not in {rest}")).0
+}
+
+/// Compares a statement of a schema with its two forms for a cluster, each in one line. Returns the table.
+fn assert_same_schema(single: &str, local: &str, distributed: &str) -> String {
+    for statement in [local, distributed] {
+        assert!(statement.contains(" ON CLUSTER `main`"), "{statement}");
+        assert!(!statement.contains("{database}") && !statement.contains("/*"), "{statement}");
+    }
+    let table = between(local, "`tidemark`.`", "_local` ON CLUSTER `main`").to_owned();
+    let on_cluster = format!("`tidemark`.`{table}_local` ON CLUSTER `main`");
+    if single.contains("ALTER TABLE") {
+        // Columns are added to both tables.
+        assert_eq!(local.replace(&on_cluster, &table), single);
+        assert_eq!(distributed.replace(&format!("`tidemark`.{table} ON CLUSTER `main`"), &table), single);
+        return table;
+    }
+    // The shard's table has everything else of the statement.
+    let path = format!("'/clickhouse/tables/{{shard}}/tidemark/{table}', '{{replica}}'");
+    let engine = local.replace(&on_cluster, &table).replace("ENGINE = Replicated", "ENGINE = ");
+    assert_eq!(engine.replace(&format!("{path}, "), "").replace(&path, ""), single);
+    assert!(local.contains("ENGINE = ReplicatedReplacingMergeTree(") && local.contains(&path), "{local}");
+
+    let name = format!("EXISTS `tidemark`.{table} ON CLUSTER");
+    assert!(distributed.contains(&name) && distributed.contains(&format!("AS `tidemark`.{table}_local")));
+    let engine = format!("ENGINE = Distributed('main', 'tidemark', '{table}_local', cityHash64(");
+    let columns = between(distributed, &engine, ") % 4)");
+    // Rows that replace each other have the same key, so the sharding key has to be part of it. All of a subject is together.
+    let key = local.split_once("ORDER BY ").unwrap().1.split(" SETTINGS ").next().unwrap_or_default();
+    let key = key.trim_matches(['(', ')']);
+    let words = |text: &str| -> BTreeSet<String> { text.split(", ").map(str::to_owned).collect() };
+    assert!(words(columns).is_subset(&words(key)), "{table}: {columns} of {key}");
+    assert!(columns == "org_id, subject_id" || !words(key).contains("subject_id"), "{table}: {columns}");
+    let comment = |text: &str| text.rsplit_once(" COMMENT ").map(|(_, comment)| comment.to_owned());
+    assert_eq!(comment(distributed), comment(local));
+    table
+}
+
 #[tokio::test]
 async fn each_table_has_a_replicated_and_a_distributed_form() {
     let client = &Stack::shared().databases.clickhouse;
     let layout = Layout::Sharded { cluster: "main".into(), database: "tidemark".into(), shards: 4 };
     let mut tables = BTreeSet::new();
-    for text in schemas() {
-        assert_eq!(Layout::Single.render(&text).unwrap(), [text.as_str()], "changed for a single server");
-        let statements = layout.render(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
-        let [local, distributed] = &statements[..] else { panic!("{text}: {statements:?}") };
-        for statement in &statements {
-            assert!(statement.contains(" ON CLUSTER `main`"), "{statement}");
-            assert_parses(client, statement).await;
-        }
-        let table = TABLES.iter().find(|table| local.contains(&format!("`tidemark`.`{}_local`", table.name)));
-        let table = table.unwrap_or_else(|| panic!("a table is not in TABLES: {local}"));
-        tables.insert(table.name);
-        let replicated = format!(
-            "ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{{shard}}/tidemark/{}', '{{replica}}'",
-            table.name
-        );
-        assert!(local.to_lowercase().contains(&replicated.to_lowercase()), "{local}");
-        let engine =
-            format!("Distributed('main', 'tidemark', '{}_local', {} % 4)", table.name, table.sharding_key);
-        assert!(distributed.contains(&engine), "{distributed}");
-        assert!(distributed.contains(&format!("AS `tidemark`.`{}_local`", table.name)), "{distributed}");
-        // Rows that replace each other have the same key, so the sharding key has to be part of it.
-        let lower = text.to_lowercase();
-        let key = lower.rsplit_once("order by ").unwrap().1.lines().next().unwrap();
-        let words = |text: &str| -> BTreeSet<String> {
-            text.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_owned).collect()
-        };
-        let columns = table.sharding_key.strip_prefix("cityHash64").unwrap();
-        assert!(
-            words(columns).is_subset(&words(&format!("({key})"))),
-            "{}: {} of {key}",
-            table.name,
-            table.sharding_key
-        );
-        // The shard's table has everything else of the statement.
-        if text != CREATE_SCHEMA_MIGRATIONS {
-            let named = format!("EXISTS `tidemark`.`{}_local` ON CLUSTER `main`\n", table.name);
-            let expected = text.replacen(&format!("EXISTS {}\n", table.name), &named, 1).replacen(
-                "ENGINE = ReplacingMergeTree(",
-                &format!("{replicated}, "),
-                1,
-            );
-            assert_eq!(*local, expected);
+    let added_column = "ALTER TABLE videos/*_local*/ /*cluster:ON CLUSTER `{cluster}`*/ ADD COLUMN x UInt8;\n\
+                        /*cluster:\nALTER TABLE `{database}`.videos ON CLUSTER `{cluster}` ADD COLUMN x UInt8;*/\n";
+    for file in schemas().into_iter().chain([added_column.to_owned()]) {
+        let (single, sharded) = (Layout::Single.statements(&file), layout.statements(&file));
+        assert_eq!(sharded.len(), 2 * single.len(), "{file}");
+        for (single, sharded) in single.iter().zip(sharded.chunks(2)) {
+            for statement in sharded {
+                assert_parses(client, statement).await;
+            }
+            let in_one_line = |text: &String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let [single, local, distributed] = [single, &sharded[0], &sharded[1]].map(in_one_line);
+            tables.insert(assert_same_schema(&single, &local, &distributed));
         }
     }
-    assert_eq!(tables, TABLES.iter().map(|table| table.name).collect(), "TABLES has a table without a file");
+    assert_eq!(
+        tables,
+        WRITTEN_TABLES.iter().chain(&["schema_migrations"]).map(|name| (*name).to_owned()).collect()
+    );
 }
 
 #[test]
@@ -90,48 +104,65 @@ fn cluster_names_with_quotes_are_rejected() {
     }
 }
 
+fn cluster_client() -> Client {
+    cluster::configure(Client::default().with_database("tidemark"), "main")
+}
+
 #[tokio::test]
-async fn statements_adapted_for_a_cluster_parse() {
-    let client = &Stack::shared().databases.clickhouse;
-    let cluster_client = cluster::configure(Client::default().with_database("tidemark"), "main");
+async fn rollups_are_computed_from_each_shards_own_rows() {
     for recompute in [
         include_str!("../../../src/store/clickhouse/history_writer/recompute.sql"),
         include_str!("../../../src/store/clickhouse/history_writer/recompute_videos.sql"),
         include_str!("../../../src/store/clickhouse/history_writer/recompute_ages.sql"),
     ] {
-        assert_parses(client, &cluster::adapt_insert_select(&cluster_client, recompute).unwrap()).await;
-    }
-    assert_parses(client, &cluster::pending_writes_query(&cluster_client, "")).await;
-    assert_parses(client, &cluster::commented_inserts_query(&cluster_client, "")).await;
-    for change in [
-        "ALTER TABLE account_daily DELETE WHERE org_id = {org:UUID} AND version >= {first:UInt64}",
-        "DELETE FROM video_snapshots WHERE org_id = {org:UUID}",
-        "OPTIMIZE TABLE video_snapshots FINAL",
-        "TRUNCATE TABLE relay_position",
-    ] {
-        let change = cluster::adapt_change(&cluster_client, change).unwrap();
-        assert!(change.contains("_local` ON CLUSTER `main`"), "{change}");
-        assert_parses(client, &change).await;
+        let statement = cluster::render(&cluster_client(), recompute);
+        assert_parses(&Stack::shared().databases.clickhouse, &statement).await;
+        let (into, select) = statement.split_once("SELECT * FROM cluster('main', view(\n").unwrap();
+        assert!(into.contains("\nINSERT INTO ") && into.ends_with("\n)\n"), "{into}");
+        let select = select.strip_suffix("\n))\n").unwrap();
+        for words in select.split_whitespace().collect::<Vec<_>>().windows(2) {
+            let is_bare = words[0] == "FROM" && WRITTEN_TABLES.contains(&words[1]);
+            assert!(!is_bare, "{} has no database", words[1]);
+        }
+        // Videos may be on any shard: all are queried, for what this shard looks up.
+        let videos = select.split_once("FROM `tidemark`.videos FINAL").unwrap().1;
+        assert!(videos.trim_start().starts_with("WHERE (org_id, video_id) GLOBAL IN"), "{videos}");
+        assert!(!select.contains("videos_local"));
     }
 }
 
-/// Statements that a Distributed table does not support (mutations, OPTIMIZE) have to use `cluster::adapt_change`.
+#[tokio::test]
+async fn pending_writes_are_counted_on_all_nodes() {
+    let sql = include_str!("../../../src/store/clickhouse/history_writer/count_pending_writes.sql");
+    let statement = cluster::render(&cluster_client(), sql);
+    assert_parses(&Stack::shared().databases.clickhouse, &statement).await;
+    for table in ["system.processes", "system.replicas"] {
+        assert!(statement.contains(&format!("clusterAllReplicas('main', {table})")), "{statement}");
+    }
+}
+
+/// A Distributed table supports no mutations and no OPTIMIZE: they run on the tables of all shards.
 #[test]
-fn sql_files_contain_only_reads_and_inserts() {
-    let mut folders = vec![std::path::PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/src/store"))];
+fn changes_run_on_the_tables_of_all_shards() {
+    let mut folders = vec![std::path::PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/src"))];
     let mut count = 0;
     while let Some(folder) = folders.pop() {
         for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "sql") {
-                let text = std::fs::read_to_string(&path).unwrap();
-                let code = text.lines().find(|line| !line.starts_with("--")).unwrap_or_default();
-                let first = code.split_whitespace().next().unwrap_or_default();
-                assert!(["SELECT", "INSERT", "WITH"].contains(&first), "{}: {code}", path.display());
-                count += 1;
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap_or_default();
+            for change in ["ALTER TABLE ", "DELETE FROM ", "OPTIMIZE TABLE ", "TRUNCATE TABLE "] {
+                for statement in text.split(change).skip(1) {
+                    let table = statement.split(' ').next().unwrap_or_default();
+                    let expected = format!("{table} /*cluster:ON CLUSTER ");
+                    let is_local = table.ends_with("/*_local*/") && statement.starts_with(&expected);
+                    assert!(is_local, "{}: {change}{table}", path.display());
+                    count += 1;
+                }
             }
         }
     }
-    assert!(count > 10, "{count} files");
+    assert!(count > 4, "{count} statements");
 }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::store::Error;
 use crate::store::clickhouse::client;
 
-/// Far longer than any statement of the relay takes.
+/// The timeout of a statement, far longer than any of the relay takes.
 pub(super) const STATEMENT_TIMEOUT: Duration = Duration::from_secs(300);
 /// Keys are sent in a field of the HTTP request, which is limited to 128 KiB.
 const MAX_KEYS_PER_STATEMENT: usize = 300;

@@ -15,6 +15,7 @@ INSERT INTO account_daily
     follower_base,
     observed_at, digest, version, is_deleted
 )
+/*cluster:SELECT * FROM cluster('{cluster}', view(*/
 WITH
     -- Tracking of a subject starts with the earliest observation of the account or of any of its videos.
     starts AS
@@ -22,10 +23,10 @@ WITH
         SELECT org_id, subject_id, min(date) AS started_on
         FROM
         (
-            SELECT org_id, subject_id, date FROM video_snapshots FINAL
+            SELECT org_id, subject_id, date FROM video_snapshots/*_local*/ FINAL
             WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))}
             UNION ALL
-            SELECT org_id, subject_id, date FROM account_snapshots FINAL
+            SELECT org_id, subject_id, date FROM account_snapshots/*_local*/ FINAL
             WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))}
         )
         GROUP BY org_id, subject_id
@@ -39,7 +40,7 @@ WITH
             org_id, subject_id, video_id, date, observed_at, counters,
             arrayResize(anyLastForEach(counters) OVER earlier, 9, NULL) AS known,
             count() OVER earlier = 0 AS is_first
-        FROM video_snapshots FINAL
+        FROM video_snapshots/*_local*/ FINAL
         WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))}
         WINDOW earlier AS
             (PARTITION BY org_id, subject_id, video_id ORDER BY date ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
@@ -50,7 +51,7 @@ WITH
         SELECT
             org_id, subject_id, date, observed_at,
             follower_count, anyLast(follower_count) OVER earlier AS known
-        FROM account_snapshots FINAL
+        FROM account_snapshots/*_local*/ FINAL
         WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))}
         WINDOW earlier AS
             (PARTITION BY org_id, subject_id ORDER BY date ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
@@ -71,10 +72,10 @@ WITH
         LEFT JOIN
         (
             SELECT org_id, video_id, platform, ifNull(toDate(posted_at), toDate(0)) AS posted_on
-            FROM videos FINAL
-            WHERE (org_id, video_id) IN
+            FROM /*cluster:`{database}`.*/videos FINAL
+            WHERE (org_id, video_id) /*cluster:GLOBAL */IN
             (
-                SELECT org_id, video_id FROM video_snapshots
+                SELECT org_id, video_id FROM video_snapshots/*_local*/
                 WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))}
             )
         ) AS video USING (org_id, video_id)
@@ -93,7 +94,7 @@ WITH
         LEFT JOIN
         (
             SELECT org_id, subject_id, platform
-            FROM accounts FINAL
+            FROM accounts/*_local*/ FINAL
             WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))}
         ) AS account USING (org_id, subject_id)
 
@@ -106,7 +107,7 @@ WITH
             false AS from_zero,
             CAST([], 'Array(Nullable(Int64))') AS gains,
             CAST([], 'Array(Nullable(Int64))') AS bases
-        FROM account_daily FINAL
+        FROM account_daily/*_local*/ FINAL
         WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))}
 
         UNION ALL
@@ -119,10 +120,10 @@ WITH
             CAST([], 'Array(Nullable(Int64))') AS bases
         FROM
         (
-            SELECT DISTINCT org_id, subject_id, date FROM video_snapshots
+            SELECT DISTINCT org_id, subject_id, date FROM video_snapshots/*_local*/
             WHERE {all_days:Bool} AND (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))} AND is_deleted = 1
             UNION ALL
-            SELECT DISTINCT org_id, subject_id, date FROM account_snapshots
+            SELECT DISTINCT org_id, subject_id, date FROM account_snapshots/*_local*/
             WHERE {all_days:Bool} AND (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))} AND is_deleted = 1
         )
     ),
@@ -161,3 +162,4 @@ SELECT
     observed_at, digest, {version:UInt64}, NOT is_observed
 FROM filled
 WHERE {all_days:Bool} OR NOT is_observed OR ifNull(old_digest != digest, true)
+/*cluster:))*/

@@ -11,6 +11,7 @@ INSERT INTO video_ages
     org_id, subject_id, video_id, id, platform, media_type, posted_at, views_1, views_3, views_7, views_14, views_30,
     interpolated, version, is_deleted
 )
+/*cluster:SELECT * FROM cluster('{cluster}', view(*/
 WITH
     -- The first day of each video, and its days with known views. Days are numbers, so that none overflows.
     histories AS
@@ -19,10 +20,10 @@ WITH
             org_id, subject_id, video_id, toInt64(toUInt16(min(date))) AS first_day,
             arraySort(groupArrayIf(
                 (toInt64(toUInt16(date)), toInt128(assumeNotNull(view_count))), view_count IS NOT NULL)) AS known
-        FROM video_snapshots FINAL
-        WHERE (org_id, subject_id, video_id) IN
+        FROM video_snapshots/*_local*/ FINAL
+        WHERE (org_id, subject_id, video_id) /*cluster:GLOBAL */IN
         (
-            SELECT org_id, subject_id, video_id FROM video_snapshots
+            SELECT org_id, subject_id, video_id FROM video_snapshots/*_local*/
             WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))} AND date >= {since:Date}
         )
         GROUP BY org_id, subject_id, video_id
@@ -40,10 +41,10 @@ WITH
         LEFT JOIN
         (
             SELECT org_id, video_id, id, platform, media_type, posted_at AS posted_time
-            FROM videos FINAL
-            WHERE (org_id, video_id) IN
+            FROM /*cluster:`{database}`.*/videos FINAL
+            WHERE (org_id, video_id) /*cluster:GLOBAL */IN
             (
-                SELECT org_id, video_id FROM video_snapshots
+                SELECT org_id, video_id FROM video_snapshots/*_local*/
                 WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))} AND date >= {since:Date}
             )
         ) AS video USING (org_id, video_id)
@@ -82,7 +83,7 @@ WITH
             CAST(NULL, 'Nullable(String)') AS media_type, toDateTime64(0, 6, 'UTC') AS posted_at,
             CAST([], 'Array(Nullable(Int64))') AS all_views, CAST([], 'Array(Nullable(Int64))') AS views,
             CAST([], 'Array(UInt8)') AS interpolated
-        FROM video_snapshots
+        FROM video_snapshots/*_local*/
         WHERE {all_days:Bool} AND (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))} AND is_deleted = 1
     ),
 
@@ -93,10 +94,11 @@ WITH
             org_id, subject_id, video_id,
             (id, platform, ifNull(media_type, ''), media_type IS NULL, posted_at, interpolated) AS stored_post,
             [views_1, views_3, views_7, views_14, views_30] AS stored_views
-        FROM video_ages FINAL
-        WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))} AND ({all_days:Bool} OR (org_id, subject_id, video_id) IN
+        FROM video_ages/*_local*/ FINAL
+        WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))}
+            AND ({all_days:Bool} OR (org_id, subject_id, video_id) /*cluster:GLOBAL */IN
         (
-            SELECT org_id, subject_id, video_id FROM video_snapshots
+            SELECT org_id, subject_id, video_id FROM video_snapshots/*_local*/
             WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))} AND date >= {since:Date}
         ))
     )
@@ -107,3 +109,4 @@ SELECT
 FROM computed FULL JOIN stored USING (org_id, subject_id, video_id)
 WHERE {all_days:Bool} OR views != stored_views
     OR (id, platform, ifNull(media_type, ''), media_type IS NULL, posted_at, interpolated) != stored_post
+/*cluster:))*/

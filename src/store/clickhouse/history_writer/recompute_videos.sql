@@ -11,11 +11,12 @@ INSERT INTO video_daily
     org_id, date, subject_id, video_id, platform, view_gain, play_gain, like_gain, comment_gain, share_gain,
     version, is_deleted
 )
+/*cluster:SELECT * FROM cluster('{cluster}', view(*/
 WITH
     starts AS
     (
         SELECT org_id, subject_id, min(date) AS started_on
-        FROM account_daily FINAL
+        FROM account_daily/*_local*/ FINAL
         WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))}
         GROUP BY org_id, subject_id
     ),
@@ -28,10 +29,10 @@ WITH
             [view_count, play_count, like_count, comment_count, share_count] AS counts,
             arrayResize(anyLastForEach(counts) OVER earlier, 5, NULL) AS known,
             count() OVER earlier = 0 AS is_first
-        FROM video_snapshots FINAL
-        WHERE (org_id, subject_id, video_id) IN
+        FROM video_snapshots/*_local*/ FINAL
+        WHERE (org_id, subject_id, video_id) /*cluster:GLOBAL */IN
         (
-            SELECT org_id, subject_id, video_id FROM video_snapshots
+            SELECT org_id, subject_id, video_id FROM video_snapshots/*_local*/
             WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))} AND date >= {since:Date}
         )
         WINDOW earlier AS
@@ -50,10 +51,10 @@ WITH
         LEFT JOIN
         (
             SELECT org_id, video_id, platform, ifNull(toDate(posted_at), toDate(0)) AS posted_on
-            FROM videos FINAL
-            WHERE (org_id, video_id) IN
+            FROM /*cluster:`{database}`.*/videos FINAL
+            WHERE (org_id, video_id) /*cluster:GLOBAL */IN
             (
-                SELECT org_id, video_id FROM video_snapshots
+                SELECT org_id, video_id FROM video_snapshots/*_local*/
                 WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))} AND date >= {since:Date}
             )
         ) AS video USING (org_id, video_id)
@@ -63,7 +64,7 @@ WITH
 
         SELECT DISTINCT
             org_id, date, subject_id, video_id, '' AS platform, false AS from_zero, CAST([], 'Array(Int64)') AS gains
-        FROM video_snapshots
+        FROM video_snapshots/*_local*/
         WHERE {all_days:Bool} AND (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))} AND is_deleted = 1
     ),
 
@@ -73,7 +74,7 @@ WITH
         SELECT
             org_id, date, subject_id, video_id,
             [view_gain, play_gain, like_gain, comment_gain, share_gain] AS stored_gains
-        FROM video_daily FINAL
+        FROM video_daily/*_local*/ FINAL
         WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))} AND date >= {since:Date}
     ),
 
@@ -91,3 +92,4 @@ SELECT
     {version:UInt64}, gains = [0, 0, 0, 0, 0]
 FROM days
 WHERE {all_days:Bool} OR gains != stored_gains
+/*cluster:))*/

@@ -3,11 +3,10 @@
 use chrono::NaiveDate;
 use clickhouse::Client;
 use clickhouse::query::Query;
-use sqlx::AssertSqlSafe;
 
 use super::batch::{STATEMENT_TIMEOUT, Subject, execute_in_batches};
 use crate::store::Error;
-use crate::store::clickhouse::{client, cluster};
+use crate::store::clickhouse::client;
 
 /// Reads snapshots in the order of their windows instead of sorting them, and keeps the smaller side of a join in memory, which
 /// is the right one: a history of any length takes little memory.
@@ -33,8 +32,7 @@ pub async fn recompute_rollup(
     delivery: i64,
     mode: RecomputeMode,
 ) -> Result<(), Error> {
-    let sql = cluster::adapt_insert_select(client, include_str!("recompute.sql"))?;
-    client::execute(client, AssertSqlSafe(sql), STATEMENT_TIMEOUT, |query| {
+    client::execute(client, include_str!("recompute.sql"), STATEMENT_TIMEOUT, |query| {
         with_streaming(query)
             .param("subjects", subjects)
             .param("version", delivery)
@@ -54,8 +52,7 @@ pub async fn recompute_videos(
 ) -> Result<(), Error> {
     let all_days = mode == RecomputeMode::AllDays;
     for sql in [include_str!("recompute_videos.sql"), include_str!("recompute_ages.sql")] {
-        let sql = cluster::adapt_insert_select(client, sql)?;
-        client::execute(client, AssertSqlSafe(sql), STATEMENT_TIMEOUT, |query| {
+        client::execute(client, sql, STATEMENT_TIMEOUT, |query| {
             with_streaming(query)
                 .param("subjects", subjects)
                 .param("since", if all_days { NaiveDate::default() } else { since })

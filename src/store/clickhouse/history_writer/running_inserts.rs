@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use clickhouse::{Client, Row};
 use serde::Deserialize;
-use sqlx::AssertSqlSafe;
 use tokio::time::Instant;
 
 use crate::store::Error;
-use crate::store::clickhouse::{client, cluster};
+use crate::store::clickhouse::client;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -35,11 +34,9 @@ pub async fn longest_insert(client: &Client) -> Result<Option<RunningInsert>, Er
 /// warning after `warn_after`.
 pub async fn wait_for_inserts(client: &Client, warn_after: Duration) -> Result<(), Error> {
     let (started, mut warned) = (Instant::now(), false);
-    let sql = "select count() from system.processes
-               where current_database = currentDatabase() and user = currentUser() and query_kind = 'Insert'";
+    let sql = include_str!("count_pending_writes.sql");
     loop {
-        let pending = AssertSqlSafe(cluster::pending_writes_query(client, sql));
-        if client::fetch_one::<u64>(client, pending, TIMEOUT, |query| query).await? == 0 {
+        if client::fetch_one::<u64>(client, sql, TIMEOUT, |query| query).await? == 0 {
             return Ok(());
         }
         if !warned && started.elapsed() >= warn_after {
