@@ -157,8 +157,7 @@ async fn deleted_organization_does_not_wait_for_retention() {
     let change = OrganizationChange { retention_days: Some(Some(30)), ..OrganizationChange::default() };
     organizations::update(stores.pg(), retained, &change).await.unwrap();
     let stop = CancellationToken::new();
-    let (databases, url) = (stores.databases.clone(), stores.connection.database_url.clone());
-    let worker = tokio::spawn(run(databases, url, stop.clone()));
+    let worker = tokio::spawn(run(stores.databases.clone(), stop.clone()));
     let fetch = async |sql| -> bool { sqlx::query_scalar(sql).fetch_one(stores.pg()).await.unwrap() };
     // Without a relay, retention waits for the organization's changes.
     wait_until("retention runs", async || {
