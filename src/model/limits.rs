@@ -46,8 +46,9 @@ pub const MAX_BATCH_IDS: usize = 1000;
 /// Different ids in the query of a batch request, or in a filter.
 pub const MAX_QUERY_IDS: usize = 100;
 
-/// Entries of a list in a query, repetitions included.
-pub const MAX_LIST_ENTRIES: usize = 1000;
+/// Entries of a list in a query for each different one allowed: repetitions count once, but are read. A list of the longest
+/// texts fits into a URL.
+pub const LIST_ENTRIES_PER_VALUE: usize = 2;
 
 /// Items of a batch that writes.
 pub const WRITE_BATCH: RangeInclusive<usize> = 1..=500;

@@ -296,7 +296,7 @@ async fn invalid_filters_are_violations() {
     for query in [
         "status=active,active,paused&status=active&status=paused,failing".to_owned(),
         format!("creator_id={}", vec![creator.as_str(); 101].join(",")),
-        format!("creator_id={}", vec![creator.as_str(); 1000].join("&creator_id=")),
+        format!("creator_id={}", vec![creator.as_str(); 200].join("&creator_id=")),
         format!("creator_id={creator}&creator_id={}", creator.to_uppercase()),
         "metadata.a=&metadata.b=x&metadata.c=x".to_owned(),
         format!("metadata.{}={}", "é".repeat(255), "ü".repeat(255)),

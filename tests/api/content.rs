@@ -144,7 +144,7 @@ async fn content_of_other_organizations_is_not_found() {
 #[tokio::test]
 async fn all_invalid_content_parameters_are_named() {
     let api = TestApi::start().await;
-    let media_types = vec!["x"; 21].join(",");
+    let media_types = (0..21).map(|number| number.to_string()).collect::<Vec<_>>().join(",");
     for (query, fields) in [
         (
             "platform=x&account_id=x&creator_id=x&kind=video&is_active=1&is_unavailable=no&media_type=a,,b&\

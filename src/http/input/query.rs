@@ -21,7 +21,7 @@ use crate::http::openapi::schema;
 use crate::http::openapi::schema_recorder::{RecordedFields, SchemaRecorder};
 use crate::model::account::Metadata;
 use crate::model::date_or_time::DateOrTime;
-use crate::model::limits::{self, MAX_LIST_ENTRIES, MAX_METADATA_CHARS};
+use crate::model::limits::{self, LIST_ENTRIES_PER_VALUE, MAX_METADATA_CHARS};
 
 /// A query string, parsed into `T`.
 #[derive(Serialize)]
@@ -188,17 +188,18 @@ impl<'a> QueryParams<'a> {
         max: usize,
         item_schema: impl FnOnce() -> Value,
     ) -> Option<Vec<&'a str>> {
-        self.recorder.record(name, || schema::list(item_schema(), &(1..=MAX_LIST_ENTRIES)));
+        let max_entries = max * LIST_ENTRIES_PER_VALUE;
+        self.recorder.record(name, || schema::list(item_schema(), &(1..=max_entries)));
         self.recorder.add_to_description(|| {
             format!("At most {max} different values, separated by commas or in repeated parameters.")
         });
         let values = self.context.parsed.query.iter().filter(|(key, _)| key == name);
         let entries = values.flat_map(|(_, value)| value.split(','));
-        let entries: Vec<_> = entries.take(MAX_LIST_ENTRIES + 1).collect();
+        let entries: Vec<_> = entries.take(max_entries + 1).collect();
         let message = match entries[..] {
             [] => return None,
             [""] => "must not be empty".to_owned(),
-            _ if entries.len() > MAX_LIST_ENTRIES => format!("must have at most {MAX_LIST_ENTRIES} entries"),
+            _ if entries.len() > max_entries => format!("must have at most {max_entries} entries"),
             _ => return Some(entries),
         };
         self.violations.add(name, message);
