@@ -51,7 +51,7 @@ impl RollupQuery for TotalsBySubject<'_> {
 
     fn read_memory(&self, rows: &RollupRows) -> Vec<SubjectGains> {
         let (Window { start, end, .. }, grouping) = (self.window, rows.grouping_by_subject(self.scope));
-        let halves = [(0, start, self.current - Days::new(1)), (1, self.current.max(start), end)];
+        let halves = [(0, start, end.min(self.current - Days::new(1))), (1, self.current.max(start), end)];
         let subject_gains = |is_current: u8, (subject, totals): (&i64, RollupTotals)| {
             Some(SubjectGains {
                 subject_id: subject.cast_unsigned(),
