@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use chrono::{Days, NaiveDate};
+use chrono::Days;
 use harness::{Organization, ProxiedApi, Stack, WAIT_TIMEOUT, query_seconds, send, slow_reads, wait_until};
 use tidemark::app::Settings;
 use tidemark::store::records::keys::NewKey;
@@ -16,10 +16,9 @@ async fn unlimited_organization() -> Organization {
     Stack::shared().organization_with(options, NewKey::named("test")).await
 }
 
-/// A request that runs one query at a time.
-fn coverage(day: u64) -> String {
-    let start = NaiveDate::default() + Days::new(20_000 + day);
-    format!("/tracking/coverage?start_date={start}&end_date={start}")
+/// A request that runs one query, different for each number.
+fn one_query(number: u64) -> String {
+    format!("/content/breakouts?age_days=7&min_multiple={}", number + 2)
 }
 
 #[tokio::test]
@@ -97,7 +96,7 @@ async fn other_organization_waits_for_one_query_only() {
     process.clickhouse.hold();
     let fetch = |organization: &Organization, day| {
         let organization = organization.clone();
-        tokio::spawn(async move { organization.get(&coverage(day)).await })
+        tokio::spawn(async move { organization.get(&one_query(day)).await })
     };
     let waiting: Vec<_> = (0..8).map(|day| fetch(&many, day)).collect();
     wait_until("one query runs and the others wait", async || {
@@ -106,7 +105,7 @@ async fn other_organization_waits_for_one_query_only() {
     .await;
     let last = {
         let other = other.clone();
-        let get = other.request(reqwest::Method::GET, &coverage(0)).header("x-request-id", "the-other");
+        let get = other.request(reqwest::Method::GET, &one_query(0)).header("x-request-id", "the-other");
         tokio::spawn(async move { send(get).await })
     };
     wait_until("the other organization waits too", async || {
@@ -136,16 +135,16 @@ async fn permit_timeout_returns_503_with_retry_after() {
     process.clickhouse.hold();
     let first = {
         let organization = organization.clone();
-        tokio::spawn(async move { organization.get(&coverage(0)).await })
+        tokio::spawn(async move { organization.get(&one_query(0)).await })
     };
     wait_until("one query runs", async || (process.app.history.load() == (1, 0)).then_some(())).await;
     let rejected =
-        tokio::time::timeout(WAIT_TIMEOUT, organization.get(&coverage(1))).await.expect("a response");
+        tokio::time::timeout(WAIT_TIMEOUT, organization.get(&one_query(1))).await.expect("a response");
     let response = rejected.problem(503, "SERVICE_UNAVAILABLE");
     assert_eq!(process.clickhouse.request_count(), 1, "the rejected request sends no query");
     assert_eq!(response.header("retry-after"), "1");
     assert!(response.text("/detail").contains("at once"), "{response}");
     first.await.unwrap().problem(503, "SERVICE_UNAVAILABLE");
     process.clickhouse.release();
-    organization.get(&coverage(1)).await.ok(200);
+    organization.get(&one_query(1)).await.ok(200);
 }

@@ -138,7 +138,7 @@ async fn every_kind_of_request_is_answered_from_memory() {
         before = after;
     };
     for path in [
-        "/overview",
+        "/overview?period=90d",
         "/overview?category=none",
         "/analytics/timeseries",
         "/tracking/coverage",
