@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::organization_erasure::OrganizationErasure;
 use super::passes::{self, PassTask};
-use super::schedule::{PURGE_INTERVAL, Schedule};
+use super::schedule::{ERASURE_POLL_INTERVAL, ERASURE_RETRY_DELAY, PURGE_INTERVAL, Schedule};
 use super::{retention, timeout};
 use crate::app::Databases;
 use crate::store::analytics::rollup_cache::PURGE_DELAY;
@@ -25,8 +25,6 @@ use crate::store::lifecycle::vacuum::VacuumTracker;
 use crate::store::lifecycle::{ErasureLock, organizations, purge, sum_results};
 use crate::store::{Error, outbox};
 
-pub(super) const POLL_INTERVAL: Duration = Duration::from_secs(2);
-pub(super) const RETRY_DELAY: Duration = Duration::from_secs(10);
 const ORGANIZATION_PAGE_SIZE: i64 = 1_000;
 /// How often tables are vacuumed while purges fail and are retried within seconds.
 const VACUUM_INTERVAL: TimeDelta = TimeDelta::hours(1);
@@ -64,8 +62,8 @@ struct ErasureWorker {
 
 impl PassTask for ErasureWorker {
     const FAILURE: &'static str = "cannot purge deleted data";
-    const INTERVAL: Duration = POLL_INTERVAL;
-    const RETRY_DELAY: Duration = RETRY_DELAY;
+    const INTERVAL: Duration = ERASURE_POLL_INTERVAL;
+    const RETRY_DELAY: Duration = ERASURE_RETRY_DELAY;
 
     /// Runs what is due. A failed step does not stop the others; the first error is returned.
     async fn run_pass(&mut self) -> Result<(), Error> {

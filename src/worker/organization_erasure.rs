@@ -9,7 +9,8 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::passes::PassTask;
-use super::{erasure, timeout};
+use super::schedule::{ERASURE_POLL_INTERVAL, ERASURE_RETRY_DELAY};
+use super::timeout;
 use crate::app::Databases;
 use crate::failpoint;
 use crate::store::lifecycle::purge::PURGE_TIMEOUT;
@@ -38,8 +39,8 @@ pub(super) struct OrganizationErasure {
 
 impl PassTask for OrganizationErasure {
     const FAILURE: &'static str = "cannot erase deleted organizations";
-    const INTERVAL: Duration = erasure::POLL_INTERVAL;
-    const RETRY_DELAY: Duration = erasure::RETRY_DELAY;
+    const INTERVAL: Duration = ERASURE_POLL_INTERVAL;
+    const RETRY_DELAY: Duration = ERASURE_RETRY_DELAY;
 
     /// A failed organization does not stop the others; the first error is returned.
     async fn run_pass(&mut self) -> Result<(), Error> {

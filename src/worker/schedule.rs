@@ -1,9 +1,14 @@
 //! A task that is due at intervals of the service clock, which a sandbox may move in either direction.
 
+use std::time::Duration;
+
 use chrono::{DateTime, TimeDelta, Utc};
 
 /// How often deleted data is purged from files, where it may remain for 24 hours.
 pub const PURGE_INTERVAL: TimeDelta = TimeDelta::hours(12);
+/// How often erasures look for work, and how long they wait after a failure.
+pub(super) const ERASURE_POLL_INTERVAL: Duration = Duration::from_secs(2);
+pub(super) const ERASURE_RETRY_DELAY: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub struct Schedule {
