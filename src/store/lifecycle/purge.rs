@@ -1,4 +1,4 @@
-//! Physically deletes rows that tombstones hide in ClickHouse, by mutations (`ALTER TABLE … DELETE`).
+//! Physically deletes rows that tombstones hide in ClickHouse, by mutations (`ALTER … DELETE`).
 //!
 //! A mutation rewrites one part after the other, and must not make a hidden row visible meanwhile. So hidden rows are deleted
 //! first, and tombstones when they hide nothing. Remaining work is read from ClickHouse: a mutation outlives its client.
