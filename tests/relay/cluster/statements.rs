@@ -152,6 +152,10 @@ fn changes_run_on_the_tables_of_all_shards() {
                 folders.push(path);
                 continue;
             }
+            // Its unit tests have rendered statements.
+            if path.ends_with("store/clickhouse/cluster/mod.rs") {
+                continue;
+            }
             let text = std::fs::read_to_string(&path).unwrap_or_default();
             for change in ["ALTER TABLE ", "DELETE FROM ", "OPTIMIZE TABLE ", "TRUNCATE TABLE "] {
                 for statement in text.split(change).skip(1) {
