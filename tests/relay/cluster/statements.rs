@@ -168,5 +168,5 @@ fn changes_run_on_the_tables_of_all_shards() {
             }
         }
     }
-    assert!(count > 4, "{count} statements");
+    assert!(count >= 4, "{count} statements");
 }
