@@ -1,15 +1,15 @@
 //! Account-discovered videos.
 
 use salvo::{Router, Writer};
-use salvo_oapi::endpoint;
-use uuid::Uuid;
+use salvo_oapi::{Operation, endpoint};
 
-use super::fields::{AccountIdPath, VideoPath, VideosQuery};
+use super::fields::{AccountIdPath, VideoPath};
 use super::metrics;
 use crate::app::App;
-use crate::http::input::{FromQuery, ListSort, QueryParams, parse_uuid};
+use crate::http::input::violations::Violations;
+use crate::http::input::{ListQuery, ListSort, RequestContext, RequestPart, parse_uuid};
 use crate::http::route::{get_or_head, parameter_except};
-use crate::http::{Args, Caller, Collection, Data, ListParams, Path, Query, Result};
+use crate::http::{Args, Caller, Collection, Data, ListParams, Path, Result};
 use crate::model::video::{Video, VideoType};
 use crate::store::postgres::keyset::SortDirection;
 use crate::store::records::videos::{self, VideoFilter, VideoSort};
@@ -35,12 +35,15 @@ pub(super) struct AccountVideosQuery {
     params: ListParams<VideoSort>,
 }
 
-impl FromQuery for AccountVideosQuery {
-    fn read(query: &mut QueryParams<'_>) -> Self {
-        let account = query.context.request.params().get("account_id").and_then(|text| parse_uuid(text).ok());
-        let filter =
-            VideoFilter { account_id: Some(account.unwrap_or(Uuid::nil())), ..VideoFilter::default() };
-        AccountVideosQuery { params: ListParams::read(query, &filter), filter }
+impl RequestPart for AccountVideosQuery {
+    fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Option<Self> {
+        let account_id = context.request.params().get("account_id").and_then(|text| parse_uuid(text).ok());
+        let filter = VideoFilter { account_id, ..VideoFilter::default() };
+        Some(AccountVideosQuery { params: ListParams::read(context, violations, &filter)?, filter })
+    }
+
+    fn describe(operation: &mut Operation) {
+        ListParams::<VideoSort>::describe(operation);
     }
 }
 
@@ -48,8 +51,12 @@ impl FromQuery for AccountVideosQuery {
 ///
 /// Videos of all accounts; by default, the newest comes first.
 #[endpoint(operation_id = "listAccountVideos")]
-async fn list(app: App, caller: Caller, query: Query<VideosQuery<VideoSort>>) -> Result<Collection<Video>> {
-    let VideosQuery { filter, params } = query.0;
+async fn list(
+    app: App,
+    caller: Caller,
+    query: ListQuery<VideoFilter, VideoSort>,
+) -> Result<Collection<Video>> {
+    let ListQuery { filter, params } = query;
     let (organization, view) = (caller.organization, VideoType::AccountVideo);
     let found = videos::list(&app.pg, organization, view, &app.readable, &filter, &params.page).await?;
     params.into_response(found)
@@ -62,9 +69,9 @@ async fn list(app: App, caller: Caller, query: Query<VideosQuery<VideoSort>>) ->
 pub(super) async fn list_by_account(
     app: App,
     caller: Caller,
-    args: Args<(Path<AccountIdPath>, Query<AccountVideosQuery>)>,
+    args: Args<(Path<AccountIdPath>, AccountVideosQuery)>,
 ) -> Result<Collection<Video>> {
-    let Args((_, Query(AccountVideosQuery { filter, params }))) = args;
+    let Args((_, AccountVideosQuery { filter, params })) = args;
     let (organization, view) = (caller.organization, VideoType::AccountVideo);
     let found = videos::list(&app.pg, organization, view, &app.readable, &filter, &params.page).await?;
     params.into_response(found)

@@ -3,22 +3,25 @@
 use std::time::Duration;
 
 use salvo::{Router, Writer};
-use salvo_oapi::endpoint;
-use serde_json::{Value, json};
+use salvo_oapi::{Operation, endpoint};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 
-use super::new_records::{NewAccountBody, USERNAME_LENGTH, read_change};
+use super::new_records::NewAccountBody;
 use super::{
     account_list, account_videos, ages, batches, daily, metrics, refreshes, sparklines, top_accounts,
 };
 use crate::app::App;
-use crate::http::input::{BodyFields, FromBody, FromPath, FromQuery, PathParams, QueryParams, parse_uuid};
+use crate::http::input::violations::Violations;
+use crate::http::input::{FromBody, RequestContext, RequestPart, field, parse_uuid};
 use crate::http::route::{get_or_head, parameter_except, post_without_body};
 use crate::http::{
-    Args, Body, Caller, Created, Data, IdempotencyKey, NoContent, Path, Problem, Query, Result,
-    in_transaction,
+    Args, Body, Caller, Created, Data, IdempotencyKey, NoContent, Path, Query, Result, in_transaction,
 };
 use crate::model::account::Account;
 use crate::model::identifier::Username;
+use crate::model::limits::MAX_USERNAME_CHARS;
 use crate::model::platform::Platform;
 use crate::store::Write;
 use crate::store::outbox::visibility;
@@ -28,7 +31,6 @@ use crate::store::records::accounts::{self, AccountIdentifier};
 
 /// How long a deletion waits until totals include the history of videos that remain tracked individually.
 const HISTORY_MOVE_TIMEOUT: Duration = Duration::from_secs(2);
-
 /// Segments in the place of an id.
 const LITERALS: [&str; 7] = ["batch", "categories", "stats", "top", "metrics", "refresh", "timeseries"];
 
@@ -68,37 +70,45 @@ struct AccountPath {
     account: AccountIdentifier,
 }
 
-impl FromPath for AccountPath {
-    fn read(path: &mut PathParams<'_>) -> Self {
-        path.describe("Account id, or username with a leading `@`.");
-        let text = path.text("account_id", || json!({"type": "string", "pattern": ACCOUNT_PATTERN}));
-        let account = match text.strip_prefix('@') {
-            Some(username) => AccountIdentifier::Username(username.to_lowercase()),
-            None => match parse_uuid(text) {
-                Ok(id) => AccountIdentifier::Id(id),
-                Err(_) => {
-                    path.violations.add("account_id", "must be a UUID, or a username with a leading @");
-                    AccountIdentifier::Username(String::new())
-                }
-            },
+#[derive(Deserialize, JsonSchema)]
+struct AccountPathFields {
+    /// Account id, or username with a leading `@`.
+    #[schemars(extend("pattern" = ACCOUNT_PATTERN))]
+    account_id: String,
+}
+
+impl RequestPart for AccountPath {
+    fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Option<Self> {
+        let Path(AccountPathFields { account_id }) = Path::read(context, violations)?;
+        let account = match account_id.strip_prefix('@') {
+            Some(username) => Some(AccountIdentifier::Username(username.to_lowercase())),
+            None => parse_uuid(&account_id).ok().map(AccountIdentifier::Id),
         };
-        AccountPath { account }
+        if account.is_none() {
+            violations.add("account_id", "must be a UUID, or a username with a leading @");
+        }
+        Some(AccountPath { account: account? })
+    }
+
+    fn describe(operation: &mut Operation) {
+        Path::<AccountPathFields>::describe(operation);
     }
 }
 
+#[derive(Deserialize, JsonSchema)]
 struct PlatformQuery {
+    /// Platform of the username, if it is tracked on both.
     platform: Option<Platform>,
 }
 
-impl FromQuery for PlatformQuery {
-    fn read(query: &mut QueryParams<'_>) -> Self {
-        query.describe("Platform of the username, if it is tracked on both.");
-        PlatformQuery { platform: query.variant("platform") }
-    }
-}
-
+#[derive(Deserialize, JsonSchema)]
 struct PatchBody {
+    #[serde(flatten)]
     change: AccountChange,
+    /// New username or profile URL, if the account was renamed on its platform or could never be scraped under the current
+    /// one.
+    #[schemars(length(min = 1, max = MAX_USERNAME_CHARS))]
+    #[schemars(extend("pattern" = Platform::ALL.map(Username::pattern).join("|")))]
     username: Option<String>,
 }
 
@@ -107,19 +117,12 @@ impl FromBody for PatchBody {
         json!({"is_active": false, "scrape_interval_hours": 12, "creator_id": null})
     }
 
-    fn read(body: &mut BodyFields<'_>) -> Self {
-        let change = read_change(body);
-        body.describe("New username or profile URL, if the account was renamed on its platform or could never be scraped under the \
-             current one.");
-        let pattern = || Platform::ALL.map(Username::pattern).join("|");
-        let username = body.text_parsed("username", &USERNAME_LENGTH, pattern, |text| {
-            if Platform::ALL.iter().any(|platform| Username::parse(*platform, &text).is_ok()) {
-                Ok(text)
-            } else {
-                Err("is not a username of any platform".to_owned())
-            }
-        });
-        PatchBody { change, username }
+    fn check(fields: &Map<String, Value>, violations: &mut Violations) {
+        let is_username =
+            |text: String| Platform::ALL.iter().any(|platform| Username::parse(*platform, &text).is_ok());
+        if field(fields, "username").is_some_and(|text| !is_username(text)) {
+            violations.add("username", "is not a username of any platform");
+        }
     }
 }
 
@@ -133,9 +136,8 @@ async fn create(
     caller: Caller,
     args: Args<(Body<NewAccountBody>, IdempotencyKey)>,
 ) -> Result<Created<Account>> {
-    let Args((Body(NewAccountBody { account }), idempotency)) = args;
-    let new =
-        account.ok_or_else(|| Problem::internal("a create body without an account passed validation"))?;
+    let Args((Body(body), idempotency)) = args;
+    let new = body.into_account()?;
     let now = app.clock.now().await;
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
@@ -159,9 +161,9 @@ async fn create(
 async fn get(
     app: App,
     caller: Caller,
-    args: Args<(Path<AccountPath>, Query<PlatformQuery>)>,
+    args: Args<(AccountPath, Query<PlatformQuery>)>,
 ) -> Result<Data<Account>> {
-    let Args((Path(path), Query(query))) = args;
+    let Args((path, Query(query))) = args;
     let id = accounts::find(&app.pg, caller.organization, &path.account, query.platform).await?;
     let data = accounts::get(&app.pg, caller.organization, &app.readable, id).await?;
     Ok(Data { data })
@@ -181,9 +183,9 @@ async fn get(
 async fn patch(
     app: App,
     caller: Caller,
-    args: Args<(Path<AccountPath>, Query<PlatformQuery>, Body<PatchBody>)>,
+    args: Args<(AccountPath, Query<PlatformQuery>, Body<PatchBody>)>,
 ) -> Result<Data<Account>> {
-    let Args((Path(path), Query(query), Body(body))) = args;
+    let Args((path, Query(query), Body(body))) = args;
     let now = app.clock.now().await;
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
@@ -207,9 +209,9 @@ async fn patch(
 async fn delete(
     app: App,
     caller: Caller,
-    args: Args<(Path<AccountPath>, Query<PlatformQuery>)>,
+    args: Args<(AccountPath, Query<PlatformQuery>)>,
 ) -> Result<NoContent> {
-    let Args((Path(path), Query(query))) = args;
+    let Args((path, Query(query))) = args;
     let deletion = in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         let id =

@@ -5,76 +5,47 @@ use std::collections::{BTreeMap, HashSet};
 use salvo::Writer;
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::fields::{AccountIdPath, VIDEO_IDS, VideoPath};
-use crate::http::input::{BatchSource, FromQuery, QueryParams, check_range};
-use crate::http::openapi::schema;
+use super::fields::{AccountIdPath, VideoPath};
 use crate::http::{Analytics, Args, Cached, Path, Query, RecordDependency, Result, WindowArgs, WithMeta};
 use crate::model::ages::LevelOnDay;
-use crate::model::limits::{AGE_DAYS, DEFAULT_AGE, DEFAULT_AGES, MAX_AGES, MEDIA_TYPE_CHARS};
+use crate::model::limits::{
+    DEFAULT_AGE, DEFAULT_AGES, MAX_AGE_DAYS, MAX_AGES, MAX_MEDIA_TYPE_CHARS, MAX_QUERY_IDS,
+};
 use crate::store::analytics::ages::{self, Post};
 use crate::store::analytics::benchmarks::{self, Benchmark, BenchmarkQuery};
 use crate::store::analytics::{AccountFilter, VersionedHistory, find_subjects};
 
-/// Reads a list of ages.
-fn read_ages(query: &mut QueryParams<'_>, description: &'static str, default: &[u16]) -> Vec<u16> {
-    let parse = |text: &str| {
-        let days = check_range(text.parse().map_err(|_| "must be an integer")?, &AGE_DAYS)?;
-        u16::try_from(days).map_err(|error| error.to_string())
-    };
-    let ages = query.describe(description).list("ages", MAX_AGES, || schema::integer(&AGE_DAYS), parse);
-    ages.unwrap_or_else(|| default.to_vec())
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(super) struct AgesQuery {
+    /// Ages in days. Default: 1, 3, 7, 14 and 30.
+    #[schemars(length(max = MAX_AGES), inner(range(min = 1, max = MAX_AGE_DAYS)), extend("default" = DEFAULT_AGES))]
+    ages: Vec<u16>,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(super) struct ContentAgesQuery {
+    /// Ids of account-discovered or individually tracked videos.
+    #[schemars(length(max = MAX_QUERY_IDS))]
+    ids: Vec<Uuid>,
+    #[serde(flatten)]
+    ages: AgesQuery,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(super) struct BenchmarksQuery {
+    /// Media type of the posts, as the platform reports it; empty for all.
+    #[schemars(length(max = MAX_MEDIA_TYPE_CHARS))]
+    media_type: Option<String>,
+    /// Ages in days. Default: 7.
+    #[schemars(length(max = MAX_AGES), inner(range(min = 1, max = MAX_AGE_DAYS)), extend("default" = [DEFAULT_AGE]))]
+    ages: Vec<u16>,
 }
 
 /// Ages are reached until today.
 const TODAY: u16 = 1;
-const AGES: &str = "Ages in days. Default: 1, 3, 7, 14 and 30.";
-
-#[derive(Serialize)]
-pub(super) struct AgesQuery {
-    ages: Vec<u16>,
-}
-
-impl FromQuery for AgesQuery {
-    fn read(query: &mut QueryParams<'_>) -> Self {
-        AgesQuery { ages: read_ages(query, AGES, &DEFAULT_AGES) }
-    }
-}
-
-#[derive(Serialize)]
-pub(super) struct ContentAgesQuery {
-    ids: Vec<Uuid>,
-    ages: Vec<u16>,
-}
-
-impl FromQuery for ContentAgesQuery {
-    fn read(query: &mut QueryParams<'_>) -> Self {
-        ContentAgesQuery {
-            ids: BatchSource::Query(query).describe(VIDEO_IDS).required_ids("ids"),
-            ages: read_ages(query, AGES, &DEFAULT_AGES),
-        }
-    }
-}
-
-#[derive(Serialize)]
-pub(super) struct BenchmarksQuery {
-    ages: Vec<u16>,
-    media_type: Option<String>,
-}
-
-impl FromQuery for BenchmarksQuery {
-    fn read(query: &mut QueryParams<'_>) -> Self {
-        let media_type = query
-            .describe("Media type of the posts, as the platform reports it; empty for all.")
-            .text("media_type", *MEDIA_TYPE_CHARS.end());
-        BenchmarksQuery {
-            ages: read_ages(query, "Ages in days. Default: 7.", &[DEFAULT_AGE]),
-            media_type: media_type.filter(|text| !text.is_empty()),
-        }
-    }
-}
 
 /// The views of a video at an age.
 #[derive(Serialize, JsonSchema)]
@@ -159,7 +130,8 @@ pub(super) async fn get_many(
     analytics: Analytics,
 ) -> Result<Cached<WithMeta<BTreeMap<Uuid, Vec<AgeViews>>, ContentAgesMeta>>> {
     let request = analytics.last_days(query.0, TODAY);
-    let WindowArgs { args: ContentAgesQuery { ids, ages }, complete_through, .. } = &request;
+    let WindowArgs { args: ContentAgesQuery { ids, ages: AgesQuery { ages } }, complete_through, .. } =
+        &request;
     let compute = async |posts: Vec<Post>, history: VersionedHistory| {
         let views = ages::fetch_views(&history, &posts, ages, *complete_through).await?;
         let found: HashSet<_> = posts.iter().map(|post| post.id).collect();
@@ -183,16 +155,18 @@ pub(super) async fn get_benchmarks(
     let request = analytics.last_days(args, TODAY);
     let Args((Path(AccountIdPath { account_id }), Query(BenchmarksQuery { ages, media_type }))) =
         &request.args;
+    let media_type = media_type.as_deref().filter(|text| !text.is_empty());
     let compute = async |_subject: Vec<i64>, history: VersionedHistory| {
         let query = BenchmarkQuery {
             organization: analytics.organization,
             account: *account_id,
-            media_type: media_type.as_deref(),
+            media_type,
             ages,
             complete_through: request.complete_through,
         };
         let data = benchmarks::fetch(&analytics.pg, &history, &query).await?;
-        Ok(WithMeta { data, meta: BenchmarksMeta { ages: ages.clone(), media_type: media_type.clone() } })
+        let media_type = media_type.map(str::to_owned);
+        Ok(WithMeta { data, meta: BenchmarksMeta { ages: ages.clone(), media_type } })
     };
     let query = find_subjects(analytics.organization, &AccountFilter::account(*account_id));
     analytics.respond(&request, RecordDependency::Profiles, query, compute).await

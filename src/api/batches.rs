@@ -1,21 +1,25 @@
 //! Batches that create or update records: one transaction, and a result per item.
 
+use std::marker::PhantomData;
+
 use salvo::Writer;
 use salvo::http::StatusCode;
 use salvo_oapi::endpoint;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::OwnedMutexGuard;
 use uuid::Uuid;
 
-use super::new_records::{NewAccountBody, NewVideoBody, read_change, require_readable};
+use super::new_records::{NewAccountBody, NewVideoBody};
 use crate::app::App;
-use crate::http::input::violations::Violations;
-use crate::http::input::{BatchItem, BodyFields, FromBody};
+use crate::http::input::FromBody;
+use crate::http::input::body::read_item;
 use crate::http::{
     Args, BatchItemResult, BatchResponse, Body, Caller, IdempotencyKey, Problem, Result, in_transaction,
 };
 use crate::model::identifier::VideoIdentifier;
-use crate::model::limits::WRITE_BATCH;
+use crate::model::limits::MAX_WRITE_BATCH;
 use crate::store::records::accounts::change::{self, AccountChange};
 use crate::store::records::accounts::create;
 use crate::store::records::videos::change::{self as video_change, NewVideo};
@@ -42,43 +46,47 @@ impl CreateItem for NewVideoBody {
     }
 }
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(bound = "")]
+#[schemars(bound = "T: JsonSchema")]
 struct CreateBatch<T> {
-    items: Vec<Result<T, Violations>>,
+    /// Bodies of requests for one record. They apply in order.
+    #[schemars(with = "Vec<T>", length(min = 1, max = MAX_WRITE_BATCH), extend("x-deferred" = true))]
+    items: Vec<Value>,
+    #[serde(skip)]
+    body: PhantomData<T>,
 }
 
 impl<T: CreateItem> FromBody for CreateBatch<T> {
     fn example() -> Value {
         json!({"items": T::examples()})
     }
+}
 
-    fn read(body: &mut BodyFields<'_>) -> Self {
-        body.require("items");
-        body.describe("Bodies of requests for one record. They apply in order.");
-        CreateBatch { items: body.objects("items", &WRITE_BATCH, T::read) }
+impl<T: CreateItem> CreateBatch<T> {
+    /// Reads the items, each with its own violations.
+    fn read<R>(&self, convert: impl Fn(T, &str) -> Result<R>) -> Vec<Result<R>> {
+        let read = |(index, item): (usize, &Value)| {
+            let path = format!("items[{index}]");
+            convert(read_item(item, &path).map_err(Problem::invalid)?, &path)
+        };
+        self.items.iter().enumerate().map(read).collect()
     }
 }
 
+#[derive(Deserialize, JsonSchema)]
 struct UpdateBatch {
+    /// Accounts to update.
+    #[schemars(length(min = 1, max = MAX_WRITE_BATCH), extend("x-repeatable" = true))]
     ids: Vec<Uuid>,
+    /// Fields to change.
+    #[serde(rename = "set")]
     change: AccountChange,
 }
 
 impl FromBody for UpdateBatch {
     fn example() -> Value {
         json!({"ids": ["0198f3c2-7a10-7cc0-9d5e-3f1b8a6e2d41"], "set": {"is_active": false}})
-    }
-
-    fn read(body: &mut BodyFields<'_>) -> Self {
-        body.require("ids");
-        body.require("set");
-        let ids = body.describe("Accounts to update.").entries(
-            "ids",
-            &WRITE_BATCH,
-            <Uuid as BatchItem>::schema,
-            Uuid::from_json,
-        );
-        let change = body.describe("Fields to change.").object("set", read_change);
-        UpdateBatch { ids: ids.unwrap_or_default(), change: change.unwrap_or_default() }
     }
 }
 
@@ -93,12 +101,7 @@ pub(super) async fn create_accounts(
     args: Args<(Body<CreateBatch<NewAccountBody>>, IdempotencyKey)>,
 ) -> Result<BatchResponse> {
     let Args((Body(batch), idempotency)) = args;
-    let items = batch.items.into_iter().map(|item| {
-        item.map_err(Problem::invalid)?
-            .account
-            .ok_or_else(|| Problem::internal("a valid item has no account"))
-    });
-    let items: Vec<_> = items.collect();
+    let items = batch.read(|body, _path| body.into_account());
     let now = app.clock.now().await;
     let _permit = lock_batch(&app, &caller).await?;
     in_transaction(|| async {
@@ -123,8 +126,7 @@ pub(super) async fn create_videos(
     args: Args<(Body<CreateBatch<NewVideoBody>>, IdempotencyKey)>,
 ) -> Result<BatchResponse> {
     let Args((Body(batch), idempotency)) = args;
-    let items = batch.items.into_iter().enumerate();
-    let items: Vec<_> = items.map(|(index, item)| to_new_video(&app, index, item)).collect();
+    let items = batch.read(|body, path| to_new_video(&app, body, &format!("{path}.identifier")));
     let now = app.clock.now().await;
     let _permit = lock_batch(&app, &caller).await?;
     in_transaction(|| async {
@@ -168,16 +170,14 @@ async fn lock_batch(app: &App, caller: &Caller) -> Result<OwnedMutexGuard<()>> {
     app.batches.wait(caller.organization).await.ok_or_else(Problem::too_many_batches)
 }
 
-fn to_new_video(app: &App, index: usize, item: Result<NewVideoBody, Violations>) -> Result<NewVideo> {
-    let NewVideoBody { video, tracking } = item.map_err(Problem::invalid)?;
-    let (platform, identifier) = video.ok_or_else(|| Problem::internal("a valid item has no video"))?;
-    let field = format!("items[{index}].identifier");
-    require_readable(app, &field, platform, &identifier)?;
-    match identifier {
-        VideoIdentifier::Video(video) => Ok(NewVideo { platform, video, tracking }),
+fn to_new_video(app: &App, body: NewVideoBody, path: &str) -> Result<NewVideo> {
+    match body.identifier(app, path)? {
+        VideoIdentifier::Video(video) => {
+            Ok(NewVideo { platform: body.platform, video, tracking: body.tracking })
+        }
         VideoIdentifier::ShortLink(_) => {
             let message = "is a short link, which a batch does not resolve: send it by POST /videos";
-            Err(Problem::invalid_field(field, message))
+            Err(Problem::invalid_field(path, message))
         }
     }
 }

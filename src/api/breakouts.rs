@@ -4,72 +4,39 @@ use chrono::Days;
 use salvo::Writer;
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::fields::PLATFORM_FILTER;
-use crate::http::input::{FromQuery, QueryParams};
 use crate::http::{Analytics, Cached, Query, RecordDependency, Result, WithMeta};
 use crate::model::ages::STORED_AGES;
 use crate::model::content::ContentIdentity;
 use crate::model::date_or_time::DateOrTime;
 use crate::model::limits::{
-    DEFAULT_AGE, DEFAULT_BREAKOUT_DAYS, DEFAULT_MIN_MULTIPLE, DEFAULT_RANKING_SIZE, MIN_MULTIPLE,
-    RANKING_SIZE,
+    DEFAULT_AGE, DEFAULT_BREAKOUT_DAYS, DEFAULT_MIN_MULTIPLE, DEFAULT_RANKING_SIZE, MAX_RANKING_SIZE,
 };
 use crate::model::platform::Platform;
 use crate::store::analytics::breakouts::{self, Breakout, BreakoutQuery};
 use crate::store::analytics::{AccountFilter, SubjectScope, VersionedHistory};
 
-const POSTED_AFTER: &str = "Earliest `create_time`: a date, which includes its whole UTC day, or a time. Default: 90 days \
-                            ago.";
-
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub(super) struct BreakoutsQuery {
+    /// Age at which videos are compared, in days after the day on which they were posted.
+    #[schemars(extend("enum" = STORED_AGES, "default" = DEFAULT_AGE))]
     age_days: u16,
+    /// Lowest `multiple`.
+    #[schemars(range(min = 1.0, max = 1000.0), extend("default" = DEFAULT_MIN_MULTIPLE))]
     min_multiple: f64,
+    /// Earliest `create_time`: a date, which includes its whole UTC day, or a time. Default: 90 days ago.
     posted_after: Option<DateOrTime>,
-    filter: AccountFilter,
+    /// Filter by platform.
+    platform: Option<Platform>,
+    /// Filter by account.
+    account_id: Option<Uuid>,
+    /// Filter by the creator of the account.
+    creator_id: Option<Uuid>,
+    /// Number of videos.
+    #[schemars(range(min = 1, max = MAX_RANKING_SIZE), extend("default" = DEFAULT_RANKING_SIZE))]
     limit: i64,
-}
-
-/// Reads an age whose views are stored.
-fn read_age(query: &mut QueryParams<'_>) -> u16 {
-    let schema = || json!({"type": "integer", "enum": STORED_AGES, "default": DEFAULT_AGE});
-    let parse = |text: &str| {
-        let age = text.parse().ok().filter(|age| STORED_AGES.contains(age));
-        age.ok_or_else(|| format!("must be one of {}", STORED_AGES.map(|age| age.to_string()).join(", ")))
-    };
-    query
-        .describe("Age at which videos are compared, in days after the day on which they were posted.")
-        .parse("age_days", schema, parse)
-        .unwrap_or(DEFAULT_AGE)
-}
-
-impl FromQuery for BreakoutsQuery {
-    fn read(query: &mut QueryParams<'_>) -> Self {
-        BreakoutsQuery {
-            age_days: read_age(query),
-            min_multiple: query.describe("Lowest `multiple`.").number_or(
-                "min_multiple",
-                &MIN_MULTIPLE,
-                DEFAULT_MIN_MULTIPLE,
-            ),
-            posted_after: query.describe(POSTED_AFTER).date_or_time("posted_after"),
-            filter: AccountFilter {
-                platform: query.describe(PLATFORM_FILTER).variant("platform"),
-                account: query.describe("Filter by account.").uuid("account_id"),
-                creator: query.describe("Filter by the creator of the account.").uuid("creator_id"),
-                category: None,
-            },
-            limit: query.describe("Number of videos.").integer_or(
-                "limit",
-                &RANKING_SIZE,
-                DEFAULT_RANKING_SIZE,
-            ),
-        }
-    }
 }
 
 /// A video that had many times the views of earlier posts at the same age.
@@ -162,14 +129,16 @@ pub(super) async fn list(
             age_days: args.age_days,
             min_multiple: args.min_multiple,
             posted_after,
-            platform: args.filter.platform,
-            account_id: args.filter.account,
-            creator_id: args.filter.creator,
+            platform: args.platform,
+            account_id: args.account_id,
+            creator_id: args.creator_id,
             limit: args.limit,
             without_baseline: found.without_baseline,
         };
         Ok(WithMeta { data: found.videos.into_iter().map(BreakoutVideo::new).collect(), meta })
     };
-    let query = SubjectScope::find(analytics.organization, &args.filter);
+    let BreakoutsQuery { platform, account_id: account, creator_id: creator, .. } = *args;
+    let filter = AccountFilter { platform, account, creator, category: None };
+    let query = SubjectScope::find(analytics.organization, &filter);
     analytics.respond(&request, RecordDependency::Profiles, query, compute).await
 }

@@ -3,12 +3,12 @@
 use salvo::{Router, Writer};
 use salvo_oapi::endpoint;
 
-use super::fields::{VideoPath, read_content_filter};
+use super::fields::VideoPath;
 use super::{ages, breakouts, sparklines, top_content};
 use crate::app::App;
-use crate::http::input::{FromQuery, ListSort, QueryParams};
+use crate::http::input::{ListQuery, ListSort};
 use crate::http::route::{get_or_head, parameter_except};
-use crate::http::{Caller, Collection, Data, ListParams, Path, Query, Result};
+use crate::http::{Caller, Collection, Data, Path, Result};
 use crate::model::content::Content;
 use crate::store::postgres::keyset::SortDirection;
 use crate::store::records::content::{self, ContentFilter, ContentSort};
@@ -32,26 +32,17 @@ impl ListSort for ContentSort {
     const DEFAULT: (Self, SortDirection) = (ContentSort::As(VideoSort::CreateTime), SortDirection::Desc);
 }
 
-/// Filters and page of the list.
-struct ContentQuery {
-    filter: ContentFilter,
-    params: ListParams<ContentSort>,
-}
-
-impl FromQuery for ContentQuery {
-    fn read(query: &mut QueryParams<'_>) -> Self {
-        let filter = read_content_filter(query);
-        ContentQuery { params: ListParams::read(query, &filter), filter }
-    }
-}
-
 /// List content
 ///
 /// Videos discovered on accounts and videos tracked individually, each once; `kinds` tells which of both applies. By
 /// default, the newest video comes first. `added_at` of a video of both kinds is the earlier one.
 #[endpoint(operation_id = "listContent")]
-async fn list(app: App, caller: Caller, query: Query<ContentQuery>) -> Result<Collection<Content>> {
-    let ContentQuery { filter, params } = query.0;
+async fn list(
+    app: App,
+    caller: Caller,
+    query: ListQuery<ContentFilter, ContentSort>,
+) -> Result<Collection<Content>> {
+    let ListQuery { filter, params } = query;
     let found = content::list(&app.pg, caller.organization, &app.readable, &filter, &params.page).await?;
     params.into_response(found)
 }

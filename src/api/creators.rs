@@ -4,17 +4,15 @@ use salvo::{Router, Writer};
 use salvo_oapi::endpoint;
 use serde_json::{Value, json};
 
-use super::fields::{CreatorPath, TAGS};
+use super::fields::CreatorPath;
 use super::{daily, links, metrics, sparklines, timeseries, top_creators};
 use crate::app::App;
-use crate::http::input::{BodyFields, FromBody, FromQuery, ListSort, QueryParams};
+use crate::http::input::{FromBody, ListQuery, ListSort};
 use crate::http::route::{get_or_head, parameter_except};
 use crate::http::{
-    Args, Body, Caller, Collection, Created, Data, IdempotencyKey, ListParams, NoContent, Path, Query,
-    Result, in_transaction,
+    Args, Body, Caller, Collection, Created, Data, IdempotencyKey, NoContent, Path, Result, in_transaction,
 };
 use crate::model::creator::Creator;
-use crate::model::limits::MAX_NAME_CHARS;
 use crate::store::Write;
 use crate::store::postgres::keyset::SortDirection;
 use crate::store::records::creators::{self, CreatorChange, CreatorFilter, CreatorSort, NewCreator};
@@ -53,59 +51,15 @@ impl ListSort for CreatorSort {
     const DEFAULT: (Self, SortDirection) = (CreatorSort::Name, SortDirection::Asc);
 }
 
-/// Reads the filters of the list.
-pub(super) fn read_filter(query: &mut QueryParams<'_>) -> CreatorFilter {
-    CreatorFilter {
-        q: query.describe("Filter by a substring of the name, ignoring case.").search_text("q"),
-        is_active: query.describe("Filter by `is_active`.").boolean("is_active"),
-    }
-}
-
-struct ListQuery {
-    filter: CreatorFilter,
-    params: ListParams<CreatorSort>,
-}
-
-impl FromQuery for ListQuery {
-    fn read(query: &mut QueryParams<'_>) -> Self {
-        let filter = read_filter(query);
-        ListQuery { params: ListParams::read(query, &filter), filter }
-    }
-}
-
-const NAME: &str = "Name; need not be unique.";
-const IS_ACTIVE: &str = "`false` pauses tracking of all its accounts.";
-
-struct CreateBody(NewCreator);
-
-impl FromBody for CreateBody {
+impl FromBody for NewCreator {
     fn example() -> Value {
         json!({"name": "Salt & Tide", "metadata": {"team": "north"}})
     }
-
-    fn read(body: &mut BodyFields<'_>) -> Self {
-        body.require("name");
-        CreateBody(NewCreator {
-            name: body.describe(NAME).text("name", &(1..=MAX_NAME_CHARS)).unwrap_or_default(),
-            is_active: body.describe(IS_ACTIVE).boolean_or("is_active", true),
-            metadata: body.describe(TAGS).metadata("metadata").unwrap_or_default(),
-        })
-    }
 }
 
-struct PatchBody(CreatorChange);
-
-impl FromBody for PatchBody {
+impl FromBody for CreatorChange {
     fn example() -> Value {
         json!({"name": "Salt & Tide", "is_active": false})
-    }
-
-    fn read(body: &mut BodyFields<'_>) -> Self {
-        PatchBody(CreatorChange {
-            name: body.describe(NAME).text("name", &(1..=MAX_NAME_CHARS)),
-            is_active: body.describe(IS_ACTIVE).boolean("is_active"),
-            metadata: body.describe(TAGS).metadata("metadata"),
-        })
     }
 }
 
@@ -113,8 +67,12 @@ impl FromBody for PatchBody {
 ///
 /// By default, sorted by name. `accounts_summary` is about the accounts that are linked now.
 #[endpoint(operation_id = "listCreators")]
-async fn list(app: App, caller: Caller, query: Query<ListQuery>) -> Result<Collection<Creator>> {
-    let ListQuery { filter, params } = query.0;
+async fn list(
+    app: App,
+    caller: Caller,
+    query: ListQuery<CreatorFilter, CreatorSort>,
+) -> Result<Collection<Creator>> {
+    let ListQuery { filter, params } = query;
     let found = creators::list(&app.pg, caller.organization, &filter, &params.page).await?;
     params.into_response(found)
 }
@@ -126,9 +84,9 @@ async fn list(app: App, caller: Caller, query: Query<ListQuery>) -> Result<Colle
 async fn create(
     app: App,
     caller: Caller,
-    args: Args<(Body<CreateBody>, IdempotencyKey)>,
+    args: Args<(Body<NewCreator>, IdempotencyKey)>,
 ) -> Result<Created<Creator>> {
-    let Args((Body(CreateBody(new)), idempotency)) = args;
+    let Args((Body(new), idempotency)) = args;
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         if let Some(first) = idempotency.claim(&mut write).await? {
@@ -161,9 +119,9 @@ async fn get(app: App, caller: Caller, path: Path<CreatorPath>) -> Result<Data<C
 async fn patch(
     app: App,
     caller: Caller,
-    args: Args<(Path<CreatorPath>, Body<PatchBody>)>,
+    args: Args<(Path<CreatorPath>, Body<CreatorChange>)>,
 ) -> Result<Data<Creator>> {
-    let Args((Path(path), Body(PatchBody(change)))) = args;
+    let Args((Path(path), Body(change))) = args;
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         creators::update(&mut write, path.creator_id, &change).await?;

@@ -8,23 +8,22 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::fields::{AccountIdPath, CreatorPath, VideoPath};
-use crate::http::input::{FromQuery, QueryParams, WindowParams};
+use crate::http::input::WindowParams;
+use crate::http::input::window::daily_window;
 use crate::http::output::WindowMeta;
 use crate::http::{Analytics, Args, Cached, Path, Query, RecordDependency, Result, WindowArgs, WithMeta};
 use crate::model::counters::Counters;
-use crate::model::period::DateRules;
 use crate::store::analytics::days::{self, DailyHistory, HistoryDay};
 use crate::store::analytics::videos::{self, VideoRef};
 use crate::store::analytics::{AccountFilter, VersionedHistory, find_subjects};
 
-const VALUES: &str = "Return what was gained on each day, the counters at its end, or both.";
-
 /// The meaning of the counters of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
 #[serde(rename_all = "lowercase")]
 enum Values {
     /// Gained on the day.
+    #[default]
     Gains,
     /// Counters at the end of the day.
     Cumulative,
@@ -32,19 +31,14 @@ enum Values {
     Both,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub(super) struct DailyQuery {
+    #[serde(flatten)]
+    #[schemars(schema_with = "daily_window")]
     window: WindowParams,
+    /// Return what was gained on each day, the counters at its end, or both.
+    #[serde(default)]
     values: Values,
-}
-
-impl FromQuery for DailyQuery {
-    fn read(query: &mut QueryParams<'_>) -> Self {
-        DailyQuery {
-            window: WindowParams::read_query(query, DateRules::Daily),
-            values: query.describe(VALUES).variant_or("values", Values::Gains),
-        }
-    }
 }
 
 type DailyArgs<P> = Args<(Path<P>, Query<DailyQuery>)>;

@@ -6,62 +6,34 @@ use chrono::{DateTime, NaiveDate, Utc};
 use salvo::Writer;
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::fields::VIDEO_IDS;
-use crate::http::input::{BatchItem, BatchRequest, BatchSource, check_range, parse_integer};
-use crate::http::openapi::schema;
+use crate::http::input::FromBody;
 use crate::http::{Analytics, Body, Cached, Query, RecordDependency, Result, WithMeta};
-use crate::model::limits::{DEFAULT_DELTA_WINDOWS, DELTA_DAYS, DELTA_WINDOW_COUNT};
+use crate::model::limits::{DEFAULT_DELTA_WINDOWS, MAX_BATCH_IDS, MAX_DELTA_DAYS, MAX_DELTA_WINDOWS};
 use crate::store::analytics::VersionedHistory;
 use crate::store::analytics::videos::{self, VideoRef};
 
-const WINDOWS: &str = "Lengths of the look-back windows in days, including today. Default: 1, 7, 14 and 30.";
-
-/// Length of a look-back window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct DayCount(u16);
-
-impl DayCount {
-    fn new(days: i64) -> Result<Self, String> {
-        let days = check_range(days, &DELTA_DAYS)?;
-        u16::try_from(days).map(DayCount).map_err(|error| error.to_string())
-    }
-}
-
-impl BatchItem for DayCount {
-    fn schema() -> Value {
-        schema::integer(&DELTA_DAYS)
-    }
-
-    fn from_text(text: &str) -> Result<Self, String> {
-        text.parse().map_err(|_| "must be an integer".to_owned()).and_then(DayCount::new)
-    }
-
-    fn from_json(value: &Value) -> Result<Self, String> {
-        parse_integer(value).and_then(DayCount::new)
-    }
-}
-
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 struct DeltaBatch {
+    /// Ids of account-discovered or individually tracked videos.
+    #[serde(rename = "video_ids")]
+    #[schemars(length(max = MAX_BATCH_IDS))]
     ids: Vec<Uuid>,
-    /// Lengths in days.
+    /// Lengths of the look-back windows in days, including today. Default: 1, 7, 14 and 30.
+    #[schemars(
+        length(min = 1, max = MAX_DELTA_WINDOWS),
+        inner(range(min = 1, max = MAX_DELTA_DAYS)),
+        extend("default" = DEFAULT_DELTA_WINDOWS)
+    )]
     windows: Vec<u16>,
 }
 
-impl BatchRequest for DeltaBatch {
+impl FromBody for DeltaBatch {
     fn example() -> Value {
         json!({"video_ids": ["0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65"], "windows": [7, 30]})
-    }
-
-    fn read(source: &mut BatchSource<'_, '_>) -> Self {
-        let ids = source.describe(VIDEO_IDS).required_ids("video_ids");
-        let windows = source.describe(WINDOWS).list("windows", DELTA_WINDOW_COUNT);
-        let windows = windows.map(|windows| windows.into_iter().map(|DayCount(days)| days).collect());
-        DeltaBatch { ids, windows: windows.unwrap_or_else(|| DEFAULT_DELTA_WINDOWS.to_vec()) }
     }
 }
 

@@ -7,21 +7,19 @@ use chrono::{DateTime, Utc};
 use salvo::Writer;
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::fields::VIDEO_IDS;
-use crate::http::input::{BatchRequest, BatchSource, WindowParams};
+use crate::http::input::{FromBody, WindowParams};
 use crate::http::output::WindowMeta;
 use crate::http::{Analytics, Body, Cached, Query, RecordDependency, Result, WindowArgs, WithMeta};
 use crate::model::gains::{AccountGains, Gains};
+use crate::model::limits::MAX_BATCH_IDS;
 use crate::store::analytics::subjects;
 use crate::store::analytics::videos::{self, VideoGains, VideoRef};
 use crate::store::analytics::{SubjectScope, VersionedHistory, accounts, creators};
 use crate::store::postgres::RecordsQuery;
-
-const INTERNAL_IDS: &str = "Internal ids (`internal_id`) of account-discovered videos of this platform.";
 
 /// The window, and the ids that were not found.
 #[derive(Serialize, JsonSchema)]
@@ -47,20 +45,19 @@ fn build_response<A, Id: Ord + Hash + Copy, T>(
     WithMeta { data, meta: BatchMeta { window: request.meta(data_as_of), not_found } }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 struct AccountBatch {
+    /// Account ids.
+    #[serde(rename = "account_ids")]
+    #[schemars(length(max = MAX_BATCH_IDS))]
     ids: Vec<Uuid>,
+    #[serde(flatten)]
     window: WindowParams,
 }
 
-impl BatchRequest for AccountBatch {
+impl FromBody for AccountBatch {
     fn example() -> Value {
         json!({"account_ids": ["0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65"], "period": "30d"})
-    }
-
-    fn read(source: &mut BatchSource<'_, '_>) -> Self {
-        let ids = source.describe("Account ids.").required_ids("account_ids");
-        AccountBatch { ids, window: source.window() }
     }
 }
 
@@ -97,20 +94,19 @@ async fn respond_accounts(
     respond_sums(analytics, &request, ids, query).await
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 struct CreatorBatch {
+    /// Creator ids.
+    #[serde(rename = "creator_ids")]
+    #[schemars(length(max = MAX_BATCH_IDS))]
     ids: Vec<Uuid>,
+    #[serde(flatten)]
     window: WindowParams,
 }
 
-impl BatchRequest for CreatorBatch {
+impl FromBody for CreatorBatch {
     fn example() -> Value {
         json!({"creator_ids": ["0198d1f2-7c4d-7b65-8e1f-4a3c9d2b8f76"], "period": "30d"})
-    }
-
-    fn read(source: &mut BatchSource<'_, '_>) -> Self {
-        let ids = source.describe("Creator ids.").required_ids("creator_ids");
-        CreatorBatch { ids, window: source.window() }
     }
 }
 
@@ -176,20 +172,19 @@ async fn respond_sums<A: Serialize>(
     analytics.respond(request, RecordDependency::Accounts, query, compute).await
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 struct VideoBatch {
+    /// Ids of account-discovered or individually tracked videos.
+    #[serde(rename = "video_ids")]
+    #[schemars(length(max = MAX_BATCH_IDS))]
     ids: Vec<Uuid>,
+    #[serde(flatten)]
     window: WindowParams,
 }
 
-impl BatchRequest for VideoBatch {
+impl FromBody for VideoBatch {
     fn example() -> Value {
         json!({"video_ids": ["0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65"], "period": "30d"})
-    }
-
-    fn read(source: &mut BatchSource<'_, '_>) -> Self {
-        let ids = source.describe(VIDEO_IDS).required_ids("video_ids");
-        VideoBatch { ids, window: source.window() }
     }
 }
 
@@ -229,31 +224,24 @@ async fn respond_videos(analytics: &Analytics, batch: VideoBatch) -> Result<Cach
 }
 
 /// Account-discovered videos by their internal ids.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("x-shared-limit" = ["instagram_post_ids", "tiktok_video_ids"]))]
 struct AccountVideoBatch {
+    /// Internal ids (`internal_id`) of account-discovered videos of this platform.
+    #[serde(default, rename = "instagram_post_ids")]
+    #[schemars(length(max = MAX_BATCH_IDS))]
     instagram: Vec<i64>,
+    /// Internal ids (`internal_id`) of account-discovered videos of this platform.
+    #[serde(default, rename = "tiktok_video_ids")]
+    #[schemars(length(max = MAX_BATCH_IDS))]
     tiktok: Vec<i64>,
+    #[serde(flatten)]
     window: WindowParams,
 }
 
-impl BatchRequest for AccountVideoBatch {
+impl FromBody for AccountVideoBatch {
     fn example() -> Value {
         json!({"instagram_post_ids": [1201, 1202], "tiktok_video_ids": [1301], "period": "30d"})
-    }
-
-    fn read(source: &mut BatchSource<'_, '_>) -> Self {
-        let lists @ [instagram, tiktok] = ["instagram_post_ids", "tiktok_video_ids"];
-        source.require_either(lists);
-        let ids = AccountVideoBatch {
-            instagram: source.describe(INTERNAL_IDS).ids(instagram).unwrap_or_default(),
-            tiktok: source.describe(INTERNAL_IDS).ids(tiktok).unwrap_or_default(),
-            window: source.window(),
-        };
-        let max_ids = source.max_ids();
-        if ids.instagram.len() + ids.tiktok.len() > max_ids {
-            source.add_violation(tiktok, format!("both lists together must have at most {max_ids} ids"));
-        }
-        ids
     }
 }
 

@@ -1,57 +1,30 @@
 //! The bodies that track an account or a video, alone or in a batch.
 
-use std::ops::RangeInclusive;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 
-use serde_json::{Value, json};
-
-use super::fields::{TAGS, schemas_by_platform};
 use crate::app::App;
-use crate::http::input::{BodyFields, FromBody};
+use crate::http::input::violations::Violations;
+use crate::http::input::{FromBody, field};
 use crate::http::{Problem, Result};
 use crate::model::identifier::{PlatformVideoId, Username, VideoIdentifier, VideoReference};
-use crate::model::limits::{
-    DEFAULT_SCRAPE_INTERVAL_HOURS, MAX_CATEGORY_CHARS, MAX_RECENT_POSTS, POST_LOOKBACK_DAYS,
-    SCRAPE_INTERVAL_HOURS,
-};
+use crate::model::limits::{MAX_IDENTIFIER_CHARS, MAX_USERNAME_CHARS};
 use crate::model::platform::Platform;
 use crate::store::records::accounts::change::AccountChange;
 use crate::store::records::accounts::create::NewAccount;
 use crate::store::records::videos::change::NewTracking;
 
-/// Bounds of a username or profile URL, in characters.
-pub(super) const USERNAME_LENGTH: RangeInclusive<usize> = 1..=500;
-/// Bounds of an identifier, in characters; URLs may have long tracking parameters.
-pub(super) const IDENTIFIER_LENGTH: RangeInclusive<usize> = 1..=2048;
-pub(super) const INTERVAL: &str = "Hours between scrapes.";
-
-/// Reads the fields that creates and updates share.
-pub(super) fn read_change(body: &mut BodyFields<'_>) -> AccountChange {
-    AccountChange {
-        is_active: body.describe("`false` pauses tracking, `true` resumes it.").boolean("is_active"),
-        category: body
-            .describe("Your own label; null removes it.")
-            .nullable("category", |body, name| body.text(name, &(0..=MAX_CATEGORY_CHARS))),
-        metadata: body.describe(TAGS).metadata("metadata"),
-        scrape_interval_hours: body
-            .describe("Hours between scrapes.")
-            .integer("scrape_interval_hours", &SCRAPE_INTERVAL_HOURS),
-        creator_id: body
-            .describe("Creator of the account; null unlinks it.")
-            .nullable("creator_id", BodyFields::uuid),
-        max_recent_posts_per_account: body
-            .describe(
-                "Maximum number of posts that the first scrape reads; null for the organization's default.",
-            )
-            .nullable("max_recent_posts_per_account", |body, name| body.integer(name, &MAX_RECENT_POSTS)),
-        post_lookback_days: body
-            .describe("Number of days that the first scrape goes back; null for the organization's default.")
-            .nullable("post_lookback_days", |body, name| body.integer(name, &POST_LOOKBACK_DAYS)),
-    }
-}
-
+#[derive(Deserialize, JsonSchema)]
+#[schemars(extend("oneOf" = schemas_by_platform("username", Username::pattern)))]
 pub(super) struct NewAccountBody {
-    /// `None` only if the body is invalid.
-    pub(super) account: Option<NewAccount>,
+    /// Platform of the account.
+    platform: Platform,
+    /// Username, with or without `@`, or profile URL.
+    #[schemars(length(min = 1, max = MAX_USERNAME_CHARS))]
+    username: String,
+    #[serde(flatten)]
+    change: AccountChange,
 }
 
 impl FromBody for NewAccountBody {
@@ -59,36 +32,40 @@ impl FromBody for NewAccountBody {
         json!({"platform": "tiktok", "username": "@salt.and.tide", "category": "surf", "metadata": {"team": "north"}})
     }
 
-    fn read(body: &mut BodyFields<'_>) -> Self {
-        let username = read_username(body);
-        let change = read_change(body);
-        NewAccountBody {
-            account: username.map(|(platform, username)| NewAccount { platform, username, change }),
-        }
+    fn check(fields: &Map<String, Value>, violations: &mut Violations) {
+        check_username(fields, violations);
     }
 }
 
-/// Reads `platform` and `username`.
-pub(super) fn read_username(body: &mut BodyFields<'_>) -> Option<(Platform, Username)> {
-    body.require("platform");
-    body.require("username");
-    let platform = body.describe("Platform of the account.").variant::<Platform>("platform");
-    let text =
-        body.describe("Username, with or without `@`, or profile URL.").text("username", &USERNAME_LENGTH);
-    body.one_of_schemas(|| schemas_by_platform("username", Username::pattern));
-    let (platform, text) = platform.zip(text)?;
-    match Username::parse(platform, &text) {
-        Ok(username) => Some((platform, username)),
-        Err(error) => {
-            body.violations.add("username", error.to_string());
-            None
-        }
+/// Checks that `username` is one of `platform`.
+pub(super) fn check_username(fields: &Map<String, Value>, violations: &mut Violations) {
+    if let (Some(platform), Some(text)) = (field(fields, "platform"), field::<String>(fields, "username"))
+        && let Err(error) = Username::parse(platform, &text)
+    {
+        violations.add("username", error.to_string());
     }
 }
 
+pub(super) fn parse_username(platform: Platform, text: &str) -> Result<Username> {
+    Username::parse(platform, text).map_err(|error| Problem::invalid_field("username", error.to_string()))
+}
+
+impl NewAccountBody {
+    pub(super) fn into_account(self) -> Result<NewAccount> {
+        let NewAccountBody { platform, username, change } = self;
+        Ok(NewAccount { platform, username: parse_username(platform, &username)?, change })
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(extend("oneOf" = schemas_by_platform("identifier", VideoIdentifier::pattern)))]
 pub(super) struct NewVideoBody {
-    /// `None` only if the body is invalid.
-    pub(super) video: Option<(Platform, VideoIdentifier)>,
+    /// Platform of the video.
+    pub(super) platform: Platform,
+    /// Video URL, TikTok short link, Instagram shortcode, or id on the platform.
+    #[schemars(length(min = 1, max = MAX_IDENTIFIER_CHARS))]
+    identifier: String,
+    #[serde(flatten)]
     pub(super) tracking: NewTracking,
 }
 
@@ -98,30 +75,26 @@ impl FromBody for NewVideoBody {
         json!({"platform": "tiktok", "identifier": identifier, "metadata": {"campaign": "spring"}})
     }
 
-    fn read(body: &mut BodyFields<'_>) -> Self {
-        body.require("platform");
-        body.require("identifier");
-        let platform = body.describe("Platform of the video.").variant::<Platform>("platform");
-        let text = body
-            .describe("Video URL, TikTok short link, Instagram shortcode, or id on the platform.")
-            .text("identifier", &IDENTIFIER_LENGTH);
-        body.one_of_schemas(|| schemas_by_platform("identifier", VideoIdentifier::pattern));
-        let tracking = NewTracking {
-            is_active: body.describe("`false` adds the video paused.").boolean_or("is_active", true),
-            metadata: body.describe("Your own tags.").metadata("metadata").unwrap_or_default(),
-            scrape_interval_hours: body.describe(INTERVAL).integer_or(
-                "scrape_interval_hours",
-                &SCRAPE_INTERVAL_HOURS,
-                DEFAULT_SCRAPE_INTERVAL_HOURS,
-            ),
-        };
-        let video = platform.zip(text).and_then(|(platform, text)| {
-            VideoIdentifier::parse(platform, &text)
-                .map(|identifier| (platform, identifier))
-                .map_err(|error| body.violations.add("identifier", error.to_string()))
-                .ok()
-        });
-        NewVideoBody { video, tracking }
+    fn check(fields: &Map<String, Value>, violations: &mut Violations) {
+        if let (Some(platform), Some(text)) =
+            (field(fields, "platform"), field::<String>(fields, "identifier"))
+            && let Err(error) = VideoIdentifier::parse(platform, &text)
+        {
+            violations.add("identifier", error.to_string());
+        }
+    }
+}
+
+pub(super) fn parse_identifier(path: &str, platform: Platform, text: &str) -> Result<VideoIdentifier> {
+    VideoIdentifier::parse(platform, text).map_err(|error| Problem::invalid_field(path, error.to_string()))
+}
+
+impl NewVideoBody {
+    /// Returns the identifier, unless no source can scrape the video by it; `path` is the field's in violations.
+    pub(super) fn identifier(&self, app: &App, path: &str) -> Result<VideoIdentifier> {
+        let identifier = parse_identifier(path, self.platform, &self.identifier)?;
+        require_readable(app, path, self.platform, &identifier)?;
+        Ok(identifier)
     }
 }
 
@@ -148,4 +121,10 @@ pub(super) fn require_readable(
         "cannot be scraped: no configured source finds a {platform} video by {by}; track its account instead"
     );
     Err(Problem::invalid_field(field, message))
+}
+
+/// Schemas of a text whose pattern depends on the `platform` of the same body.
+fn schemas_by_platform(name: &str, pattern: fn(Platform) -> String) -> Vec<Value> {
+    let schema = |platform| json!({"properties": {"platform": {"const": platform}, name: {"pattern": pattern(platform)}}});
+    Platform::ALL.map(schema).into()
 }

@@ -7,7 +7,6 @@ use chrono::NaiveDate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::http::input::QueryParams;
 use crate::http::output::WindowMeta;
 use crate::model::change::{Change, engagement_rate_ppm};
 use crate::model::file_row::file_row;
@@ -17,10 +16,11 @@ use crate::store::analytics::accounts::PostCounts;
 use crate::store::analytics::subjects::ComparedTotals;
 
 /// The metric that a ranking compares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
 pub(super) enum Metric {
+    #[default]
     Views,
     Likes,
     Comments,
@@ -29,13 +29,6 @@ pub(super) enum Metric {
     EngagementRate,
     Followers,
     NewPosts,
-}
-
-impl Metric {
-    pub(super) fn read(query: &mut QueryParams<'_>) -> Self {
-        query.describe("Metric to rank by: gains of the window, posts in it, or engagement per view.");
-        query.variant_or("metric", Metric::Views)
-    }
 }
 
 /// Gains and posts of one or more accounts in a window.

@@ -6,13 +6,13 @@ use chrono::{DateTime, Utc};
 use salvo::Writer;
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::fields::{AccountIdPath, VideoPath};
 use crate::app::App;
-use crate::http::input::{BatchItem, BodyFields, EmptyBody, FromBody};
+use crate::http::input::{EmptyBody, FromBody};
 use crate::http::{Accepted, Args, Body, Caller, Data, Path, Problem, Result, WithMeta, in_transaction};
 use crate::model::limits::MAX_QUERY_IDS;
 use crate::model::platform::Platform;
@@ -65,24 +65,16 @@ struct RefreshMeta {
     not_found: Vec<Uuid>,
 }
 
+#[derive(Deserialize, JsonSchema)]
 struct RefreshBody {
+    /// Accounts to refresh.
+    #[schemars(length(max = MAX_QUERY_IDS))]
     account_ids: Vec<Uuid>,
 }
 
 impl FromBody for RefreshBody {
     fn example() -> Value {
         json!({"account_ids": ["0198f3c2-7a10-7cc0-9d5e-3f1b8a6e2d41"]})
-    }
-
-    fn read(body: &mut BodyFields<'_>) -> Self {
-        body.require("account_ids");
-        let ids = body.describe("Accounts to refresh.").list(
-            "account_ids",
-            &(0..=MAX_QUERY_IDS),
-            <Uuid as BatchItem>::schema,
-            Uuid::from_json,
-        );
-        RefreshBody { account_ids: ids.unwrap_or_default() }
     }
 }
 
@@ -95,7 +87,7 @@ pub(super) async fn refresh_account(
     caller: Caller,
     args: Args<(Path<AccountIdPath>, EmptyBody)>,
 ) -> Result<Accepted<Data<Vec<Refresh>>>> {
-    let Args((Path(path), EmptyBody)) = args;
+    let Args((Path(path), EmptyBody {})) = args;
     let data = request(&app, &caller, TargetKind::Account, &[path.account_id]).await?;
     if data.is_empty() {
         return Err(Error::NotFound("account").into());
@@ -113,7 +105,7 @@ pub(super) async fn refresh_video(
     caller: Caller,
     args: Args<(Path<VideoPath>, EmptyBody)>,
 ) -> Result<Accepted<Data<Vec<Refresh>>>> {
-    let Args((Path(path), EmptyBody)) = args;
+    let Args((Path(path), EmptyBody {})) = args;
     let data = request(&app, &caller, TargetKind::Video, &[path.video_id]).await?;
     if data.is_empty() {
         return Err(Error::NotFound("video").into());

@@ -5,35 +5,23 @@ use std::time::Instant;
 use salvo::Writer;
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tracing::Instrument;
 
 use crate::app::App;
-use crate::http::input::{FromQuery, QueryParams};
 use crate::http::{Caller, Query, Result, WithMeta};
-use crate::model::limits::{DEFAULT_SHORT_LIST_SIZE, SHORT_LIST_SIZE};
+use crate::model::limits::{DEFAULT_SHORT_LIST_SIZE, MAX_QUERY_CHARS, MAX_SHORT_LIST_SIZE};
 use crate::store::search::{EffectiveCaps, Sections};
 use crate::telemetry::{metrics, trace};
 
+#[derive(Deserialize, JsonSchema)]
 struct SearchQuery {
-    q: String,
+    /// Text to find; an empty one finds nothing.
+    #[schemars(length(max = MAX_QUERY_CHARS), extend("x-trimmed" = true))]
+    q: Option<String>,
+    /// Maximum number of matches per section.
+    #[schemars(range(min = 1, max = MAX_SHORT_LIST_SIZE), extend("default" = DEFAULT_SHORT_LIST_SIZE))]
     limit: i64,
-}
-
-impl FromQuery for SearchQuery {
-    fn read(query: &mut QueryParams<'_>) -> Self {
-        SearchQuery {
-            q: query
-                .describe("Text to find; an empty one finds nothing.")
-                .search_text("q")
-                .unwrap_or_default(),
-            limit: query.describe("Maximum number of matches per section.").integer_or(
-                "limit",
-                &SHORT_LIST_SIZE,
-                DEFAULT_SHORT_LIST_SIZE,
-            ),
-        }
-    }
 }
 
 /// The query, and the limits of its sections.
@@ -59,6 +47,7 @@ pub(super) async fn search(
     query: Query<SearchQuery>,
 ) -> Result<WithMeta<Sections, SearchMeta>> {
     let SearchQuery { q, limit } = query.0;
+    let q = q.unwrap_or_default();
     let cap = usize::try_from(limit).unwrap_or_default();
     // The span and the metric omit the query, which is client text.
     let span = crate::traced!("search", http.route = trace::current_route().as_deref());

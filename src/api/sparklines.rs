@@ -6,21 +6,59 @@ use chrono::{DateTime, NaiveDate, Utc};
 use salvo::Writer;
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::fields::{METRIC, VIDEO_IDS};
-use crate::http::input::{BatchSource, FromQuery, QueryParams, WindowParams};
+use crate::http::input::WindowParams;
+use crate::http::input::window::sparkline_window;
 use crate::http::output::WindowMeta;
 use crate::http::{Analytics, Cached, Query, RecordDependency, Result, WindowArgs, WithMeta};
 use crate::model::gains::GainMetric;
-use crate::model::period::DateRules;
+use crate::model::limits::MAX_QUERY_IDS;
 use crate::store::analytics::VersionedHistory;
 use crate::store::analytics::sparklines::{self, AccountGroup, GroupKind, SparklineMetric, Sparklines};
 use crate::store::analytics::videos::{self, VideoRef};
 
-const ACCOUNT_METRIC: &str = "Gain per day; `followers` is the level at the end of the day, `new_posts` the number of \
-                              discovered videos posted.";
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(super) struct AccountSparklines {
+    /// Account ids.
+    #[serde(rename = "account_ids")]
+    #[schemars(length(max = MAX_QUERY_IDS))]
+    ids: Vec<Uuid>,
+    /// Gain per day; `followers` is the level at the end of the day, `new_posts` the number of discovered videos posted.
+    #[serde(default)]
+    metric: SparklineMetric,
+    #[serde(flatten)]
+    #[schemars(schema_with = "sparkline_window")]
+    window: WindowParams,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(super) struct CreatorSparklines {
+    /// Creator ids.
+    #[serde(rename = "creator_ids")]
+    #[schemars(length(max = MAX_QUERY_IDS))]
+    ids: Vec<Uuid>,
+    /// Gain per day; `followers` is the level at the end of the day, `new_posts` the number of discovered videos posted.
+    #[serde(default)]
+    metric: SparklineMetric,
+    #[serde(flatten)]
+    #[schemars(schema_with = "sparkline_window")]
+    window: WindowParams,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(super) struct ContentSparklines {
+    /// Ids of account-discovered or individually tracked videos.
+    #[schemars(length(max = MAX_QUERY_IDS))]
+    ids: Vec<Uuid>,
+    /// Counter whose gains count; `engagement` is likes, comments and shares.
+    #[serde(default)]
+    metric: GainMetric,
+    #[serde(flatten)]
+    #[schemars(schema_with = "sparkline_window")]
+    window: WindowParams,
+}
 
 /// Ids, a metric and a window.
 #[derive(Serialize)]
@@ -28,42 +66,6 @@ struct SparklineArgs<M> {
     ids: Vec<Uuid>,
     metric: M,
     window: WindowParams,
-}
-
-impl<M> SparklineArgs<M> {
-    fn read(
-        query: &mut QueryParams<'_>,
-        (name, description): (&'static str, &'static str),
-        metric: impl FnOnce(&mut QueryParams<'_>) -> M,
-    ) -> Self {
-        SparklineArgs {
-            ids: BatchSource::Query(query).describe(description).required_ids(name),
-            metric: metric(query),
-            window: WindowParams::read_query(query, DateRules::Sparkline),
-        }
-    }
-}
-
-/// Defines the arguments of an endpoint by the list of ids and the metric.
-macro_rules! sparkline_queries {
-    ($($name:ident($metric:path, $default:path): $ids:literal, $description:expr, $metric_description:expr;)+) => {$(
-        #[derive(Serialize)]
-        pub(super) struct $name(SparklineArgs<$metric>);
-
-        impl FromQuery for $name {
-            fn read(query: &mut QueryParams<'_>) -> Self {
-                $name(SparklineArgs::read(query, ($ids, $description), |query| {
-                    query.describe($metric_description).variant_or("metric", $default)
-                }))
-            }
-        }
-    )+};
-}
-
-sparkline_queries! {
-    AccountSparklines(SparklineMetric, SparklineMetric::Views): "account_ids", "Account ids.", ACCOUNT_METRIC;
-    CreatorSparklines(SparklineMetric, SparklineMetric::Views): "creator_ids", "Creator ids.", ACCOUNT_METRIC;
-    ContentSparklines(GainMetric, GainMetric::Views): "ids", VIDEO_IDS, METRIC;
 }
 
 /// The window, its days, the metric, and the ids that were not found.
@@ -108,7 +110,8 @@ pub(super) async fn get_accounts(
     query: Query<AccountSparklines>,
     analytics: Analytics,
 ) -> Result<Cached<Response<Option<i64>, SparklineMetric>>> {
-    respond(&analytics, GroupKind::Account, query.0.0).await
+    let Query(AccountSparklines { ids, metric, window }) = query;
+    respond(&analytics, GroupKind::Account, SparklineArgs { ids, metric, window }).await
 }
 
 /// Get daily metrics of creators
@@ -120,7 +123,8 @@ pub(super) async fn get_creators(
     query: Query<CreatorSparklines>,
     analytics: Analytics,
 ) -> Result<Cached<Response<Option<i64>, SparklineMetric>>> {
-    respond(&analytics, GroupKind::Creator, query.0.0).await
+    let Query(CreatorSparklines { ids, metric, window }) = query;
+    respond(&analytics, GroupKind::Creator, SparklineArgs { ids, metric, window }).await
 }
 
 async fn respond(
@@ -147,7 +151,8 @@ pub(super) async fn get_content(
     query: Query<ContentSparklines>,
     analytics: Analytics,
 ) -> Result<Cached<Response<i64, GainMetric>>> {
-    let request = analytics.window(query.0.0, |args| args.window)?;
+    let Query(ContentSparklines { ids, metric, window }) = query;
+    let request = analytics.window(SparklineArgs { ids, metric, window }, |args| args.window)?;
     let WindowArgs { args: SparklineArgs { ids, metric, .. }, window, .. } = &request;
     let compute = async |found: Vec<VideoRef>, history: VersionedHistory| {
         let gains = sparklines::fetch_videos(&history, &found, *metric, *window).await?;

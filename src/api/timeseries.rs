@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{AccountsQuery, CreatorPath};
-use crate::http::input::{FromQuery, QueryParams, WindowParams};
+use crate::http::input::WindowParams;
 use crate::http::output::WindowMeta;
 use crate::http::{Analytics, Args, Cached, Path, Query, RecordDependency, Result, WindowArgs, WithMeta};
 use crate::model::gains::{Gains, Metrics};
@@ -29,30 +29,17 @@ enum Compare {
     Previous,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 struct SeriesQuery {
+    #[serde(flatten)]
     accounts: AccountsQuery,
+    /// Adds the figures of each platform.
     group_by: Option<GroupBy>,
+    /// Adds the row of the same position in the previous window, which has as many days.
     compare: Option<Compare>,
+    /// One row for each day, week (from Monday) or month of the window, with its `end_date`. The window may cut the first
+    /// and the last. Default: days, without `end_date`.
     granularity: Option<Granularity>,
-}
-
-impl FromQuery for SeriesQuery {
-    fn read(query: &mut QueryParams<'_>) -> Self {
-        SeriesQuery {
-            accounts: AccountsQuery::read(query),
-            group_by: query.describe("Adds the figures of each platform.").variant("group_by"),
-            compare: query
-                .describe("Adds the row of the same position in the previous window, which has as many days.")
-                .variant("compare"),
-            granularity: query
-                .describe(
-                    "One row for each day, week (from Monday) or month of the window, with its `end_date`. \
-                     The window may cut the first and the last. Default: days, without `end_date`.",
-                )
-                .variant("granularity"),
-        }
-    }
 }
 
 /// Figures of one or more UTC days.

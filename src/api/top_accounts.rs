@@ -5,15 +5,17 @@ use std::collections::HashMap;
 use salvo::Writer;
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
-use super::fields::PLATFORM_FILTER;
 use super::rankings::{ComparedFigures, Metric, RankingMeta, ShownFigures};
-use crate::http::input::{FromQuery, QueryParams, RankingParams, WindowParams};
-use crate::http::{Analytics, CachedPage, Query, Ranking, RecordDependency, Result, WindowArgs};
+use crate::http::input::RankingQuery;
+use crate::http::{Analytics, CachedPage, Ranking, RecordDependency, Result, WindowArgs};
 use crate::model::account::AccountType;
 use crate::model::limits::{DEFAULT_MIN_GAINED_VIEWS, MAX_CATEGORY_CHARS};
 use crate::model::period::Window;
+use crate::model::platform::Platform;
+use crate::model::tracking::TrackingStatus;
 use crate::store::Error;
 use crate::store::analytics::accounts::{
     self, AccountFilter, AccountIdentity, AccountSubject, RankingFilter,
@@ -22,48 +24,26 @@ use crate::store::analytics::subjects::{self, ComparedTotals};
 use crate::store::analytics::{SubjectScope, VersionedHistory};
 
 /// Which accounts are ranked, and by what.
-#[derive(Serialize)]
-struct RankingRule {
-    filter: RankingFilter,
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(super) struct RankingRule {
+    /// Filter by creator.
+    creator_id: Option<Uuid>,
+    /// Filter by category (exact match).
+    #[schemars(length(max = MAX_CATEGORY_CHARS))]
+    category: Option<String>,
+    /// Filter by platform.
+    platform: Option<Platform>,
+    /// Filter by `tracking.status`: accounts with any of these.
+    status: Option<Vec<TrackingStatus>>,
+    /// Metric to rank by: gains of the window, posts in it, or engagement per view.
+    #[serde(default)]
     metric: Metric,
+    /// With `metric=engagement_rate`: views that an account has to gain to be ranked.
+    #[schemars(range(min = 0, max = i64::MAX), extend("default" = DEFAULT_MIN_GAINED_VIEWS))]
     min_gained_views: i64,
+    /// Whether to list accounts that gained nothing, too. Does not affect `metric=engagement_rate`.
+    #[serde(default)]
     include_all: bool,
-}
-
-#[derive(Serialize)]
-pub(super) struct TopQuery {
-    rule: RankingRule,
-    window: WindowParams,
-    page: RankingParams,
-}
-
-impl FromQuery for TopQuery {
-    fn read(query: &mut QueryParams<'_>) -> Self {
-        let window = WindowParams::read(query);
-        let accounts = AccountFilter {
-            account: None,
-            creator: query.describe("Filter by creator.").uuid("creator_id"),
-            category: query
-                .describe("Filter by category (exact match).")
-                .text("category", MAX_CATEGORY_CHARS),
-            platform: query.describe(PLATFORM_FILTER).variant("platform"),
-        };
-        let status = query.describe("Filter by `tracking.status`: accounts with any of these.");
-        let filter = RankingFilter { accounts, status: status.variants("status") };
-        let rule = RankingRule {
-            filter,
-            metric: Metric::read(query),
-            min_gained_views: query
-                .describe("With `metric=engagement_rate`: views that an account has to gain to be ranked.")
-                .integer_or("min_gained_views", &(0..=i64::MAX), DEFAULT_MIN_GAINED_VIEWS),
-            include_all: query
-                .describe(
-                    "Whether to list accounts that gained nothing, too. Does not affect `metric=engagement_rate`.",
-                )
-                .boolean_or("include_all", false),
-        };
-        TopQuery { page: RankingParams::read(query, &window, &rule), rule, window }
-    }
 }
 
 /// An account in the ranking.
@@ -83,12 +63,12 @@ pub(super) struct TopAccount {
 /// gains above 0 are ranked, and by `engagement_rate` only accounts with enough views, whatever the rate.
 #[endpoint(operation_id = "listTopAccounts")]
 pub(super) async fn list(
-    query: Query<TopQuery>,
+    query: RankingQuery<RankingRule>,
     analytics: Analytics,
 ) -> Result<CachedPage<Ranking<TopAccount, RankingMeta>>> {
-    let request = analytics.window(query.0, |query| query.window)?;
-    let WindowArgs { args: TopQuery { rule, page, .. }, window, .. } = &request;
-    let RankingRule { filter, metric, .. } = rule;
+    let request = analytics.window(query, |query| query.window)?;
+    let WindowArgs { args: RankingQuery { rule, page, .. }, window, .. } = &request;
+    let RankingRule { metric, platform, .. } = rule;
     let compute = async |accounts: Vec<AccountSubject>, history: VersionedHistory| {
         let mut entries: Vec<_> = accounts.into_iter().map(Entry::new).collect();
         let entries = async {
@@ -97,7 +77,7 @@ pub(super) async fn list(
             }
             Ok(entries)
         };
-        let totals = subjects::fetch_compared(&history, filter.accounts.platform, *window);
+        let totals = subjects::fetch_compared(&history, *platform, *window);
         let (totals, mut entries) = tokio::try_join!(totals, entries)?;
         let subjects: Vec<_> = entries.iter().map(|entry| entry.account.internal_id).collect();
         let latest = subjects.iter().filter_map(|subject| Some(totals.get(subject)?.as_of)).max();
@@ -110,13 +90,19 @@ pub(super) async fn list(
         let data = show(&analytics, *window, &shown.entries, *metric).await?;
         Ok(shown.into_response(data, RankingMeta::new(*window, request.meta(data_as_of), *metric)))
     };
-    let records =
-        if filter.status.is_some() { RecordDependency::Tracking } else { RecordDependency::Profiles };
-    let query = accounts::list_for_ranking(analytics.organization, &analytics.readable, filter);
+    let records = if rule.status.is_some() { RecordDependency::Tracking } else { RecordDependency::Profiles };
+    let query = accounts::list_for_ranking(analytics.organization, &analytics.readable, &rule.filter());
     analytics.respond_page(&request, records, query, compute).await
 }
 
 impl RankingRule {
+    fn filter(&self) -> RankingFilter {
+        let RankingRule { creator_id: creator, category, platform, status, .. } = self;
+        let (category, platform) = (category.clone(), *platform);
+        let accounts = AccountFilter { platform, account: None, creator: *creator, category };
+        RankingFilter { accounts, status: status.clone() }
+    }
+
     fn includes(&self, figures: &ComparedFigures) -> bool {
         match (self.metric, figures.value(self.metric)) {
             (_, None) => false,

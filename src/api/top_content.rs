@@ -5,10 +5,9 @@ use salvo_oapi::endpoint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fields::{METRIC, read_content_filter};
-use crate::http::input::{FromQuery, QueryParams, RankingParams, WindowParams};
+use crate::http::input::RankingQuery;
 use crate::http::output::WindowMeta;
-use crate::http::{Analytics, CachedPage, Query, Ranking, RecordDependency, Result, WindowArgs};
+use crate::http::{Analytics, CachedPage, Ranking, RecordDependency, Result, WindowArgs};
 use crate::model::content::ContentIdentity;
 use crate::model::date_or_time::DateOrTime;
 use crate::model::gains::{GainMetric, Metrics};
@@ -19,44 +18,28 @@ use crate::store::analytics::{SubjectScope, VersionedHistory};
 use crate::store::records::content::{ContentFilter, RankedContent};
 
 /// Which videos are ranked, by the day of their creation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Posted {
+    #[default]
     Any,
     InWindow,
 }
 
 /// The ranked content and the metric.
-#[derive(Serialize)]
-struct RankingArgs {
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(super) struct RankingArgs {
+    /// Counter whose gains count; `engagement` is likes, comments and shares.
+    #[serde(default)]
     metric: GainMetric,
+    #[serde(flatten)]
     filter: ContentFilter,
+    /// `in_window` ranks only videos whose `create_time` is on a day of the window.
+    #[serde(default)]
     posted: Posted,
+    /// Whether videos are listed that gained nothing, or less.
+    #[serde(default)]
     include_all: bool,
-}
-
-#[derive(Serialize)]
-pub(super) struct TopContentQuery {
-    window: WindowParams,
-    args: RankingArgs,
-    page: RankingParams,
-}
-
-impl FromQuery for TopContentQuery {
-    fn read(query: &mut QueryParams<'_>) -> Self {
-        let window = WindowParams::read(query);
-        let args = RankingArgs {
-            metric: query.describe(METRIC).variant_or("metric", GainMetric::Views),
-            filter: read_content_filter(query),
-            posted: query
-                .describe("`in_window` ranks only videos whose `create_time` is on a day of the window.")
-                .variant_or("posted", Posted::Any),
-            include_all: query
-                .describe("Whether videos are listed that gained nothing, or less.")
-                .boolean_or("include_all", false),
-        };
-        TopContentQuery { page: RankingParams::read(query, &window, &args), window, args }
-    }
 }
 
 impl RankingArgs {
@@ -100,11 +83,11 @@ pub(super) struct TopContentMeta {
     responses((status_code = 404, description = "The account or creator does not exist."))
 )]
 pub(super) async fn list(
-    query: Query<TopContentQuery>,
+    query: RankingQuery<RankingArgs>,
     analytics: Analytics,
 ) -> Result<CachedPage<Ranking<TopContent, TopContentMeta>>> {
-    let request = analytics.window(query.0, |query| query.window)?;
-    let WindowArgs { args: TopContentQuery { args, page, .. }, window, .. } = &request;
+    let request = analytics.window(query, |query| query.window)?;
+    let WindowArgs { args: RankingQuery { rule: args, page, .. }, window, .. } = &request;
     let filter = args.filter(*window);
     let compute = async |scope: SubjectScope, history: VersionedHistory| {
         let ranking = ContentRanking {

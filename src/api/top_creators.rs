@@ -6,40 +6,30 @@ use std::collections::HashMap;
 use salvo::Writer;
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::fields::AnalyticsQuery;
 use super::rankings::{ComparedFigures, Metric, RankingMeta, ShownFigures};
-use crate::http::input::{FromQuery, QueryParams};
 use crate::http::{Analytics, Cached, Query, RecordDependency, Result, WindowArgs, WithMeta};
 use crate::model::creator::CreatorType;
-use crate::model::limits::{DEFAULT_SHORT_LIST_SIZE, SHORT_LIST_SIZE};
+use crate::model::limits::{DEFAULT_SHORT_LIST_SIZE, MAX_SHORT_LIST_SIZE};
 use crate::model::period::Window;
 use crate::store::Error;
 use crate::store::analytics::creators::{self, CreatorSubjects};
 use crate::store::analytics::subjects::{self, ComparedTotals};
 use crate::store::analytics::{SubjectScope, VersionedHistory, accounts};
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub(super) struct TopQuery {
+    #[serde(flatten)]
     analytics: AnalyticsQuery,
+    /// Metric to rank by: gains of the window, posts in it, or engagement per view.
+    #[serde(default)]
     metric: Metric,
+    /// Maximum number of creators.
+    #[schemars(range(min = 1, max = MAX_SHORT_LIST_SIZE), extend("default" = DEFAULT_SHORT_LIST_SIZE))]
     limit: usize,
-}
-
-impl FromQuery for TopQuery {
-    fn read(query: &mut QueryParams<'_>) -> Self {
-        TopQuery {
-            analytics: AnalyticsQuery::read(query),
-            metric: Metric::read(query),
-            limit: query.describe("Maximum number of creators.").integer_or(
-                "limit",
-                &SHORT_LIST_SIZE,
-                DEFAULT_SHORT_LIST_SIZE,
-            ) as usize,
-        }
-    }
 }
 
 /// A creator in the ranking.

@@ -4,24 +4,23 @@ use salvo::{Router, Writer};
 use salvo_oapi::endpoint;
 use serde_json::{Value, json};
 
-use super::fields::{TAGS, VideoPath, VideosQuery};
-use super::new_records::{INTERVAL, NewVideoBody, require_readable};
+use super::fields::VideoPath;
+use super::new_records::NewVideoBody;
 use super::{batches, daily, deltas, metrics, refreshes};
 use crate::app::App;
-use crate::http::input::{BodyFields, FromBody, ListSort};
+use crate::http::input::{FromBody, ListQuery, ListSort};
 use crate::http::route::{get_or_head, parameter_except, post_without_body};
 use crate::http::{
     Args, Body, Caller, Collection, Created, Data, Deadline, ExternalTimeout, IdempotencyKey, NoContent,
-    Path, Problem, Query, Result, in_transaction,
+    Path, Problem, Result, in_transaction,
 };
 use crate::model::identifier::{ShortLink, VideoIdentifier, VideoReference};
-use crate::model::limits::SCRAPE_INTERVAL_HOURS;
 use crate::model::video::{Video, VideoType};
 use crate::platforms::short_links::{self, ShortLinkError};
 use crate::store::Write;
 use crate::store::postgres::keyset::SortDirection;
 use crate::store::records::videos::change::{self, NewVideo, VideoChange};
-use crate::store::records::videos::{self, TrackedVideoSort};
+use crate::store::records::videos::{self, TrackedVideoSort, VideoFilter};
 
 pub(super) fn router() -> Router {
     Router::with_path("videos")
@@ -44,21 +43,9 @@ impl ListSort for TrackedVideoSort {
     const DEFAULT: (Self, SortDirection) = (TrackedVideoSort::AddedAt, SortDirection::Desc);
 }
 
-struct PatchBody(VideoChange);
-
-impl FromBody for PatchBody {
+impl FromBody for VideoChange {
     fn example() -> Value {
         json!({"is_active": false, "metadata": {"campaign": "summer"}})
-    }
-
-    fn read(body: &mut BodyFields<'_>) -> Self {
-        PatchBody(VideoChange {
-            is_active: body.describe("`false` pauses tracking, `true` resumes it.").boolean("is_active"),
-            metadata: body.describe(TAGS).metadata("metadata"),
-            scrape_interval_hours: body
-                .describe(INTERVAL)
-                .integer("scrape_interval_hours", &SCRAPE_INTERVAL_HOURS),
-        })
     }
 }
 
@@ -70,9 +57,9 @@ impl FromBody for PatchBody {
 async fn list(
     app: App,
     caller: Caller,
-    query: Query<VideosQuery<TrackedVideoSort>>,
+    query: ListQuery<VideoFilter, TrackedVideoSort>,
 ) -> Result<Collection<Video>> {
-    let VideosQuery { filter, params } = query.0;
+    let ListQuery { filter, params } = query;
     let (organization, view) = (caller.organization, VideoType::Video);
     let found = videos::list(&app.pg, organization, view, &app.readable, &filter, &params.page).await?;
     params.into_response(found)
@@ -93,11 +80,8 @@ async fn create(
     deadline: Deadline,
     args: Args<(Body<NewVideoBody>, IdempotencyKey)>,
 ) -> Result<Created<Video>> {
-    let Args((Body(NewVideoBody { video, tracking }), idempotency)) = args;
-    let (platform, identifier) =
-        video.ok_or_else(|| Problem::internal("a create body without a video passed validation"))?;
-    require_readable(&app, "identifier", platform, &identifier)?;
-    let video = match identifier {
+    let Args((Body(body), idempotency)) = args;
+    let video = match body.identifier(&app, "identifier")? {
         VideoIdentifier::Video(video) => video,
         VideoIdentifier::ShortLink(link) => {
             if let Some(first) = idempotency.stored_response(&app.pg, caller.organization).await? {
@@ -107,7 +91,7 @@ async fn create(
         }
     };
     let now = app.clock.now().await;
-    let new = NewVideo { platform, video, tracking };
+    let new = NewVideo { platform: body.platform, video, tracking: body.tracking };
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         if let Some(first) = idempotency.claim(&mut write).await? {
@@ -170,9 +154,9 @@ async fn get(app: App, caller: Caller, path: Path<VideoPath>) -> Result<Data<Vid
 async fn patch(
     app: App,
     caller: Caller,
-    args: Args<(Path<VideoPath>, Body<PatchBody>)>,
+    args: Args<(Path<VideoPath>, Body<VideoChange>)>,
 ) -> Result<Data<Video>> {
-    let Args((Path(path), Body(PatchBody(change)))) = args;
+    let Args((Path(path), Body(change))) = args;
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         change::update(&mut write, path.video_id, &change).await?;

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::counters::CounterSums;
+use super::limits::{MAX_METADATA_CHARS, MAX_METADATA_KEYS};
 use super::picture::PictureUrl;
 use super::platform::Platform;
 use super::record::record;
@@ -16,6 +17,16 @@ use super::tracking::Tracking;
 
 /// Key/value tags of an account, a creator or a video.
 pub type Metadata = BTreeMap<String, String>;
+
+/// The schema of tags in a request.
+pub fn metadata_schema(_generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "maxProperties": MAX_METADATA_KEYS,
+        "propertyNames": {"type": "string", "minLength": 1, "maxLength": MAX_METADATA_CHARS},
+        "additionalProperties": {"type": "string", "maxLength": MAX_METADATA_CHARS},
+    })
+}
 
 /// The example of tags in the API document.
 pub(super) fn example_metadata() -> Value {

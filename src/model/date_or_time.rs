@@ -1,7 +1,10 @@
 //! A bound in time: a date, which means its whole UTC day, or a time.
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, SubsecRound, TimeDelta, Utc};
-use serde::Serialize;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
 
 use super::period::parse_day;
 
@@ -9,11 +12,34 @@ use super::period::parse_day;
 const STORED_SUBSECOND_DIGITS: u16 = 6;
 const STORED_RESOLUTION: TimeDelta = TimeDelta::microseconds(1);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(untagged)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, try_from = "String")]
 pub enum DateOrTime {
     Date(NaiveDate),
     Time(DateTime<Utc>),
+}
+
+impl TryFrom<String> for DateOrTime {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        DateOrTime::parse(&text)
+            .ok_or("must be a date from 1900 on, as 2026-01-31, or a time, as 2026-01-31T18:30:00Z")
+    }
+}
+
+impl JsonSchema for DateOrTime {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "DateOrTime".into()
+    }
+
+    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "anyOf": [{"format": "date"}, {"format": "date-time"}]})
+    }
 }
 
 impl DateOrTime {

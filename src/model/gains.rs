@@ -75,10 +75,11 @@ impl From<Gains> for Metrics {
 }
 
 /// A figure of [`Gains`] that videos are ranked by and charts show.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum GainMetric {
+    #[default]
     Views,
     Likes,
     Comments,

@@ -1,19 +1,15 @@
 //! Limits of requests and settings, for the endpoints, the command line and the documentation.
 
-use std::ops::RangeInclusive;
-
 /// Rows per page of a list.
-pub const PAGE_SIZE: RangeInclusive<i64> = 1..=200;
+pub const MAX_PAGE_SIZE: i64 = 200;
 pub const DEFAULT_PAGE_SIZE: i64 = 50;
-/// Rows that a page of v1 skips.
-pub const OFFSET: RangeInclusive<i64> = 0..=i64::MAX;
 
 /// Entries per section of search results, or of the creator leaderboard.
-pub const SHORT_LIST_SIZE: RangeInclusive<i64> = 1..=25;
+pub const MAX_SHORT_LIST_SIZE: i64 = 25;
 pub const DEFAULT_SHORT_LIST_SIZE: i64 = 10;
 
 /// Entries per page of a ranking.
-pub const RANKING_SIZE: RangeInclusive<i64> = 1..=100;
+pub const MAX_RANKING_SIZE: i64 = 100;
 pub const DEFAULT_RANKING_SIZE: i64 = 10;
 
 /// Views that an account has to gain for a rate that is ranked.
@@ -24,10 +20,12 @@ pub const MAX_QUERY_CHARS: usize = 128;
 pub const MAX_CATEGORY_CHARS: usize = 128;
 /// Entries of a filter by media types, and characters of each.
 pub const MAX_MEDIA_TYPES: usize = 20;
-pub const MEDIA_TYPE_CHARS: RangeInclusive<usize> = 1..=128;
-/// Bounds of a filter by views.
-pub const MIN_VIEWS: RangeInclusive<i64> = 0..=i64::MAX;
+pub const MAX_MEDIA_TYPE_CHARS: usize = 128;
 pub const MAX_NAME_CHARS: usize = 255;
+/// Characters of a username or profile URL.
+pub const MAX_USERNAME_CHARS: usize = 500;
+/// Characters of the identifier of a video; URLs may have long tracking parameters.
+pub const MAX_IDENTIFIER_CHARS: usize = 2048;
 
 pub const MAX_METADATA_KEYS: usize = 20;
 /// Characters of a key, and of a value.
@@ -36,10 +34,9 @@ pub const MAX_METADATA_CHARS: usize = 255;
 /// Tags that a list may be filtered by at once.
 pub const MAX_METADATA_FILTERS: usize = 3;
 
-pub const SCRAPE_INTERVAL_HOURS: RangeInclusive<i64> = 6..=720;
+pub const MIN_SCRAPE_INTERVAL_HOURS: i64 = 6;
+pub const MAX_SCRAPE_INTERVAL_HOURS: i64 = 720;
 pub const DEFAULT_SCRAPE_INTERVAL_HOURS: i32 = 24;
-pub const MAX_RECENT_POSTS: RangeInclusive<i64> = 50..=5000;
-pub const POST_LOOKBACK_DAYS: RangeInclusive<i64> = 90..=7300;
 
 /// Ids in the body of a batch request.
 pub const MAX_BATCH_IDS: usize = 1000;
@@ -51,23 +48,22 @@ pub const MAX_QUERY_IDS: usize = 100;
 pub const LIST_ENTRIES_PER_VALUE: usize = 2;
 
 /// Items of a batch that writes.
-pub const WRITE_BATCH: RangeInclusive<usize> = 1..=500;
+pub const MAX_WRITE_BATCH: usize = 500;
 
 /// Look-back windows per request for deltas.
-pub const DELTA_WINDOW_COUNT: RangeInclusive<usize> = 1..=10;
+pub const MAX_DELTA_WINDOWS: usize = 10;
 /// Days of a look-back window.
-pub const DELTA_DAYS: RangeInclusive<i64> = 1..=365;
+pub const MAX_DELTA_DAYS: u16 = 365;
 pub const DEFAULT_DELTA_WINDOWS: [u16; 4] = [1, 7, 14, 30];
 
 /// Ages per request, and days of each.
 pub const MAX_AGES: usize = 10;
-pub const AGE_DAYS: RangeInclusive<i64> = 1..=365;
+pub const MAX_AGE_DAYS: u16 = 365;
 pub const DEFAULT_AGES: [u16; 5] = [1, 3, 7, 14, 30];
 /// The age of breakouts and benchmarks.
 pub const DEFAULT_AGE: u16 = 7;
 
 /// How many times its baseline a breakout has.
-pub const MIN_MULTIPLE: RangeInclusive<f64> = 1.0..=1_000.0;
 pub const DEFAULT_MIN_MULTIPLE: f64 = 3.0;
 /// Breakouts are by default sought among the posts of so many days.
 pub const DEFAULT_BREAKOUT_DAYS: u64 = 90;

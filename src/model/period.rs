@@ -59,14 +59,24 @@ impl Period {
 }
 
 /// The window parameters of a request; [`Window::resolve`] applies the defaults.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct WindowRequest {
+    /// The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`.
     pub period: Option<Period>,
+    /// First day of a `custom` window (UTC, inclusive).
     pub start_date: Option<NaiveDate>,
+    /// Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last.
     pub end_date: Option<NaiveDate>,
-    /// Whether the unfinished day is included; ignored for custom periods.
+    /// `false` ends a window of 7, 30 or 90 days yesterday, the last complete day.
+    #[serde(default = "includes_today")]
+    #[schemars(extend("x-query-only" = true))]
     pub include_today: bool,
+    #[schemars(skip)]
     pub rules: DateRules,
+}
+
+const fn includes_today() -> bool {
+    true
 }
 
 impl WindowRequest {
@@ -77,7 +87,7 @@ impl WindowRequest {
 }
 
 /// Which combinations of dates and period a request may have.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DateRules {
     /// Dates require `period` to be `custom`.
     #[default]

@@ -7,11 +7,9 @@ use salvo::Writer;
 use salvo_oapi::endpoint;
 use uuid::Uuid;
 
-use super::{ExportFilter, ExportQuery, Reader, first_page, next_page};
-use crate::api::account_list;
+use super::{ExportQuery, Reader, first_page, next_page};
 use crate::api::rankings::{Figures, RankingMetrics};
 use crate::app::App;
-use crate::http::input::QueryParams;
 use crate::http::{Analytics, CsvFile, CsvSource, Query, Result};
 use crate::model::account::Account;
 use crate::model::file_row::file_row;
@@ -19,12 +17,6 @@ use crate::model::platform::Platform;
 use crate::store::analytics;
 use crate::store::postgres::keyset::{ListPage, PageRequest, SortDirection};
 use crate::store::records::accounts::{self, AccountFilter, AccountSort};
-
-impl ExportFilter for AccountFilter {
-    fn read(query: &mut QueryParams<'_>) -> Self {
-        account_list::read_filter(query)
-    }
-}
 
 /// Export accounts
 ///

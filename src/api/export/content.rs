@@ -5,10 +5,8 @@ use salvo::Writer;
 use salvo_oapi::endpoint;
 use uuid::Uuid;
 
-use super::{ExportFilter, ExportQuery, FIRST_BATCH_ROWS, Reader};
-use crate::api::fields::read_content_filter;
+use super::{ExportQuery, FIRST_BATCH_ROWS, Reader};
 use crate::app::App;
-use crate::http::input::QueryParams;
 use crate::http::{Analytics, CsvFile, CsvSource, Query, Result};
 use crate::model::content::{ContentKind, ContentRow};
 use crate::model::file_row::file_row;
@@ -19,12 +17,6 @@ use crate::store::records::content::{ContentFilter, ContentReader};
 
 /// Text of a batch; captions of imports may have 128 KiB each.
 const BATCH_BYTES: usize = 4 << 20;
-
-impl ExportFilter for ContentFilter {
-    fn read(query: &mut QueryParams<'_>) -> Self {
-        read_content_filter(query)
-    }
-}
 
 /// Export content
 ///

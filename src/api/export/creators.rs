@@ -6,22 +6,14 @@ use salvo::Writer;
 use salvo_oapi::endpoint;
 use uuid::Uuid;
 
-use super::{ExportFilter, ExportQuery, Reader, first_page, next_page};
-use crate::api::creators;
+use super::{ExportQuery, Reader, first_page, next_page};
 use crate::api::rankings::{Figures, RankingMetrics};
 use crate::app::App;
-use crate::http::input::QueryParams;
 use crate::http::{Analytics, CsvFile, CsvSource, Query, Result};
 use crate::model::file_row::file_row;
 use crate::store::analytics;
 use crate::store::postgres::keyset::{ListPage, PageRequest, SortDirection};
 use crate::store::records::creators::{self as records, CreatorFilter, CreatorSort};
-
-impl ExportFilter for CreatorFilter {
-    fn read(query: &mut QueryParams<'_>) -> Self {
-        creators::read_filter(query)
-    }
-}
 
 /// Export creators
 ///

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use chrono::NaiveDate;
 use salvo::Writer;
 use salvo_oapi::endpoint;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use uuid::Uuid;
 
-use super::{ExportFilter, ExportQuery, Reader};
-use crate::api::account_list;
+use super::{ExportQuery, Reader};
 use crate::app::App;
-use crate::http::input::QueryParams;
 use crate::http::{Analytics, CsvFile, CsvSource, Query, Result};
 use crate::model::account::NamedAccount;
 use crate::model::file_row::file_row;
@@ -22,16 +22,13 @@ use crate::store::records::accounts::{self, AccountFilter};
 /// Rows that a batch has at most, unless a single day has more.
 const BATCH_ROWS: usize = 5_000;
 
+#[derive(Deserialize, JsonSchema)]
 pub(super) struct DailyFilter {
+    #[serde(flatten)]
     accounts: AccountFilter,
+    /// Filter by account.
+    #[serde(rename = "account_id")]
     account: Option<Uuid>,
-}
-
-impl ExportFilter for DailyFilter {
-    fn read(query: &mut QueryParams<'_>) -> Self {
-        let accounts = account_list::read_filter(query);
-        DailyFilter { accounts, account: query.describe("Filter by account.").uuid("account_id") }
-    }
 }
 
 /// Export daily gains

@@ -12,12 +12,15 @@ use std::collections::HashMap;
 use chrono::NaiveDate;
 use salvo::Router;
 use salvo_oapi::RouterExt;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::api::rankings::Figures;
 use crate::app::{App, ExportGuard};
-use crate::http::input::{FromQuery, QueryParams, WindowParams};
+use crate::http::input::WindowParams;
 use crate::http::route::get_or_head;
 use crate::http::{Analytics, Problem, Result};
 use crate::model::period::Window;
@@ -41,27 +44,18 @@ pub(super) fn router() -> Router {
         .oapi_tag("Exports")
 }
 
-/// The filters of an export.
-trait ExportFilter: Send {
-    fn read(query: &mut QueryParams<'_>) -> Self;
-}
-
+#[derive(Deserialize, JsonSchema)]
+#[serde(bound = "F: DeserializeOwned")]
+#[schemars(bound = "F: JsonSchema")]
 struct ExportQuery<F> {
+    #[serde(flatten)]
     filter: F,
+    #[serde(flatten)]
     window: WindowParams,
+    /// Whether text that a spreadsheet would take for a formula stays as it is. By default, `'` is put before text that
+    /// begins with `=`, `+`, `-`, `@`, a tab or a carriage return.
+    #[serde(default)]
     raw: bool,
-}
-
-impl<F: ExportFilter> FromQuery for ExportQuery<F> {
-    fn read(query: &mut QueryParams<'_>) -> Self {
-        let filter = F::read(query);
-        let window = WindowParams::read(query);
-        query.describe(
-            "Whether text that a spreadsheet would take for a formula stays as it is. By default, `'` is put before text \
-             that begins with `=`, `+`, `-`, `@`, a tab or a carriage return.",
-        );
-        ExportQuery { filter, window, raw: query.boolean_or("raw", false) }
-    }
 }
 
 /// Returns the request for the first page of a list.

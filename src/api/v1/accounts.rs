@@ -1,16 +1,21 @@
 //! Accounts in v1.
 
 use salvo::{Router, Writer, handler};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::format::{PageQuery, Success};
-use crate::api::new_records::read_username;
+use crate::api::new_records::{check_username, parse_username};
 use crate::app::App;
-use crate::http::input::{BodyFields, FromBody};
+use crate::http::input::FromBody;
+use crate::http::input::violations::Violations;
 use crate::http::route::get_or_head;
-use crate::http::{Body, Caller, Problem, Query, Result, in_transaction};
+use crate::http::{Body, Caller, Query, Result, in_transaction};
 use crate::model::account::Account;
+use crate::model::limits::MAX_USERNAME_CHARS;
+use crate::model::platform::Platform;
 use crate::store::Write;
 use crate::store::records::accounts::change::{self, AccountChange};
 use crate::store::records::accounts::create::{self, NewAccount};
@@ -24,20 +29,24 @@ pub(super) fn router() -> Router {
         .push(Router::with_path("deactivateAccount").post(SetActive(false)))
 }
 
-/// `None` only if the body is invalid.
-struct AddBody(Option<NewAccount>);
+#[derive(Deserialize, JsonSchema)]
+struct AddBody {
+    platform: Platform,
+    #[schemars(length(min = 1, max = MAX_USERNAME_CHARS))]
+    username: String,
+}
 
 impl FromBody for AddBody {
     fn example() -> Value {
         json!({"platform": "tiktok", "username": "salt.and.tide"})
     }
 
-    fn read(body: &mut BodyFields<'_>) -> Self {
-        let change = AccountChange::default();
-        AddBody(read_username(body).map(|(platform, username)| NewAccount { platform, username, change }))
+    fn check(fields: &Map<String, Value>, violations: &mut Violations) {
+        check_username(fields, violations);
     }
 }
 
+#[derive(Deserialize, JsonSchema)]
 struct AccountIdBody {
     account_id: Uuid,
 }
@@ -45,11 +54,6 @@ struct AccountIdBody {
 impl FromBody for AccountIdBody {
     fn example() -> Value {
         json!({"account_id": "0198f3c2-7a10-7cc0-9d5e-3f1b8a6e2d41"})
-    }
-
-    fn read(body: &mut BodyFields<'_>) -> Self {
-        body.require("account_id");
-        AccountIdBody { account_id: body.uuid("account_id").unwrap_or_default() }
     }
 }
 
@@ -62,8 +66,9 @@ async fn list(app: App, caller: Caller, query: Query<PageQuery>) -> Result<Succe
 
 #[handler]
 async fn add(app: App, caller: Caller, body: Body<AddBody>) -> Result<Success<Account>> {
-    let new =
-        body.0.0.ok_or_else(|| Problem::internal("a create body without an account passed validation"))?;
+    let AddBody { platform, username } = body.0;
+    let username = parse_username(platform, &username)?;
+    let new = NewAccount { platform, username, change: AccountChange::default() };
     let now = app.clock.now().await;
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;

@@ -4,15 +4,16 @@ use chrono::{DateTime, Utc};
 use salvo::http::header::LINK;
 use salvo::http::{HeaderName, HeaderValue};
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, Writer, async_trait};
-use serde::Serialize;
+use schemars::JsonSchema;
 use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::http::forwarded::base_url;
+use crate::http::input::ListSort;
 use crate::http::input::query_string::percent_decode;
-use crate::http::input::{FromQuery, ListSort, QueryParams};
 use crate::http::output::envelope::write_json;
 use crate::http::output::problem::ProblemFormat;
-use crate::model::limits;
+use crate::model::limits::{DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE};
 use crate::store::postgres::keyset::PageRequest;
 
 /// 2026-01-01.
@@ -83,18 +84,12 @@ impl<T: Serialize + Send + Sync> Writer for Success<T> {
 }
 
 /// A page of a list by offset, in the default order of v2.
+#[derive(Deserialize, JsonSchema)]
 pub(super) struct PageQuery {
+    #[schemars(range(min = 1, max = MAX_PAGE_SIZE), extend("default" = DEFAULT_PAGE_SIZE))]
     limit: i64,
+    #[schemars(range(min = 0, max = i64::MAX), extend("default" = 0))]
     offset: i64,
-}
-
-impl FromQuery for PageQuery {
-    fn read(query: &mut QueryParams<'_>) -> Self {
-        PageQuery {
-            limit: query.integer("limit", &limits::PAGE_SIZE).unwrap_or(limits::DEFAULT_PAGE_SIZE),
-            offset: query.integer("offset", &limits::OFFSET).unwrap_or(0),
-        }
-    }
 }
 
 impl PageQuery {

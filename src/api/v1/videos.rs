@@ -1,19 +1,22 @@
 //! Individually tracked videos in v1, by platform.
 
 use salvo::{Router, Writer, handler};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::format::{PageQuery, Success};
-use crate::api::new_records::{IDENTIFIER_LENGTH, require_readable};
+use crate::api::new_records::{parse_identifier, require_readable};
 use crate::api::videos::resolve_short_link;
 use crate::app::App;
-use crate::http::input::{BodyFields, FromBody};
+use crate::http::input::FromBody;
+use crate::http::input::violations::Violations;
 use crate::http::route::get_or_head;
 use crate::http::{Body, Caller, Deadline, Problem, Query, Result, in_transaction};
 use crate::model::account::Metadata;
 use crate::model::identifier::VideoIdentifier;
-use crate::model::limits::DEFAULT_SCRAPE_INTERVAL_HOURS;
+use crate::model::limits::{DEFAULT_SCRAPE_INTERVAL_HOURS, MAX_IDENTIFIER_CHARS};
 use crate::model::platform::Platform;
 use crate::model::video::{Video, VideoType};
 use crate::store::Write;
@@ -36,67 +39,62 @@ pub(super) fn router() -> Router {
         .push(Router::with_path("deactivateVideo").post(SetActive(false)))
 }
 
-/// A video to add.
-struct NamedVideo {
-    /// The body field that contains the identifier.
-    field: &'static str,
-    identifier: VideoIdentifier,
-}
-
-/// Reads `url` or the field `name`, exactly one of which names the video.
-fn read_video(body: &mut BodyFields<'_>, platform: Platform, name: &'static str) -> Option<NamedVideo> {
-    let (by_name, by_url) = (body.text(name, &IDENTIFIER_LENGTH), body.text("url", &IDENTIFIER_LENGTH));
-    let (field, text) = match (by_name, by_url) {
-        (Some(text), None) => (name, text),
-        (None, Some(text)) => ("url", text),
-        (Some(_), Some(_)) => {
-            body.violations.add("url", format!("must not be given beside {name}"));
-            return None;
-        }
-        (None, None) => {
-            // An invalid field is reported already.
-            if !body.violations.contains_field(name) && !body.violations.contains_field("url") {
-                body.violations.add(name, "is required, or else url");
-            }
-            return None;
-        }
-    };
-    match VideoIdentifier::parse(platform, &text) {
-        Ok(identifier) => Some(NamedVideo { field, identifier }),
-        Err(error) => {
-            body.violations.add(field, error.to_string());
-            None
-        }
-    }
-}
-
 /// `{"shortcode": …}` or `{"url": …}`
-struct InstagramBody(Option<NamedVideo>);
+#[derive(Deserialize, JsonSchema)]
+struct InstagramBody {
+    #[schemars(length(min = 1, max = MAX_IDENTIFIER_CHARS))]
+    shortcode: Option<String>,
+    #[schemars(length(min = 1, max = MAX_IDENTIFIER_CHARS))]
+    url: Option<String>,
+}
 
 impl FromBody for InstagramBody {
     fn example() -> Value {
         json!({"shortcode": "DExample123"})
     }
 
-    fn read(body: &mut BodyFields<'_>) -> Self {
-        InstagramBody(read_video(body, Platform::Instagram, "shortcode"))
+    fn check(fields: &Map<String, Value>, violations: &mut Violations) {
+        check_video(Platform::Instagram, "shortcode", fields, violations);
     }
 }
 
 /// `{"video_id": …}` or `{"url": …}`, with the id on the platform.
-struct TiktokBody(Option<NamedVideo>);
+#[derive(Deserialize, JsonSchema)]
+struct TiktokBody {
+    #[schemars(length(min = 1, max = MAX_IDENTIFIER_CHARS))]
+    video_id: Option<String>,
+    #[schemars(length(min = 1, max = MAX_IDENTIFIER_CHARS))]
+    url: Option<String>,
+}
 
 impl FromBody for TiktokBody {
     fn example() -> Value {
         json!({"video_id": "7301234567890123456"})
     }
 
-    fn read(body: &mut BodyFields<'_>) -> Self {
-        TiktokBody(read_video(body, Platform::Tiktok, "video_id"))
+    fn check(fields: &Map<String, Value>, violations: &mut Violations) {
+        check_video(Platform::Tiktok, "video_id", fields, violations);
+    }
+}
+
+/// Checks `url` and the field `name`, exactly one of which names the video.
+fn check_video(platform: Platform, name: &str, fields: &Map<String, Value>, violations: &mut Violations) {
+    let [by_name, by_url] = [name, "url"].map(|name| fields.get(name).and_then(Value::as_str));
+    let (field, text) = match (by_name, by_url) {
+        (Some(text), None) => (name, text),
+        (None, Some(text)) => ("url", text),
+        (Some(_), Some(_)) => return violations.add("url", format!("must not be given beside {name}")),
+        // An invalid field is reported already.
+        (None, None) if violations.contains_field(name) || violations.contains_field("url") => return,
+        (None, None) => return violations.add(name, "is required, or else url"),
+    };
+    if let Err(error) = VideoIdentifier::parse(platform, text) {
+        violations.add(field, error.to_string());
     }
 }
 
 /// `{"video_id": …}`, with the id in this service.
+#[derive(Deserialize, JsonSchema)]
 struct VideoIdBody {
     video_id: Uuid,
 }
@@ -104,11 +102,6 @@ struct VideoIdBody {
 impl FromBody for VideoIdBody {
     fn example() -> Value {
         json!({"video_id": "0198f3c2-7a10-7cc0-9d5e-3f1b8a6e2d41"})
-    }
-
-    fn read(body: &mut BodyFields<'_>) -> Self {
-        body.require("video_id");
-        VideoIdBody { video_id: body.uuid("video_id").unwrap_or_default() }
     }
 }
 
@@ -137,7 +130,8 @@ async fn add_instagram_post(
     deadline: Deadline,
     body: Body<InstagramBody>,
 ) -> Result<Success<Video>> {
-    add(&app, &caller, &deadline, Platform::Instagram, body.0.0).await
+    let InstagramBody { shortcode, url } = body.0;
+    add(&app, &caller, &deadline, Platform::Instagram, [("shortcode", shortcode), ("url", url)]).await
 }
 
 #[handler]
@@ -147,7 +141,8 @@ async fn add_tiktok_video(
     deadline: Deadline,
     body: Body<TiktokBody>,
 ) -> Result<Success<Video>> {
-    add(&app, &caller, &deadline, Platform::Tiktok, body.0.0).await
+    let TiktokBody { video_id, url } = body.0;
+    add(&app, &caller, &deadline, Platform::Tiktok, [("video_id", video_id), ("url", url)]).await
 }
 
 async fn add(
@@ -155,10 +150,11 @@ async fn add(
     caller: &Caller,
     deadline: &Deadline,
     platform: Platform,
-    video: Option<NamedVideo>,
+    fields: [(&'static str, Option<String>); 2],
 ) -> Result<Success<Video>> {
-    let NamedVideo { field, identifier } =
-        video.ok_or_else(|| Problem::internal("a create body without a video passed validation"))?;
+    let mut given = fields.into_iter().filter_map(|(field, text)| Some((field, text?)));
+    let (field, text) = given.next().ok_or_else(|| Problem::internal("a valid body names no video"))?;
+    let identifier = parse_identifier(field, platform, &text)?;
     require_readable(app, field, platform, &identifier)?;
     let video = match identifier {
         VideoIdentifier::Video(video) => video,

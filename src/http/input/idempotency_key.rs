@@ -4,16 +4,17 @@
 use salvo::Request;
 use salvo::http::Method;
 use salvo_oapi::{Operation, ParameterIn};
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::fields::parse_whole_number;
+use super::reader::InputSchema;
 use super::request_part::{RequestContext, RequestPart};
 use super::violations::Violations;
 use crate::http::openapi::operation::{add_failure, add_parameters};
-use crate::http::openapi::schema_recorder::{RecordedFields, SchemaRecorder};
 use crate::http::output::envelope::Replayable;
 use crate::http::output::problem::Problem;
 use crate::store::Write;
@@ -25,31 +26,34 @@ const HEADER: &str = "Idempotency-Key";
 #[derive(Debug, Clone)]
 pub struct IdempotencyKey(Option<IdempotentRequest>);
 
+/// The header in the OpenAPI document.
+#[derive(JsonSchema)]
+struct Headers {
+    /// A key of your choice for this request. A retry with the same key within 24 hours returns the first response and
+    /// changes nothing.
+    #[serde(rename = "Idempotency-Key")]
+    #[schemars(extend("pattern" = "^[!-~]{1,255}$"))]
+    _key: Option<String>,
+}
+
 impl RequestPart for IdempotencyKey {
-    fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Self {
+    fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Option<Self> {
         let key = parse_header(context.request).unwrap_or_else(|message| {
             violations.add(HEADER, message);
             None
         });
         let body = || canonical(context.parsed.body.as_ref().unwrap_or(&Value::Null)).to_string();
-        IdempotencyKey(key.map(|key| IdempotentRequest {
+        Some(IdempotencyKey(key.map(|key| IdempotentRequest {
             method: if context.request.method() == Method::PATCH { "PATCH" } else { "POST" },
             // The route's pattern, so that every spelling of a path is the same request.
             path: format!("/{}", context.request.matched_path()),
             key,
             body_hash: Sha256::digest(body()).into(),
-        }))
+        })))
     }
 
     fn describe(operation: &mut Operation) {
-        let mut recorded = RecordedFields::default();
-        let mut recorder = SchemaRecorder::new(&mut recorded);
-        recorder.describe(
-            "A key of your choice for this request. A retry with the same key within 24 hours returns the first \
-             response and changes nothing.",
-        );
-        recorder.record(HEADER, || json!({"type": "string", "pattern": "^[!-~]{1,255}$"}));
-        add_parameters(operation, ParameterIn::Header, recorded);
+        add_parameters(operation, ParameterIn::Header, &InputSchema::of::<Headers>().fields);
         let description =
             "Conflicts with an existing resource, or the first request with this key is in flight.";
         add_failure(operation, "409", description);

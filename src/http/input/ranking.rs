@@ -4,17 +4,22 @@
 
 use std::cmp::Reverse;
 
-use serde::Serialize;
+use salvo_oapi::Operation;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::list::read_cursor;
-use super::query::QueryParams;
+use super::list::{CursorField, bind};
+use super::query::Query;
+use super::request_part::{RequestContext, RequestPart, impl_extractible};
+use super::violations::Violations;
 use super::window::WindowParams;
 use crate::http::output::cursor::{self, Binding};
 use crate::http::output::page::{Pagination, Ranking};
 use crate::http::output::problem::Problem;
-use crate::model::limits::{DEFAULT_RANKING_SIZE, RANKING_SIZE};
+use crate::model::limits::{DEFAULT_RANKING_SIZE, MAX_RANKING_SIZE};
 use crate::store::postgres::keyset::{KeysetPosition, SortKey};
 
 /// A requested page of a ranking.
@@ -26,6 +31,14 @@ pub struct RankingParams {
     binding: Binding,
 }
 
+/// The window of a ranking, the rule by which entries are ranked, and the page.
+#[derive(Serialize)]
+pub struct RankingQuery<F> {
+    pub window: WindowParams,
+    pub rule: F,
+    pub page: RankingParams,
+}
+
 /// The page of a ranking, and where the next one starts.
 #[derive(Debug)]
 pub struct RankingPage<T> {
@@ -33,19 +46,48 @@ pub struct RankingPage<T> {
     pagination: Pagination,
 }
 
+/// The parameters of the page.
+#[derive(Deserialize, JsonSchema)]
+struct RankingFields {
+    /// Page size.
+    #[schemars(range(min = 1, max = MAX_RANKING_SIZE), extend("default" = DEFAULT_RANKING_SIZE))]
+    limit: Option<i64>,
+    #[serde(flatten)]
+    cursor: CursorField,
+}
+
+impl<F: DeserializeOwned + Serialize + JsonSchema + Send + 'static> RequestPart for RankingQuery<F> {
+    fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Option<Self> {
+        let window = Query::<WindowParams>::read(context, violations);
+        let rule = Query::<F>::read(context, violations);
+        let page = RankingParams::read(context, violations, window.as_ref(), &rule);
+        Some(RankingQuery { window: window?.0, rule: rule?.0, page: page? })
+    }
+
+    fn describe(operation: &mut Operation) {
+        Query::<WindowParams>::describe(operation);
+        Query::<F>::describe(operation);
+        Query::<RankingFields>::describe(operation);
+    }
+}
+
+impl_extractible!(
+    [F: DeserializeOwned + Serialize + JsonSchema + Send + 'static] RankingQuery<F>
+);
+
 impl RankingParams {
     /// Reads the page. Its cursor is bound to the window and to the filter, which includes what entries are ranked by.
-    pub fn read(query: &mut QueryParams<'_>, window: &WindowParams, filter: &impl Serialize) -> Self {
-        let organization = query.context.caller.map(|caller| caller.organization).unwrap_or_default();
-        let canonical = json!([filter, window.canonical()]).to_string();
-        let binding = Binding::new(&[
-            query.context.request.matched_path().as_bytes(),
-            organization.as_bytes(),
-            canonical.as_bytes(),
-        ]);
-        let has_valid_filters = query.violations.is_empty();
-        let limit = query.describe("Page size.").integer_or("limit", &RANKING_SIZE, DEFAULT_RANKING_SIZE);
-        RankingParams { limit, after: read_cursor(query, &binding, has_valid_filters), binding }
+    fn read(
+        context: &RequestContext<'_>,
+        violations: &mut Violations,
+        window: Option<&Query<WindowParams>>,
+        filter: &impl Serialize,
+    ) -> Option<Self> {
+        let has_valid_filter = violations.is_empty();
+        let binding = bind(context, &json!([filter, window.and_then(|window| window.0.canonical())]));
+        let Query(RankingFields { limit, cursor }) = Query::read(context, violations)?;
+        let after = cursor.decode(&binding, has_valid_filter, violations);
+        Some(RankingParams { limit: limit.unwrap_or(DEFAULT_RANKING_SIZE), after, binding })
     }
 
     /// The number of entries that decide a page: its own, and one that shows whether there is a next page.

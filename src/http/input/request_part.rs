@@ -32,7 +32,8 @@ pub struct RequestContext<'a> {
 
 /// A part of a request, such as its path or its body.
 pub trait RequestPart: Sized + Send {
-    fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Self;
+    /// Reads the part, and reports all violations; `None` only with some.
+    fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Option<Self>;
 
     /// Adds this part to an operation of the OpenAPI document.
     fn describe(operation: &mut Operation);
@@ -43,8 +44,9 @@ pub trait RequestPart: Sized + Send {
 pub struct Args<T>(pub T);
 
 impl<A: RequestPart, B: RequestPart> RequestPart for Args<(A, B)> {
-    fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Self {
-        Args((A::read(context, violations), B::read(context, violations)))
+    fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Option<Self> {
+        let (first, second) = (A::read(context, violations), B::read(context, violations));
+        Some(Args((first?, second?)))
     }
 
     fn describe(operation: &mut Operation) {
@@ -54,8 +56,10 @@ impl<A: RequestPart, B: RequestPart> RequestPart for Args<(A, B)> {
 }
 
 impl<A: RequestPart, B: RequestPart, C: RequestPart> RequestPart for Args<(A, B, C)> {
-    fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Self {
-        Args((A::read(context, violations), B::read(context, violations), C::read(context, violations)))
+    fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Option<Self> {
+        let (first, second) = (A::read(context, violations), B::read(context, violations));
+        let third = C::read(context, violations);
+        Some(Args((first?, second?, third?)))
     }
 
     fn describe(operation: &mut Operation) {
@@ -72,7 +76,7 @@ pub(super) fn read_part<T: RequestPart>(request: &Request, depot: &Depot) -> Res
     let context = RequestContext { request, parsed, caller: depot.get_typed::<Caller>().ok() };
     let mut violations = Violations::default();
     let part = T::read(&context, &mut violations);
-    if violations.is_empty() { Ok(part) } else { Err(Problem::invalid(violations)) }
+    part.filter(|_| violations.is_empty()).ok_or_else(|| Problem::invalid(violations))
 }
 
 /// Implements salvo's extraction and the registration in the OpenAPI document for a type, which is a [`RequestPart`] unless

@@ -38,6 +38,19 @@ impl Violations {
         self.0.iter().any(|violation| violation.field == field)
     }
 
+    pub const fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Sorts the violations from the `start`-th on by their fields, each named without its path inside.
+    pub fn sort_from(&mut self, start: usize, position: impl Fn(&str) -> Option<usize>) {
+        let field = |violation: &Violation| {
+            let name = violation.field.split(['.', '[']).next().unwrap_or_default();
+            position(&violation.field).or_else(|| position(name)).unwrap_or(usize::MAX)
+        };
+        self.0[start..].sort_by_key(field);
+    }
+
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

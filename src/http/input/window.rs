@@ -1,70 +1,91 @@
 //! The parameters of a window.
 
-use chrono::{DateTime, NaiveDate, Utc};
-use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 
-use super::body::BodyFields;
-use super::query::{FromQuery, QueryParams};
+use chrono::{DateTime, NaiveDate, Utc};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Map, Value, json};
+
 use super::violations::Violations;
+use crate::http::openapi::schema::WINDOW;
 use crate::http::output::problem::Problem;
 use crate::model::period::{DateRules, InvalidWindow, Window, WindowRequest};
 
 /// The requested window, which [`WindowParams::resolve`] turns into days.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Deserialize)]
 pub struct WindowParams(WindowRequest);
 
 /// Serializes to nothing: cache keys have the resolved window, which is the same for a default and its explicit value.
 impl Serialize for WindowParams {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_unit()
+        serializer.serialize_map(Some(0))?.end()
     }
 }
 
-impl FromQuery for WindowParams {
-    fn read(query: &mut QueryParams<'_>) -> Self {
-        Self::read_query(query, DateRules::Query)
+impl JsonSchema for WindowParams {
+    fn schema_name() -> Cow<'static, str> {
+        "WindowParams".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        window_schema(generator, DateRules::Query, &[])
+    }
+}
+
+/// The schema of the window of a daily history.
+pub fn daily_window(generator: &mut SchemaGenerator) -> Schema {
+    let descriptions = [
+        (
+            "period",
+            "The last 7, 30 or 90 UTC days including today, or `custom` with `start_date`, `end_date` or both. Default: \
+             `7d`.",
+        ),
+        (
+            "start_date",
+            "First day of a `custom` window (UTC, inclusive). Without `end_date`, the window ends today.",
+        ),
+        (
+            "end_date",
+            "Last day of a `custom` window (UTC, inclusive). Without `start_date`, the window has 7 days.",
+        ),
+    ];
+    window_schema(generator, DateRules::Daily, &descriptions)
+}
+
+/// The schema of the window of sparklines.
+pub fn sparkline_window(generator: &mut SchemaGenerator) -> Schema {
+    let end = "Last day of a `custom` window (UTC, inclusive), at most 92 days from the first to the last.";
+    window_schema(generator, DateRules::Sparkline, &[("end_date", end)])
+}
+
+fn window_schema(generator: &mut SchemaGenerator, rules: DateRules, descriptions: &[(&str, &str)]) -> Schema {
+    let mut schema = WindowRequest::json_schema(generator);
+    schema.insert(WINDOW.to_owned(), json!(rules));
+    if let Some(properties) = schema.get_mut("properties") {
+        for (field, text) in descriptions {
+            properties[field]["description"] = json!(text);
+        }
+    }
+    schema
+}
+
+/// Checks what does not depend on the current day; [`WindowParams::resolve`] finds the rest.
+pub(super) fn check_window(rules: &Value, valid: &mut Map<String, Value>, violations: &mut Violations) {
+    valid.insert("rules".to_owned(), rules.clone());
+    let is_parsed =
+        !["period", "start_date", "end_date"].iter().any(|field| violations.contains_field(field));
+    if let Ok(request) = WindowRequest::deserialize(&*valid)
+        && is_parsed
+        && !request.depends_on_today()
+        && let Err(errors) = Window::resolve(request, NaiveDate::default())
+    {
+        add_window_errors(errors, violations);
     }
 }
 
 impl WindowParams {
-    pub fn read_query(query: &mut QueryParams<'_>, rules: DateRules) -> Self {
-        let [period, start_date, end_date] = descriptions(rules);
-        let include_today = "`false` ends a window of 7, 30 or 90 days yesterday, the last complete day.";
-        let request = WindowRequest {
-            period: query.describe(period).variant("period"),
-            start_date: query.describe(start_date).date("start_date"),
-            end_date: query.describe(end_date).date("end_date"),
-            include_today: query.describe(include_today).boolean_or("include_today", true),
-            rules,
-        };
-        Self::checked(request, query.violations)
-    }
-
-    pub fn read_body(body: &mut BodyFields<'_>) -> Self {
-        let [period, start_date, end_date] = descriptions(DateRules::Body);
-        let request = WindowRequest {
-            period: body.describe(period).variant("period"),
-            start_date: body.describe(start_date).date("start_date"),
-            end_date: body.describe(end_date).date("end_date"),
-            include_today: true,
-            rules: DateRules::Body,
-        };
-        Self::checked(request, body.violations)
-    }
-
-    /// Adds the violations that do not depend on the current day; [`WindowParams::resolve`] finds the others.
-    fn checked(request: WindowRequest, violations: &mut Violations) -> Self {
-        let fields = ["period", "start_date", "end_date"];
-        let is_parsed = !fields.iter().any(|field| violations.contains_field(field));
-        if is_parsed
-            && !request.depends_on_today()
-            && let Err(errors) = Window::resolve(request, NaiveDate::default())
-        {
-            add_window_errors(errors, violations);
-        }
-        WindowParams(request)
-    }
-
     /// Returns one value for all spellings of a window, on any day.
     pub fn canonical(&self) -> Option<Window> {
         Window::resolve(self.0, NaiveDate::default()).ok()
@@ -76,31 +97,6 @@ impl WindowParams {
             add_window_errors(errors, &mut violations);
             Problem::invalid(violations)
         })
-    }
-}
-
-/// Returns the descriptions of `period`, `start_date` and `end_date`.
-const fn descriptions(rules: DateRules) -> [&'static str; 3] {
-    const PERIOD: &str = "The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and \
-                          `end_date`. Default: `30d`.";
-    const START: &str = "First day of a `custom` window (UTC, inclusive).";
-    match rules {
-        DateRules::Sparkline => [
-            PERIOD,
-            START,
-            "Last day of a `custom` window (UTC, inclusive), at most 92 days from the first to the last.",
-        ],
-        DateRules::Body | DateRules::Query => [
-            PERIOD,
-            START,
-            "Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last.",
-        ],
-        DateRules::Daily => [
-            "The last 7, 30 or 90 UTC days including today, or `custom` with `start_date`, `end_date` \
-             or both. Default: `7d`.",
-            "First day of a `custom` window (UTC, inclusive). Without `end_date`, the window ends today.",
-            "Last day of a `custom` window (UTC, inclusive). Without `start_date`, the window has 7 days.",
-        ],
     }
 }
 

@@ -7,7 +7,6 @@ mod headers;
 pub mod operation;
 mod problems;
 pub mod schema;
-pub mod schema_recorder;
 
 pub use document::{ApiInfo, RouteGroup, build_document};
 pub use operation::{add_failure, add_success};

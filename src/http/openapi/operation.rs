@@ -7,8 +7,9 @@ use salvo_oapi::{
 use schemars::JsonSchema;
 use serde_json::{Value, json};
 
-use super::schema::schema_of;
-use super::schema_recorder::{RecordedField, RecordedFields};
+use super::schema::{documented, schema_of};
+use crate::http::input::reader::{InputField, max_distinct};
+use crate::model::limits::LIST_ENTRIES_PER_VALUE;
 
 /// Converts a schema; tests fail if it is invalid.
 fn to_salvo(schema: Value) -> RefOr<Schema> {
@@ -34,25 +35,48 @@ pub fn add_failure(operation: &mut Operation, status: &str, description: &str) {
     operation.responses.insert(status, Response::new(description));
 }
 
-pub fn add_parameters(operation: &mut Operation, location: ParameterIn, recorded: RecordedFields) {
-    for RecordedField { name, description, schema } in recorded.fields {
-        let is_required = location == ParameterIn::Path || recorded.required.contains(&name.as_str());
+pub fn add_parameters(operation: &mut Operation, location: ParameterIn, fields: &[InputField]) {
+    for InputField { name, schema, is_required, .. } in fields {
+        let mut schema = documented(schema);
+        let mut description = schema["description"].take().as_str().unwrap_or_default().to_owned();
         let (is_list, is_map) = (schema["type"] == "array", schema["type"] == "object");
-        let mut parameter = Parameter::new(name).location(location).schema(to_salvo(schema));
+        if is_list {
+            let max = max_distinct(&schema);
+            let limit = format!("At most {max} different values, separated by commas or in repeated parameters.");
+            description = format!("{description} {limit}");
+            restrict_list(&mut schema, max * LIST_ENTRIES_PER_VALUE);
+        }
+        if is_map {
+            let max = &schema["propertyNames"]["maxLength"];
+            let pattern = format!("^{name}\\.[^\\u0000]{{1,{max}}}$");
+            schema["propertyNames"] = json!({"type": "string", "pattern": pattern});
+        }
+        let mut parameter = Parameter::new(name.clone()).location(location).description(description);
         if is_list || is_map {
             // Entries and members as parameters of their own. Entries separated by commas are accepted, too.
             parameter = parameter.style(ParameterStyle::Form).explode(true);
         }
-        parameter.required = if is_required { Required::True } else { Required::False };
-        if !description.is_empty() {
-            parameter.description = Some(description);
-        }
-        operation.parameters.insert(parameter);
+        parameter.required = if *is_required { Required::True } else { Required::False };
+        operation.parameters.insert(parameter.schema(to_salvo(schema)));
     }
 }
 
-pub fn set_body(operation: &mut Operation, recorded: RecordedFields, example: Value) {
-    let content = Content::new(to_salvo(recorded.into_schema())).example(example);
+/// Limits a list in a query, whose repetitions do not count for its own limit, and whose entries have no commas.
+fn restrict_list(list: &mut Value, max_entries: usize) {
+    list["minItems"] = json!(1);
+    list["maxItems"] = json!(max_entries);
+    if let Some(pattern) = list["items"].get_mut("pattern") {
+        *pattern = json!("^[^\\u0000,]*$");
+    }
+}
+
+/// Sets the body, from the schema of its type.
+pub fn set_body(operation: &mut Operation, schema: &Value, example: Value) {
+    let mut schema = documented(schema);
+    if let Some(members) = schema.as_object_mut() {
+        members.remove("description");
+    }
+    let content = Content::new(to_salvo(schema)).example(example);
     operation.request_body =
         Some(RequestBody::new().required(Required::True).add_content("application/json", content));
 }

@@ -1,7 +1,6 @@
 //! JSON Schemas: of parameters and body fields, and of response types, whose named schemas are collected while operations
 //! are described.
 
-use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
 use parking_lot::Mutex;
@@ -82,7 +81,8 @@ fn names_of(schema: &Value) -> Option<Vec<String>> {
         return Some(vec![name.to_owned()]);
     }
     if let Some(Value::Array(names)) = schema.get("enum") {
-        return names.iter().map(|name| name.as_str().map(str::to_owned)).collect();
+        let names = names.iter().filter(|name| !name.is_null());
+        return names.map(|name| name.as_str().map(str::to_owned)).collect();
     }
     let variants = ["oneOf", "anyOf"].iter().find_map(|keyword| schema.get(keyword)?.as_array())?;
     Some(variants.iter().map(names_of).collect::<Option<Vec<_>>>()?.concat())
@@ -90,14 +90,8 @@ fn names_of(schema: &Value) -> Option<Vec<String>> {
 
 /// Returns the names of an enumeration.
 pub fn variant_names<T: JsonSchema>() -> Vec<String> {
-    let settings =
-        SchemaSettings::draft2020_12().for_deserialize().with(|settings| settings.inline_subschemas = true);
-    names_of(settings.into_generator().subschema_for::<T>().as_value()).unwrap_or_default()
-}
-
-/// A name of an enumeration.
-pub fn variant<T: JsonSchema>() -> Value {
-    json!({"type": "string", "enum": variant_names::<T>()})
+    let [schema, _] = input_schemas::<T>();
+    names_of(&schema).unwrap_or_default()
 }
 
 fn remove_null(schema: &mut Value) {
@@ -114,65 +108,103 @@ fn remove_null(schema: &mut Value) {
         if let [Value::Object(one)] = &types[..] {
             let one = one.clone();
             schema.remove("anyOf");
-            schema.extend(one);
+            for (keyword, value) in one {
+                schema.entry(keyword).or_insert(value);
+            }
         }
     }
 }
 
-pub fn boolean() -> Value {
-    json!({"type": "boolean"})
+// Keywords of schemas that only the readers of requests know.
+
+/// A text without the blanks around it; a blank one counts as absent.
+pub const TRIMMED: &str = "x-trimmed";
+/// A field that may be null.
+pub const NULLABLE: &str = "x-nullable";
+/// A list whose repetitions count.
+pub const REPEATABLE: &str = "x-repeatable";
+/// A list whose entries are checked one by one, after the request as a whole.
+pub const DEFERRED: &str = "x-deferred";
+/// A parameter that is no field of a body.
+pub const QUERY_ONLY: &str = "x-query-only";
+/// Lists that share the limit of one. A query must have one of them.
+pub const SHARED_LIMIT: &str = "x-shared-limit";
+/// The rules of the dates of a window.
+pub const WINDOW: &str = "x-window";
+
+/// Returns the schema of a type that is read from a request, and its schema as a response, which requires all fields in
+/// their order.
+pub fn input_schemas<T: JsonSchema>() -> [Value; 2] {
+    let generate = |settings: SchemaSettings| {
+        let mut generator = settings.with(|settings| settings.inline_subschemas = true).into_generator();
+        generator.subschema_for::<T>().to_value()
+    };
+    let [for_deserialize, for_serialize] = [SchemaSettings::for_deserialize, SchemaSettings::for_serialize]
+        .map(|contract| contract(SchemaSettings::draft2020_12()));
+    let mut schema = generate(for_deserialize);
+    restrict(&mut schema);
+    [schema, generate(for_serialize)]
 }
 
-pub fn integer(bounds: &RangeInclusive<i64>) -> Value {
-    json!({"type": "integer", "minimum": bounds.start(), "maximum": bounds.end()})
-}
-
-pub fn number(bounds: &RangeInclusive<f64>) -> Value {
-    json!({"type": "number", "minimum": bounds.start(), "maximum": bounds.end()})
-}
-
-pub fn uuid() -> Value {
-    json!({"type": "string", "format": "uuid"})
-}
-
-pub fn date() -> Value {
-    json!({"type": "string", "format": "date"})
-}
-
-pub fn date_or_time() -> Value {
-    json!({"type": "string", "anyOf": [{"format": "date"}, {"format": "date-time"}]})
-}
-
-pub fn text(bounds: &RangeInclusive<usize>) -> Value {
-    let mut schema = json!({"type": "string", "maxLength": bounds.end(), "pattern": STORABLE_PATTERN});
-    if *bounds.start() > 0 {
-        schema["minLength"] = json!(bounds.start());
+/// Removes from the schema of a request what only Rust's types say, such as null for an absent field, and restricts texts
+/// to those that Postgres can store.
+fn restrict(schema: &mut Value) {
+    if schema.get(NULLABLE).is_none() {
+        remove_null(schema);
     }
-    schema
-}
-
-pub fn list(items: Value, bounds: &RangeInclusive<usize>) -> Value {
-    let mut schema = json!({"type": "array", "items": items, "maxItems": bounds.end()});
-    if *bounds.start() > 0 {
-        schema["minItems"] = json!(bounds.start());
+    let names = names_of(schema);
+    let Some(members) = schema.as_object_mut() else { return };
+    if let Some(Value::String(description)) = members.get_mut("description") {
+        *description = description.replace('\n', " ");
     }
-    schema
+    if let Some(names) = names {
+        members.retain(|keyword, _| ["default", "description"].contains(&keyword.as_str()));
+        members.insert("type".to_owned(), "string".into());
+        members.insert("enum".to_owned(), names.into());
+    }
+    let is_empty = |value: &Value| [Value::Null, json!([]), json!({})].contains(value);
+    members.retain(|keyword, value| keyword != "default" || !is_empty(value));
+    if members.contains_key("enum") {
+        members.retain(|keyword, _| !["minimum", "maximum", "format"].contains(&keyword.as_str()));
+    }
+    if members.contains_key("minimum") {
+        members.remove("format");
+    }
+    let is_restricted = ["format", "pattern", "anyOf"].iter().any(|keyword| members.contains_key(*keyword));
+    let is_text = members.get("type").is_some_and(|name| *name == "string" || name[0] == "string");
+    if is_text && !is_restricted && members.contains_key("maxLength") {
+        members.insert("pattern".to_owned(), STORABLE_PATTERN.into());
+    }
+    for keyword in ["items", "propertyNames", "additionalProperties"] {
+        members.get_mut(keyword).into_iter().for_each(restrict);
+    }
+    // The description of a list is about its entries.
+    if let Some(Value::Object(items)) = members.get_mut("items") {
+        items.remove("description");
+    }
+    if let Some(Value::Object(mut fields)) = members.remove("properties") {
+        fields.values_mut().for_each(restrict);
+        if let Some(Value::Array(required)) = members.get_mut("required") {
+            required.retain(|name| name.as_str().is_some_and(|name| fields[name].get("default").is_none()));
+        }
+        members.retain(|keyword, value| keyword != "required" || *value != json!([]));
+        members.insert("properties".to_owned(), fields.into());
+        members.insert("additionalProperties".to_owned(), false.into());
+    }
 }
 
-/// An object of strings, with limits on the number of keys and on the length of keys and values.
-pub fn string_map(max_keys: usize, max_characters: usize) -> Value {
-    json!({
-        "type": "object",
-        "maxProperties": max_keys,
-        "propertyNames": text(&(1..=max_characters)),
-        "additionalProperties": text(&(0..=max_characters)),
-    })
-}
-
-/// An object of strings whose keys have a prefix, with limits as in [`string_map`].
-pub fn prefixed_string_map(prefix: &str, max_keys: usize, max_characters: usize) -> Value {
-    let mut schema = string_map(max_keys, max_characters);
-    let key = format!("^{}[^\\u0000]{{1,{max_characters}}}$", prefix.replace('.', "\\."));
-    schema["propertyNames"] = json!({"type": "string", "pattern": key});
-    schema
+/// Returns the schema as the document shows it. The descriptions of lists have their defaults.
+pub fn documented(schema: &Value) -> Value {
+    match schema {
+        Value::Object(members) => {
+            let is_list = members.get("type").is_some_and(|name| name == "array");
+            let is_hidden = |keyword: &str| keyword.starts_with("x-") || is_list && keyword == "default";
+            let shown = members.iter().filter(|(keyword, _)| !is_hidden(keyword));
+            // Fields of a body.
+            let shown = shown.filter(|(_, value)| value.get(QUERY_ONLY).is_none());
+            shown.map(|(keyword, value)| (keyword.clone(), documented(value))).collect()
+        }
+        Value::Array(items) => items.iter().map(documented).collect(),
+        other => other.clone(),
+    }
 }

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
+use crate::model::limits::MAX_CATEGORY_CHARS;
 use crate::model::period::Window;
 use crate::model::picture::PictureUrl;
 use crate::model::platform::Platform;
@@ -75,13 +76,19 @@ pub fn find(organization: Uuid, ids: &[Uuid]) -> RecordsQuery<Vec<AccountSubject
 }
 
 /// Selects accounts by all of its values.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct AccountFilter {
-    pub account: Option<Uuid>,
-    /// The creator to which they are linked.
-    pub creator: Option<Uuid>,
-    pub category: Option<String>,
+    /// Filter by platform.
     pub platform: Option<Platform>,
+    /// Filter by account.
+    #[serde(rename = "account_id")]
+    pub account: Option<Uuid>,
+    /// Filter by the creator of the account.
+    #[serde(rename = "creator_id")]
+    pub creator: Option<Uuid>,
+    /// Filter by the category of the account (exact match).
+    #[schemars(length(max = MAX_CATEGORY_CHARS))]
+    pub category: Option<String>,
 }
 
 impl AccountFilter {

@@ -20,10 +20,11 @@ use crate::store::Error;
 use crate::store::postgres::RecordsQuery;
 
 /// A metric of accounts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
 pub enum SparklineMetric {
+    #[default]
     Views,
     Likes,
     Comments,

@@ -7,8 +7,9 @@ use sqlx::types::Json;
 use sqlx::{PgExecutor, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use crate::model::account::Metadata;
+use crate::model::account::{Metadata, metadata_schema};
 use crate::model::creator::Creator;
+use crate::model::limits::{MAX_NAME_CHARS, MAX_QUERY_CHARS};
 use crate::model::text::fold_case;
 use crate::store::postgres::keyset::{
     KeysetPosition, List, ListPage, PageRequest, Sort, SortColumn, SortKey, TextFilter, push_equal,
@@ -16,10 +17,12 @@ use crate::store::postgres::keyset::{
 use crate::store::{Error, Write};
 
 /// The filter of a list of creators.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CreatorFilter {
-    /// A substring of the name.
+    /// Filter by a substring of the name, ignoring case.
+    #[schemars(length(max = MAX_QUERY_CHARS), extend("x-trimmed" = true))]
     pub q: Option<String>,
+    /// Filter by `is_active`.
     pub is_active: Option<bool>,
 }
 
@@ -50,17 +53,30 @@ impl Sort for CreatorSort {
 }
 
 /// A partial update of a creator.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct CreatorChange {
+    /// Name; need not be unique.
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS))]
     pub name: Option<String>,
+    /// `false` pauses tracking of all its accounts.
     pub is_active: Option<bool>,
+    /// Your own tags, replacing all existing ones.
+    #[serde(default)]
+    #[schemars(schema_with = "metadata_schema")]
     pub metadata: Option<Metadata>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct NewCreator {
+    /// Name; need not be unique.
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS))]
     pub name: String,
+    /// `false` pauses tracking of all its accounts.
+    #[schemars(extend("default" = true))]
     pub is_active: bool,
+    /// Your own tags, replacing all existing ones.
+    #[serde(default)]
+    #[schemars(schema_with = "metadata_schema")]
     pub metadata: Metadata,
 }
 

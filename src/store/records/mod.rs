@@ -15,20 +15,7 @@ pub mod rate_limits;
 pub mod subjects;
 pub mod videos;
 
-use std::fmt::Display;
-
-use serde::Serializer;
-
 use crate::store::Error;
-
-/// Serializes the values of a filter with commas between them.
-fn serialize_list<S: Serializer, T: Display>(
-    values: &Option<Vec<T>>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    let values = values.iter().flatten().map(T::to_string);
-    serializer.serialize_str(&values.collect::<Vec<_>>().join(","))
-}
 
 /// Returns the result of a batch of one.
 fn result_of_one<T>(results: Vec<Result<T, Error>>) -> Result<T, Error> {

@@ -3,12 +3,15 @@
 use std::collections::{BTreeSet, HashSet};
 
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer};
 use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::{already_tracked, find_tracked};
-use crate::model::account::Metadata;
+use crate::model::account::{Metadata, metadata_schema};
 use crate::model::identifier::Username;
+use crate::model::limits::{MAX_CATEGORY_CHARS, MAX_SCRAPE_INTERVAL_HOURS, MIN_SCRAPE_INTERVAL_HOURS};
 use crate::model::platform::Platform;
 use crate::store::outbox::event::{RemovedVideo, SubjectVideo};
 use crate::store::records::result_of_one;
@@ -17,15 +20,38 @@ use crate::store::write::Post;
 use crate::store::{Error, Write};
 
 /// A partial update of an account. `Some(None)` clears a field.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct AccountChange {
+    /// `false` pauses tracking, `true` resumes it.
     pub is_active: Option<bool>,
+    /// Your own label; null removes it.
+    #[serde(default, deserialize_with = "deserialize_some")]
+    #[schemars(length(max = MAX_CATEGORY_CHARS), extend("x-nullable" = true))]
     pub category: Option<Option<String>>,
+    /// Your own tags, replacing all existing ones.
+    #[serde(default)]
+    #[schemars(schema_with = "metadata_schema")]
     pub metadata: Option<Metadata>,
+    /// Hours between scrapes.
+    #[schemars(range(min = MIN_SCRAPE_INTERVAL_HOURS, max = MAX_SCRAPE_INTERVAL_HOURS))]
     pub scrape_interval_hours: Option<i32>,
+    /// Creator of the account; null unlinks it.
+    #[serde(default, deserialize_with = "deserialize_some")]
+    #[schemars(extend("x-nullable" = true))]
     pub creator_id: Option<Option<Uuid>>,
+    /// Maximum number of posts that the first scrape reads; null for the organization's default.
+    #[serde(default, deserialize_with = "deserialize_some")]
+    #[schemars(range(min = 50, max = 5000), extend("x-nullable" = true))]
     pub max_recent_posts_per_account: Option<Option<i32>>,
+    /// Number of days that the first scrape goes back; null for the organization's default.
+    #[serde(default, deserialize_with = "deserialize_some")]
+    #[schemars(range(min = 90, max = 7300), extend("x-nullable" = true))]
     pub post_lookback_days: Option<Option<i32>>,
+}
+
+/// Deserializes a field that is not absent, so that null is `Some(None)`.
+fn deserialize_some<'de, T: Deserialize<'de>, D: Deserializer<'de>>(field: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(field).map(Some)
 }
 
 /// The state of a locked account that decides how it may change.

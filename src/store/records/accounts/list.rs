@@ -1,15 +1,13 @@
 //! The list of accounts: its filters and sorts.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
-use serde::ser::SerializeMap;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use sqlx::{PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::{NEXT_ATTEMPT, push_select, push_status_condition};
-use crate::model::account::{Account, Metadata, NamedAccount};
+use crate::model::account::{Account, Metadata, NamedAccount, metadata_schema};
+use crate::model::limits::{MAX_CATEGORY_CHARS, MAX_METADATA_FILTERS, MAX_QUERY_CHARS, MAX_QUERY_IDS};
 use crate::model::platform::{Platform, names};
 use crate::model::readable::ReadablePlatforms;
 use crate::model::text::fold_case;
@@ -19,39 +17,32 @@ use crate::store::postgres::keyset::{
     KeysetPosition, List, ListPage, PageRequest, ParentFilter, ParentValue, Sort, SortColumn, SortKey,
     SortedRows, TextFilter, push_equal,
 };
-use crate::store::records::{creators, serialize_list};
+use crate::store::records::creators;
 
-/// The filter of a list of accounts. It is serialized as a request spells it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+/// The filter of a list of accounts.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AccountFilter {
+    /// Filter by platform.
     pub platform: Option<Platform>,
+    /// Filter by `is_active`.
     pub is_active: Option<bool>,
-    /// A substring of the username.
+    /// Filter by a substring of the username, ignoring case.
+    #[schemars(length(max = MAX_QUERY_CHARS), extend("x-trimmed" = true))]
     pub q: Option<String>,
+    /// Filter by category (exact match).
+    #[schemars(length(max = MAX_CATEGORY_CHARS))]
     pub category: Option<String>,
-    /// Accounts of one of these creators, which are distinct.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "serialize_list")]
+    /// Filter by creator: accounts of any of these.
+    #[schemars(length(max = MAX_QUERY_IDS))]
     pub creator_id: Option<Vec<Uuid>>,
     /// Whether the account has a creator.
     pub linked: Option<bool>,
-    /// Accounts with one of these statuses.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "serialize_list")]
+    /// Filter by `tracking.status`: accounts with any of these.
     pub status: Option<Vec<TrackingStatus>>,
-    /// Tags that the account has to have.
-    #[serde(flatten, serialize_with = "serialize_metadata")]
+    /// Filter by your own tags: `metadata.KEY=value` for each tag that an account has to have, with exactly this value.
+    #[serde(default)]
+    #[schemars(schema_with = "metadata_schema", extend("maxProperties" = MAX_METADATA_FILTERS))]
     pub metadata: Metadata,
-}
-
-/// Serializes tags as `metadata.KEY`.
-fn serialize_metadata<S: Serializer>(
-    tags: &BTreeMap<String, String>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_map(Some(tags.len()))?;
-    for (key, value) in tags {
-        map.serialize_entry(&format!("metadata.{key}"), value)?;
-    }
-    map.end()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

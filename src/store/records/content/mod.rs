@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use crate::model::content::{Content, ContentIdentity, ContentKind};
 use crate::model::date_or_time::DateOrTime;
+use crate::model::limits::{MAX_CATEGORY_CHARS, MAX_MEDIA_TYPE_CHARS, MAX_MEDIA_TYPES, MAX_QUERY_CHARS};
 use crate::model::platform::Platform;
 use crate::model::readable::ReadablePlatforms;
 use crate::model::video::VideoType;
@@ -19,28 +20,43 @@ use crate::store::Error;
 use crate::store::postgres::keyset::{
     KeysetPosition, List, ListPage, PageRequest, Sort, SortColumn, SortKey, push_equal,
 };
-use crate::store::records::serialize_list;
 use crate::store::records::videos::{self, VideoSort, account_filter, caption_filter};
 
 pub use reader::{ContentReader, ContentRows, matching_query, scan_query};
 
-/// The filter of videos of either kind. It is serialized as a request spells it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+/// The filter of videos of either kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContentFilter {
+    /// Filter by platform.
     pub platform: Option<Platform>,
+    /// Filter by account.
     pub account_id: Option<Uuid>,
+    /// Filter by the creator of the account.
     pub creator_id: Option<Uuid>,
-    /// Category of the account.
+    /// Filter by the category of the account (exact match).
+    #[schemars(length(max = MAX_CATEGORY_CHARS))]
     pub category: Option<String>,
+    /// Filter by kind: `discovered` on an account, or `tracked` individually. A video of both kinds matches either.
     pub kind: Option<ContentKind>,
+    /// Filter by `is_active`.
     pub is_active: Option<bool>,
+    /// Filter by `is_unavailable`.
     pub is_unavailable: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "serialize_list")]
+    /// Filter by media types, as the platform reports them, of which one matches exactly. Videos without a media type do
+    /// not match.
+    #[schemars(length(max = MAX_MEDIA_TYPES), inner(length(min = 1, max = MAX_MEDIA_TYPE_CHARS)))]
     pub media_type: Option<Vec<String>>,
+    /// Earliest `create_time`: a date, which includes its whole UTC day, or a time. Videos without a `create_time` do not
+    /// match.
     pub posted_after: Option<DateOrTime>,
+    /// Latest `create_time`: a date, which includes its whole UTC day, or a time. Videos without a `create_time` do not
+    /// match.
     pub posted_before: Option<DateOrTime>,
+    /// Lowest `view_count`.
+    #[schemars(range(min = 0, max = i64::MAX))]
     pub min_views: Option<i64>,
-    /// A substring of the description.
+    /// Filter by a substring of the caption, ignoring case.
+    #[schemars(length(max = MAX_QUERY_CHARS), extend("x-trimmed" = true))]
     pub q: Option<String>,
 }
 

@@ -4,13 +4,16 @@
 use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use sqlx::types::Json;
 use uuid::Uuid;
 
-use crate::model::account::Metadata;
+use crate::model::account::{Metadata, metadata_schema};
 use crate::model::identifier::{PlatformVideoId, VideoReference, video_url};
-use crate::model::limits::DEFAULT_SCRAPE_INTERVAL_HOURS;
+use crate::model::limits::{
+    DEFAULT_SCRAPE_INTERVAL_HOURS, MAX_SCRAPE_INTERVAL_HOURS, MIN_SCRAPE_INTERVAL_HOURS,
+};
 use crate::model::platform::Platform;
 use crate::store::outbox::event::RemovedVideo;
 use crate::store::records::result_of_one;
@@ -19,17 +22,33 @@ use crate::store::write::Post;
 use crate::store::{Error, Write};
 
 /// A partial update of a video's tracking.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct VideoChange {
+    /// `false` pauses tracking, `true` resumes it.
     pub is_active: Option<bool>,
+    /// Your own tags, replacing all existing ones.
+    #[serde(default)]
+    #[schemars(schema_with = "metadata_schema")]
     pub metadata: Option<Metadata>,
+    /// Hours between scrapes.
+    #[schemars(range(min = MIN_SCRAPE_INTERVAL_HOURS, max = MAX_SCRAPE_INTERVAL_HOURS))]
     pub scrape_interval_hours: Option<i32>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct NewTracking {
+    /// `false` adds the video paused.
+    #[schemars(extend("default" = true))]
     pub is_active: bool,
+    /// Your own tags.
+    #[serde(default)]
+    #[schemars(schema_with = "metadata_schema")]
     pub metadata: Metadata,
+    /// Hours between scrapes.
+    #[schemars(
+        range(min = MIN_SCRAPE_INTERVAL_HOURS, max = MAX_SCRAPE_INTERVAL_HOURS),
+        extend("default" = DEFAULT_SCRAPE_INTERVAL_HOURS)
+    )]
     pub scrape_interval_hours: i32,
 }
 

@@ -11,6 +11,7 @@ use sqlx::{PgExecutor, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use crate::model::counters::Counters;
+use crate::model::limits::MAX_QUERY_CHARS;
 use crate::model::platform::{Platform, names};
 use crate::model::readable::ReadablePlatforms;
 use crate::model::text::fold_case;
@@ -25,13 +26,18 @@ use crate::store::records::accounts;
 use crate::store::records::creators;
 
 /// The filter of a list of videos.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VideoFilter {
+    /// Filter by platform.
     pub platform: Option<Platform>,
+    /// Filter by account.
     pub account_id: Option<Uuid>,
+    /// Filter by the creator of the account.
     pub creator_id: Option<Uuid>,
+    /// Filter by `is_active`.
     pub is_active: Option<bool>,
-    /// A substring of the description.
+    /// Filter by a substring of the caption, ignoring case.
+    #[schemars(length(max = MAX_QUERY_CHARS), extend("x-trimmed" = true))]
     pub q: Option<String>,
 }
 
