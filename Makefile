@@ -1,7 +1,7 @@
 # Commands for this repository. `make` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep test-days test-clickhouse bench bench-bulk bench-paging bench-pictures bench-import bench-relay bench-search bench-tenants loadtest openapi ui ui-types ui-screenshots bench-ui lint audit fmt build deps libchdb clean-demo
+.PHONY: help demo test test-deep test-days release-fixture test-clickhouse bench bench-bulk bench-paging bench-pictures bench-import bench-relay bench-search bench-tenants loadtest openapi ui ui-types ui-screenshots bench-ui lint audit fmt build deps libchdb clean-demo
 
 CARGO ?= cargo
 # Port of the demo's API; all other ports are chosen freely.
@@ -59,6 +59,9 @@ loadtest: ## Run the k6 scripts of loadtest/ against the running demo; NAMES="sp
 
 bench-import: ## Time imports until visible everywhere (TIDEMARK_BENCH_ROWS rows)
 	@scripts/with-stores scripts/bench import
+
+release-fixture: ## Rewrite tests/releases/0.1.0, until 0.1.0 is released
+	TIDEMARK_TEST_ACCEPT=1 scripts/with-stores scripts/run-tests -E 'test(stores_of_0_1_0)'
 
 openapi: ## Rewrite docs/openapi.json
 	TIDEMARK_TEST_ACCEPT=1 scripts/with-stores scripts/run-tests -E 'test(openapi_document_matches_docs)'

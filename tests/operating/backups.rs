@@ -138,6 +138,21 @@ impl Api {
         response.json
     }
 
+    /// The body of a response: JSON, or the text of an export, which is outside of `/v2`.
+    pub(crate) async fn fetch(&self, path: &str) -> Value {
+        let version = if path.starts_with("/export/") { "" } else { "/v2" };
+        let request = http_client().get(format!("{}{version}{path}", self.url)).bearer_auth(&self.key);
+        let response = send(request).await.ok(200);
+        match response.json {
+            Value::Null => String::from_utf8(response.body).unwrap().into(),
+            json => json,
+        }
+    }
+
+    pub(crate) async fn delete(&self, path: &str) {
+        self.send(Method::DELETE, path, None).await.ok(204);
+    }
+
     /// Sends a write request, and returns the response's `data`.
     pub(crate) async fn change(&self, method: Method, path: &str, body: Value) -> Value {
         let response = self.send(method, path, Some(body)).await;

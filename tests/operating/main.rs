@@ -1,9 +1,10 @@
-//! Operation of the service: shutdown, readiness, cancellation, supported databases, migrations under load, backup and
-//! restore, and `tidemark doctor`.
+//! Operation of the service: shutdown, readiness, cancellation, supported databases, migrations under load, the stores of
+//! the first release, backup and restore, and `tidemark doctor`.
 
 mod backups;
 mod cancellation;
 mod doctor;
+mod first_release;
 mod migrations;
 mod pooler;
 mod readiness;
