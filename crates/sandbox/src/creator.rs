@@ -93,7 +93,7 @@ impl SimulatedCreator {
 
 static NO_FAMILY: Name = Name { username: String::new(), display: String::new() };
 
-/// What tells creators of one name apart.
+/// Additions that tell creators of one name apart.
 const SECOND_NAMES: [&str; 8] = ["II", "Jr.", "& Co.", "Studio", "(Berlin)", "(Lisboa)", "TV", "Official"];
 
 /// Names of further accounts of a creator: as in a username, and as displayed.

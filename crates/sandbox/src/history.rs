@@ -58,7 +58,7 @@ pub struct HistoryOptions {
     pub instagram: InstagramCounters,
 }
 
-/// What was written.
+/// Numbers of written rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct HistorySummary {
     pub accounts: usize,

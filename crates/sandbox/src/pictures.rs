@@ -9,7 +9,7 @@ use super::rng::SeededRng;
 /// URLs are valid for one to two of these.
 const VALIDITY: TimeDelta = TimeDelta::hours(6);
 
-/// What a picture shows.
+/// The motif of a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PictureKind {
     /// The profile picture of an account.

@@ -1,4 +1,4 @@
-//! What the platforms have in common: names, usernames, URLs and counters.
+//! Properties that the platforms have in common: names, usernames, URLs and counters.
 
 use std::fmt;
 use std::str::FromStr;

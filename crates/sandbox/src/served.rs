@@ -23,7 +23,7 @@ pub struct ServedItem {
     pub content: ServedContent,
 }
 
-/// What was in the response, not what the population has: a platform leaves some counters out.
+/// The counters of the response, not of the population: a platform leaves some out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServedContent {

@@ -16,7 +16,7 @@ pub struct Language {
     pub captions: Vec<String>,
 }
 
-/// What an account is about.
+/// The subject of an account.
 #[derive(Debug, Default)]
 pub struct Topic {
     pub category: String,

@@ -34,7 +34,7 @@ pub struct RankingFilter {
     pub status: Option<Vec<TrackingStatus>>,
 }
 
-/// What a ranking shows of an account besides figures of the window.
+/// Columns of an account in a ranking besides the metrics of the window.
 #[derive(Debug, Clone, Serialize, JsonSchema, FromRow)]
 pub struct AccountIdentity {
     /// Account id.
@@ -193,7 +193,7 @@ struct ShownAccount {
     posts: PostCounts,
 }
 
-/// What a ranking shows of accounts, by id, with their posts in a window and in the previous one.
+/// Columns of accounts in a ranking by id, with their posts in a window and in the previous one.
 pub async fn fetch_shown(
     pg: &PgPool,
     organization: Uuid,

@@ -1,4 +1,4 @@
-//! What the last posts of an account had at an age.
+//! Quartiles of the last posts of an account at an age.
 
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, Utc};
 use schemars::JsonSchema;
@@ -23,13 +23,13 @@ const ENGAGEMENT: [usize; 3] = [2, 3, 4];
 pub struct BenchmarkQuery<'a> {
     pub organization: Uuid,
     pub account: Uuid,
-    /// Of all types if it is `None`.
+    /// All media types if it is `None`.
     pub media_type: Option<&'a str>,
     pub ages: &'a [u16],
     pub complete_through: NaiveDate,
 }
 
-/// What the last posts had at an age.
+/// Quartiles of the last posts at an age.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Benchmark {
     /// Days after the day on which a video was posted.

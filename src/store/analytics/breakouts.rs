@@ -26,7 +26,7 @@ const SQL: ScopedSql = ScopedSql {
     subjects: include_str!("breakouts/subjects.sql"),
 };
 
-/// What counts as a breakout.
+/// The posts that count as breakouts.
 pub struct BreakoutQuery {
     /// One of the ages whose views are stored.
     pub age: u16,

@@ -51,7 +51,7 @@ pub async fn fetch_video_gains(
     Ok(rows.into_iter().map(|row| (row.video_id.cast_signed(), gains(row))).collect())
 }
 
-/// What a subject gained on a day with an observation.
+/// The gains of a subject on a day with an observation.
 #[derive(Debug, Clone, Copy)]
 pub struct SubjectDay {
     pub date: NaiveDate,

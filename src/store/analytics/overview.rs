@@ -36,7 +36,7 @@ pub struct RecordCounts {
     pub individual_videos: i64,
 }
 
-/// What an overview takes from Postgres.
+/// The part of an overview that is in Postgres.
 #[derive(Debug)]
 pub struct OverviewRecords {
     pub scope: SubjectScope,

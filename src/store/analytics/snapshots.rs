@@ -17,7 +17,7 @@ pub(super) struct Snapshot {
     pub counters: Vec<Option<i64>>,
 }
 
-/// Of each video and day, keeps the row observed last, or none if that is deleted. Of rows observed at the same time, it
+/// Keeps the row of each video and day that was observed last, or none if that is deleted. Of rows observed at the same time, it
 /// keeps the one inserted last, as FINAL does: one thread reads the parts of a table in the order of their insertion. Sorts
 /// by video and day.
 pub(super) fn deduplicate(mut rows: Vec<Snapshot>) -> Vec<Snapshot> {

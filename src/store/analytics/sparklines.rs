@@ -37,17 +37,17 @@ pub enum SparklineMetric {
 /// Accounts whose values are added up.
 #[derive(Debug, Clone, FromRow)]
 pub struct AccountGroup {
-    /// Of the account, or of the creator of all of them.
+    /// Id of the account, or of the creator of all of them.
     pub id: Uuid,
     /// Internal ids of the accounts.
     pub subjects: Vec<i64>,
     /// The days with posts in the window, only for that metric; maybe several times.
     days: Vec<NaiveDate>,
-    /// How many.
+    /// Number of posts on each of them.
     posts: Vec<i64>,
 }
 
-/// What an id of a request identifies.
+/// The record that an id of a request identifies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupKind {
     Account,

@@ -81,7 +81,7 @@ impl TimeSeries {
     }
 }
 
-/// What a time series takes from Postgres.
+/// The part of a time series that is in Postgres.
 #[derive(Debug)]
 pub struct SeriesRecords {
     scope: SubjectScope,

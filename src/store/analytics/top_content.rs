@@ -47,7 +47,7 @@ const MAX_CANDIDATES: usize = 1_000_000;
 /// How many videos the first query for those without a gain reads beyond the page.
 const SPARE_UNGAINED: usize = 1_000;
 
-/// What to rank.
+/// Selects the posts to rank.
 pub struct ContentRanking<'a> {
     pub filter: &'a ContentFilter,
     pub metric: GainMetric,

@@ -54,7 +54,7 @@ pub async fn fetch(pg: &PgPool, organization: Uuid) -> Result<Vec<TargetCount>, 
     Ok(counts)
 }
 
-/// What targets have in common that are counted together.
+/// The properties that targets counted together have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub(super) struct CountKey {
     pub(super) platform: Platform,

@@ -1,4 +1,4 @@
-//! What follows for scrape targets from a change of their records, creators or attempts: whether they are enabled, their
+//! Consequences for scrape targets of a change of their records, creators or attempts: whether they are enabled, their
 //! status, the numbers of targets by status, and wakeups.
 //!
 //! [`Write`](crate::store::Write) calls this right before it commits.

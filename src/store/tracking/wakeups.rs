@@ -1,6 +1,6 @@
 //! Wakeups: when to look for due targets of an organization, so that leases skip organizations with nothing due.
 //!
-//! What adds a target, enables it or makes it due earlier appends one. A wakeup may be early, never late.
+//! A write that adds a target, enables it or makes it due earlier appends one. A wakeup may be early, never late.
 
 use std::collections::HashMap;
 

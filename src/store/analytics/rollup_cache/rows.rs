@@ -67,7 +67,7 @@ pub struct Grouping {
     group_count: usize,
 }
 
-/// What rows add up to.
+/// Sums of rows.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RollupTotals {
     gains: RowGains<i64>,
