@@ -16,7 +16,7 @@ use crate::model::limits::{
 };
 use crate::store::analytics::ages::{self, Post};
 use crate::store::analytics::benchmarks::{self, Benchmark, BenchmarkQuery};
-use crate::store::analytics::{AccountFilter, VersionedHistory, find_subjects};
+use crate::store::analytics::{SubjectFilter, VersionedHistory, find_subjects};
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub(super) struct AgesQuery {
@@ -168,6 +168,6 @@ pub(super) async fn get_benchmarks(
         let media_type = media_type.map(str::to_owned);
         Ok(WithMeta { data, meta: BenchmarksMeta { ages: ages.clone(), media_type } })
     };
-    let query = find_subjects(analytics.organization, &AccountFilter::account(*account_id));
+    let query = find_subjects(analytics.organization, &SubjectFilter::account(*account_id));
     analytics.respond(&request, RecordDependency::Profiles, query, compute).await
 }

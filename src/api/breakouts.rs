@@ -16,7 +16,7 @@ use crate::model::limits::{
 };
 use crate::model::platform::Platform;
 use crate::store::analytics::breakouts::{self, Breakout, BreakoutQuery};
-use crate::store::analytics::{AccountFilter, SubjectScope, VersionedHistory};
+use crate::store::analytics::{SubjectFilter, SubjectScope, VersionedHistory};
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub(super) struct BreakoutsQuery {
@@ -138,7 +138,7 @@ pub(super) async fn list(
         Ok(WithMeta { data: found.videos.into_iter().map(BreakoutVideo::new).collect(), meta })
     };
     let BreakoutsQuery { platform, account_id: account, creator_id: creator, .. } = *args;
-    let filter = AccountFilter { platform, account, creator, category: None };
+    let filter = SubjectFilter { platform, account, creator, category: None };
     let query = SubjectScope::find(analytics.organization, &filter);
     analytics.respond(&request, RecordDependency::Profiles, query, compute).await
 }

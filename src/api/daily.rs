@@ -15,7 +15,7 @@ use crate::http::{Analytics, Args, Cached, Path, Query, RecordDependency, Result
 use crate::model::counters::Counters;
 use crate::store::analytics::days::{self, DailyHistory, HistoryDay};
 use crate::store::analytics::videos::{self, VideoRef};
-use crate::store::analytics::{AccountFilter, VersionedHistory, find_subjects};
+use crate::store::analytics::{SubjectFilter, VersionedHistory, find_subjects};
 
 /// The meaning of the counters of a row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -127,7 +127,7 @@ pub(super) async fn get_account(
     analytics: Analytics,
 ) -> Result<Cached<Daily<AccountDay>>> {
     let Args((Path(AccountIdPath { account_id: id }), _)) = args;
-    respond_accounts(&analytics, args, id, &AccountFilter::account(id), AccountDay::new).await
+    respond_accounts(&analytics, args, id, &SubjectFilter::account(id), AccountDay::new).await
 }
 
 /// Get a creator's daily analytics
@@ -140,7 +140,7 @@ pub(super) async fn get_creator(
     analytics: Analytics,
 ) -> Result<Cached<Daily<AccountsDay>>> {
     let Args((Path(CreatorPath { creator_id: id }), _)) = args;
-    respond_accounts(&analytics, args, id, &AccountFilter::creator(id), AccountsDay::new).await
+    respond_accounts(&analytics, args, id, &SubjectFilter::creator(id), AccountsDay::new).await
 }
 
 /// Responds with the history of one account, or of a creator's accounts together.
@@ -148,7 +148,7 @@ async fn respond_accounts<P: Serialize, Day: Serialize>(
     analytics: &Analytics,
     args: DailyArgs<P>,
     id: Uuid,
-    filter: &AccountFilter,
+    filter: &SubjectFilter,
     day: impl Fn(&HistoryDay, Values) -> Day,
 ) -> Result<Cached<Daily<Day>>> {
     let request = analytics.window(args, window)?;

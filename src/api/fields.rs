@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::http::input::WindowParams;
 use crate::model::platform::Platform;
-use crate::store::analytics::AccountFilter;
+use crate::store::analytics::SubjectFilter;
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub(super) struct CreatorPath {
@@ -49,5 +49,5 @@ pub(super) struct AccountsQuery {
     #[serde(flatten)]
     pub(super) window: WindowParams,
     #[serde(flatten)]
-    pub(super) filter: AccountFilter,
+    pub(super) filter: SubjectFilter,
 }

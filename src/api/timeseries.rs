@@ -13,7 +13,7 @@ use crate::http::{Analytics, Args, Cached, Path, Query, RecordDependency, Result
 use crate::model::gains::{Gains, Metrics};
 use crate::model::period::{Granularity, Window};
 use crate::store::analytics::timeseries::{self, Bucket, Figures, SeriesRecords, TimeSeries};
-use crate::store::analytics::{AccountFilter, SubjectScope, VersionedHistory, find_subjects, subjects};
+use crate::store::analytics::{SubjectFilter, SubjectScope, VersionedHistory, find_subjects, subjects};
 
 /// How the rows are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -182,6 +182,6 @@ pub(super) async fn get_creator(
         };
         Ok(WithMeta { data: window.iter_days().map(day).collect(), meta: request.meta(data_as_of) })
     };
-    let query = find_subjects(analytics.organization, &AccountFilter::creator(*creator_id));
+    let query = find_subjects(analytics.organization, &SubjectFilter::creator(*creator_id));
     analytics.respond(&request, RecordDependency::Accounts, query, compute).await
 }

@@ -18,7 +18,7 @@ use crate::model::platform::Platform;
 use crate::model::tracking::TrackingStatus;
 use crate::store::Error;
 use crate::store::analytics::accounts::{
-    self, AccountFilter, AccountIdentity, AccountSubject, RankingFilter,
+    self, SubjectFilter, AccountIdentity, AccountSubject, RankingFilter,
 };
 use crate::store::analytics::subjects::{self, ComparedTotals};
 use crate::store::analytics::{SubjectScope, VersionedHistory};
@@ -99,7 +99,7 @@ impl RankingRule {
     fn filter(&self) -> RankingFilter {
         let RankingRule { creator_id: creator, category, platform, status, .. } = self;
         let (category, platform) = (category.clone(), *platform);
-        let accounts = AccountFilter { platform, account: None, creator: *creator, category };
+        let accounts = SubjectFilter { platform, account: None, creator: *creator, category };
         RankingFilter { accounts, status: status.clone() }
     }
 

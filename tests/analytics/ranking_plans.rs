@@ -9,7 +9,7 @@ use tidemark::model::platform::Platform;
 use tidemark::model::readable::ReadablePlatforms;
 use tidemark::model::tracking::TrackingStatus;
 use tidemark::store::analytics::accounts::{
-    self, AccountFilter, COUNT_POSTS, RANKED_ACCOUNTS_SQL, RankingFilter,
+    self, SubjectFilter, COUNT_POSTS, RANKED_ACCOUNTS_SQL, RankingFilter,
 };
 use tidemark::store::analytics::benchmarks::{self, BenchmarkQuery};
 use tidemark::store::analytics::{ages, creators};
@@ -107,10 +107,10 @@ async fn statements_of_rankings_read_index_ranges() {
     }
 
     let accounts = [
-        AccountFilter::default(),
-        AccountFilter { platform: Some(Platform::Tiktok), ..AccountFilter::default() },
-        AccountFilter { creator: Some(creators[0]), ..AccountFilter::default() },
-        AccountFilter { category: Some("category7".to_owned()), ..AccountFilter::default() },
+        SubjectFilter::default(),
+        SubjectFilter { platform: Some(Platform::Tiktok), ..SubjectFilter::default() },
+        SubjectFilter { creator: Some(creators[0]), ..SubjectFilter::default() },
+        SubjectFilter { category: Some("category7".to_owned()), ..SubjectFilter::default() },
     ];
     let by_status = RankingFilter { status: Some(vec![TrackingStatus::Failing]), ..RankingFilter::default() };
     let filters = accounts.map(|accounts| RankingFilter { accounts, status: None });

@@ -7,7 +7,7 @@ use harness::{Organization, Stack, wait_until};
 use tidemark::model::gains::{GainMetric, Gains};
 use tidemark::model::period::{Period, Window};
 use tidemark::model::platform::Platform;
-use tidemark::store::analytics::accounts::AccountFilter;
+use tidemark::store::analytics::accounts::SubjectFilter;
 use tidemark::store::analytics::rollup::{
     FollowerStep, FollowerSteps, GainsByDay, GroupGains, GroupMetric, MetricByDay, RollupQuery, SubjectGains,
     TotalsBySubject,
@@ -176,7 +176,7 @@ impl Readers {
             1 => {
                 let creator = course.ids.creators.get(random.below(3) as usize).copied();
                 let category = random.chance(20).then(|| "music".to_owned());
-                let filter = AccountFilter { creator, category, platform, account: None };
+                let filter = SubjectFilter { creator, category, platform, account: None };
                 SubjectScope::find(organization, &filter).fetch(pg).await.unwrap()
             }
             2 => SubjectScope::from_subjects(subjects),

@@ -8,7 +8,7 @@ use tidemark::model::platform::Platform;
 use tidemark::model::readable::ReadablePlatforms;
 use tidemark::store::Write;
 use tidemark::store::analytics::scope::fetch_removed_subjects;
-use tidemark::store::analytics::{AccountFilter, SubjectScope};
+use tidemark::store::analytics::{SubjectFilter, SubjectScope};
 use tidemark::store::clickhouse::history_writer;
 use tidemark::store::outbox::data_version::{self, CacheDependencies, VersionedRecords};
 use tidemark::store::outbox::{self, BlockedOrganizations};
@@ -75,7 +75,7 @@ async fn replaced_clickhouse_data_changes_all_data_versions() {
     let (tenant, quiet) = (stores.create_tenant(1).await, create_week(&stores).await);
     let dependencies = CacheDependencies { until: harness::now().date_naive(), videos: true };
     let version = async || {
-        let scope = SubjectScope::find(quiet.id, &AccountFilter::default());
+        let scope = SubjectScope::find(quiet.id, &SubjectFilter::default());
         match data_version::fetch(stores.pg(), quiet.id, dependencies, None, None, scope).await.unwrap() {
             VersionedRecords::Changed(version, _) => version,
             VersionedRecords::Unchanged => panic!("no version was given"),

@@ -9,7 +9,7 @@ use tidemark::model::platform::Platform;
 use tidemark::store::Write;
 use tidemark::store::analytics::rollup_cache::RollupCache;
 use tidemark::store::analytics::subjects;
-use tidemark::store::analytics::{AccountFilter, HistoryReader, SubjectScope};
+use tidemark::store::analytics::{SubjectFilter, HistoryReader, SubjectScope};
 use tidemark::store::clickhouse::diagnosis::WRITTEN_TABLES;
 use tidemark::store::clickhouse::history_writer;
 use tidemark::store::observations::{
@@ -92,7 +92,7 @@ impl IsolatedStores {
     /// All totals of an organization, as text.
     pub async fn totals(&self, organization: Uuid) -> String {
         let scope =
-            SubjectScope::find(organization, &AccountFilter::default()).fetch(self.pg()).await.unwrap();
+            SubjectScope::find(organization, &SubjectFilter::default()).fetch(self.pg()).await.unwrap();
         let today = now().date_naive();
         let window = Window { period: Period::Custom, start: today - Days::new(30), end: today };
         let history = HistoryReader::new(&self.databases.clickhouse, 2, RollupCache::new(0));

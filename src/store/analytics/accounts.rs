@@ -29,7 +29,7 @@ pub struct AccountSubject {
 /// The accounts of a ranking.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct RankingFilter {
-    pub accounts: AccountFilter,
+    pub accounts: SubjectFilter,
     /// Accounts with one of these statuses.
     pub status: Option<Vec<TrackingStatus>>,
 }
@@ -75,9 +75,9 @@ pub fn find(organization: Uuid, ids: &[Uuid]) -> RecordsQuery<Vec<AccountSubject
     RecordsQuery::rows(query)
 }
 
-/// Selects accounts by all of its values.
+/// Selects the subjects of a request: accounts that have all of its values.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-pub struct AccountFilter {
+pub struct SubjectFilter {
     /// Filter by platform.
     pub platform: Option<Platform>,
     /// Filter by account.
@@ -91,13 +91,13 @@ pub struct AccountFilter {
     pub category: Option<String>,
 }
 
-impl AccountFilter {
+impl SubjectFilter {
     pub fn account(id: Uuid) -> Self {
-        AccountFilter { account: Some(id), ..AccountFilter::default() }
+        SubjectFilter { account: Some(id), ..SubjectFilter::default() }
     }
 
     pub fn creator(id: Uuid) -> Self {
-        AccountFilter { creator: Some(id), ..AccountFilter::default() }
+        SubjectFilter { creator: Some(id), ..SubjectFilter::default() }
     }
 
     /// Whether it excludes videos without an account: they have no value but a platform.

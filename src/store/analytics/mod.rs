@@ -27,6 +27,6 @@ pub mod timeseries;
 pub mod top_content;
 pub mod videos;
 
-pub use accounts::AccountFilter;
+pub use accounts::SubjectFilter;
 pub use reader::{HistoryReader, VersionedHistory};
 pub use scope::{ListedSubjects, SubjectScope, find_subjects};

@@ -3,7 +3,7 @@
 use sqlx::{Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use super::accounts::AccountFilter;
+use super::accounts::SubjectFilter;
 use crate::model::period::Window;
 use crate::model::platform::Platform;
 use crate::store::postgres::keyset::push_equal;
@@ -13,7 +13,7 @@ use crate::store::postgres::keyset::push_equal;
 pub(super) fn push_days(
     query: &mut QueryBuilder<Postgres>,
     organization: Uuid,
-    filter: &AccountFilter,
+    filter: &SubjectFilter,
     window: Window,
 ) {
     if filter.is_limited_to_accounts() {
@@ -40,7 +40,7 @@ fn push_all_days(
 fn push_days_of_accounts(
     query: &mut QueryBuilder<Postgres>,
     organization: Uuid,
-    filter: &AccountFilter,
+    filter: &SubjectFilter,
     window: Window,
 ) {
     let [start, end] = window.times();

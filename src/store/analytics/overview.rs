@@ -5,7 +5,7 @@ use serde::Serialize;
 use sqlx::{FromRow, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use super::accounts::AccountFilter;
+use super::accounts::SubjectFilter;
 use super::new_posts;
 use super::scope::{ScopeRow, SubjectScope, push_scope};
 use crate::model::period::Window;
@@ -59,7 +59,7 @@ struct OverviewRow {
 
 /// Reads the subjects, and counts records and posts: of the whole organization, on one platform or all, or of the accounts that
 /// match. Fails if the organization lacks the account or the creator to filter by.
-pub fn records(organization: Uuid, filter: &AccountFilter, window: Window) -> RecordsQuery<OverviewRecords> {
+pub fn records(organization: Uuid, filter: &SubjectFilter, window: Window) -> RecordsQuery<OverviewRecords> {
     let mut query = QueryBuilder::new("select counts.*, posted.*, ");
     push_scope(&mut query, organization, filter);
     query.push(" from (");
@@ -116,7 +116,7 @@ fn push_all_counts(query: &mut QueryBuilder<Postgres>, organization: Uuid, platf
 }
 
 /// Counts accounts, their creators and their discovered videos.
-fn push_counts_of_accounts(query: &mut QueryBuilder<Postgres>, organization: Uuid, filter: &AccountFilter) {
+fn push_counts_of_accounts(query: &mut QueryBuilder<Postgres>, organization: Uuid, filter: &SubjectFilter) {
     query.push(
         "with matching as (
             select a.id, a.is_active, a.creator_id, a.total_post_count from accounts a where a.organization_id = ",

@@ -13,7 +13,7 @@ use clickhouse::query::Query;
 use sqlx::{FromRow, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use super::accounts::AccountFilter;
+use super::accounts::SubjectFilter;
 use crate::model::platform::Platform;
 use crate::store::Error;
 use crate::store::postgres::RecordsQuery;
@@ -84,7 +84,7 @@ pub(super) struct ScopeRow {
 }
 
 /// Pushes the columns that a scope is made of to the select list of a query.
-pub(super) fn push_scope(query: &mut QueryBuilder<Postgres>, organization: Uuid, filter: &AccountFilter) {
+pub(super) fn push_scope(query: &mut QueryBuilder<Postgres>, organization: Uuid, filter: &SubjectFilter) {
     for platform in Platform::ALL {
         if filter.is_limited_to_accounts() {
             query.push("array(select a.internal_id from accounts a where a.organization_id = ");
@@ -106,7 +106,7 @@ pub(super) fn push_scope(query: &mut QueryBuilder<Postgres>, organization: Uuid,
 }
 
 /// Finds the internal ids of the accounts that match. Fails if the organization lacks the account or the creator.
-pub fn find_subjects(organization: Uuid, filter: &AccountFilter) -> RecordsQuery<Vec<i64>> {
+pub fn find_subjects(organization: Uuid, filter: &SubjectFilter) -> RecordsQuery<Vec<i64>> {
     let mut query = QueryBuilder::new("select ");
     push_scope(&mut query, organization, filter);
     RecordsQuery::row(query).and_then(|row: ScopeRow| {
@@ -126,7 +126,7 @@ impl ScopeRow {
     }
 
     /// The groups are the platforms.
-    pub fn into_scope(self, filter: &AccountFilter) -> Result<SubjectScope, Error> {
+    pub fn into_scope(self, filter: &SubjectFilter) -> Result<SubjectScope, Error> {
         self.require_parents()?;
         Ok(if filter.is_limited_to_accounts() {
             SubjectScope::Listed(ListedSubjects::from_groups([&self.instagram[..], &self.tiktok]))
@@ -139,7 +139,7 @@ impl ScopeRow {
 impl SubjectScope {
     /// Finds the accounts that match, and unless the filter is limited to accounts, individually tracked videos, by platform.
     /// Fails if the organization lacks the account or the creator.
-    pub fn find(organization: Uuid, filter: &AccountFilter) -> RecordsQuery<Self> {
+    pub fn find(organization: Uuid, filter: &SubjectFilter) -> RecordsQuery<Self> {
         let mut query = QueryBuilder::new("select ");
         push_scope(&mut query, organization, filter);
         let filter = filter.clone();

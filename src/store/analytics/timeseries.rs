@@ -6,7 +6,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::{FromRow, QueryBuilder};
 use uuid::Uuid;
 
-use super::accounts::AccountFilter;
+use super::accounts::SubjectFilter;
 use super::new_posts;
 use super::reader::VersionedHistory;
 use super::rollup::GainsByDay;
@@ -106,7 +106,7 @@ struct SeriesRow {
 
 /// Reads the accounts that match and, unless the filter is limited to accounts, individually tracked videos; and the posts of
 /// each day. Fails if the organization lacks the account or the creator to filter by.
-pub fn records(organization: Uuid, filter: &AccountFilter, window: Window) -> RecordsQuery<SeriesRecords> {
+pub fn records(organization: Uuid, filter: &SubjectFilter, window: Window) -> RecordsQuery<SeriesRecords> {
     let mut query = QueryBuilder::new("select posted.*, ");
     push_scope(&mut query, organization, filter);
     query.push(

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::accounts::AccountFilter;
+use super::accounts::SubjectFilter;
 use super::reader::VersionedHistory;
 use super::scope::{ScopedSql, SubjectScope};
 use super::subjects;
@@ -68,7 +68,7 @@ pub struct RankedPage {
 /// Finds the subjects of the videos to rank. Fails if the organization lacks the account or the creator to filter by.
 pub fn find_scope(organization: Uuid, filter: &ContentFilter) -> RecordsQuery<SubjectScope> {
     let ContentFilter { platform, account_id, creator_id, category, .. } = filter;
-    let accounts = AccountFilter {
+    let accounts = SubjectFilter {
         account: *account_id,
         creator: *creator_id,
         category: category.clone(),
