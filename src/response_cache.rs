@@ -29,8 +29,8 @@ pub struct CacheKey {
 }
 
 impl CacheKey {
-    pub fn new(organization: Uuid, request: &impl Serialize) -> Result<Self, postcard::Error> {
-        let digest = Sha256::digest(postcard::to_stdvec(request)?).into();
+    pub fn new(organization: Uuid, request: &impl Serialize) -> Result<Self, serde_json::Error> {
+        let digest = Sha256::digest(serde_json::to_vec(request)?).into();
         Ok(CacheKey { organization, digest })
     }
 }

@@ -260,13 +260,13 @@ impl From<store::Error> for Problem {
 
 impl From<postcard::Error> for Problem {
     fn from(error: postcard::Error) -> Self {
-        Self::internal(format_args!("cannot encode a cursor or cache key: {error}"))
+        Self::internal(format_args!("cannot encode a cursor: {error}"))
     }
 }
 
 impl From<serde_json::Error> for Problem {
     fn from(error: serde_json::Error) -> Self {
-        Self::internal(format_args!("cannot serialize a response: {error}"))
+        Self::internal(format_args!("cannot serialize a response or cache key: {error}"))
     }
 }
 
