@@ -68,8 +68,8 @@ async fn forward(
     mut gate: watch::Receiver<Gate>,
 ) {
     let mut closed = gate.clone();
-    let closed = async { drop(closed.wait_for(|gate| *gate != Gate::Open).await) };
-    if !gate.wait_for(|gate| *gate != Gate::Waiting).await.is_ok_and(|gate| *gate == Gate::Open) {
+    let closed = async { drop(closed.wait_for(|state| *state != Gate::Open).await) };
+    if !gate.wait_for(|state| *state != Gate::Waiting).await.is_ok_and(|state| *state == Gate::Open) {
         return;
     }
     let mut server = TcpStream::connect(&server).await.unwrap();

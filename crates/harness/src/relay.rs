@@ -9,7 +9,7 @@ use tidemark::model::platform::Platform;
 use tidemark::store::Write;
 use tidemark::store::analytics::rollup_cache::RollupCache;
 use tidemark::store::analytics::subjects;
-use tidemark::store::analytics::{SubjectFilter, HistoryReader, SubjectScope};
+use tidemark::store::analytics::{HistoryReader, SubjectFilter, SubjectScope};
 use tidemark::store::clickhouse::diagnosis::WRITTEN_TABLES;
 use tidemark::store::clickhouse::history_writer;
 use tidemark::store::observations::{
@@ -28,9 +28,9 @@ use super::{IsolatedStores, WAIT_TIMEOUT, create_organization, now, wait_until};
 
 impl IsolatedStores {
     /// Creates an organization with accounts.
-    pub async fn create_tenant(&self, accounts: usize) -> Tenant {
+    pub async fn create_tenant(&self, account_count: usize) -> Tenant {
         let (id, _) = create_organization(self.pg(), OrganizationChange::default()).await;
-        let names: Vec<_> = (0..accounts)
+        let names: Vec<_> = (0..account_count)
             .map(|n| (Platform::Tiktok, format!("{}.{n}", &id.simple().to_string()[20..])))
             .collect();
         let mut write = Write::begin(self.pg(), id).await.unwrap();

@@ -156,10 +156,10 @@ fn scale(picture: RgbImage, max_edge: u32) -> Result<RgbImage, UnusablePicture> 
     let row_bytes = 3 * width as usize;
     let mut narrow = Vec::with_capacity(4 * target_width as usize * height as usize);
     for rows in picture.as_raw().chunks(row_bytes * (STRIP_BYTES / row_bytes).max(1)) {
-        let height = (rows.len() / row_bytes) as u32;
+        let strip_height = (rows.len() / row_bytes) as u32;
         let strip: Vec<u8> =
             rows.chunks_exact(3).flat_map(|pixel| [pixel[0], pixel[1], pixel[2], 0]).collect();
-        narrow.extend(resize(&strip, (width, height), (target_width, height))?);
+        narrow.extend(resize(&strip, (width, strip_height), (target_width, strip_height))?);
     }
     let scaled = resize(&narrow, (target_width, height), (target_width, target_height))?;
     let scaled = scaled.chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();

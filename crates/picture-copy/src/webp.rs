@@ -38,13 +38,13 @@ type Chunk<'a> = (&'a [u8; 4], &'a [u8]);
 
 impl ReducedWebp {
     /// Reads the chunks; `None` if one is incomplete, or if there is no picture.
-    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
-        let length = u32::from_le_bytes(*bytes.get(4..)?.first_chunk()?) as usize;
-        let chunks = read_chunks(bytes.get(FILE_HEADER_BYTES..CHUNK_HEADER_BYTES + length)?)?;
-        let orientation = find(&chunks, EXIF).and_then(Orientation::from_exif_chunk);
-        let picture = match find(&chunks, ANIMATION_FRAME) {
+    pub(crate) fn read(file: &[u8]) -> Option<Self> {
+        let length = u32::from_le_bytes(*file.get(4..)?.first_chunk()?) as usize;
+        let file_chunks = read_chunks(file.get(FILE_HEADER_BYTES..CHUNK_HEADER_BYTES + length)?)?;
+        let orientation = find(&file_chunks, EXIF).and_then(Orientation::from_exif_chunk);
+        let picture = match find(&file_chunks, ANIMATION_FRAME) {
             Some(frame) => read_chunks(frame.get(FRAME_HEADER_BYTES..)?)?,
-            None => chunks,
+            None => file_chunks,
         };
         let (chunks, decoder_bytes) = match (find(&picture, LOSSLESS), find(&picture, LOSSY)) {
             (Some(lossless), _) => {
@@ -125,8 +125,8 @@ mod tests {
         let expected = [ALPHA_FLAG, 0, 0, 0, 43, 1, 0, 199, 0, 0];
         assert_eq!(reduced.bytes, webp(&[(EXTENDED, &expected), (ALPHA, b"alpha"), (LOSSY, &picture)]));
         assert_eq!(reduced.decoder_bytes, 8);
-        let reduced = ReducedWebp::read(&webp(&[(EXTENDED, &header), (LOSSY, &picture)])).unwrap();
-        assert_eq!(reduced.bytes, webp(&[(LOSSY, &picture)]));
+        let opaque = ReducedWebp::read(&webp(&[(EXTENDED, &header), (LOSSY, &picture)])).unwrap();
+        assert_eq!(opaque.bytes, webp(&[(LOSSY, &picture)]));
     }
 
     #[test]

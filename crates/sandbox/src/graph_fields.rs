@@ -39,8 +39,8 @@ fn parse_list(rest: &mut &str, depth: usize) -> Option<Vec<GraphField>> {
 
 fn parse_field(rest: &mut &str, depth: usize) -> Option<GraphField> {
     let mut field = GraphField { name: parse_name(rest)?, arguments: Vec::new(), fields: Vec::new() };
-    while let Some(after) = rest.strip_prefix('.') {
-        *rest = after;
+    while let Some(after_dot) = rest.strip_prefix('.') {
+        *rest = after_dot;
         let name = parse_name(rest)?;
         let (value, after) = rest.strip_prefix('(')?.split_once(')')?;
         field.arguments.push((name, value.to_owned()));

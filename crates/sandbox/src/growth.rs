@@ -206,7 +206,7 @@ impl CounterCurve {
         let first = 0.82 * rush + 0.18 * tail;
         match &self.wave {
             Some(wave) => {
-                let step = |age: f64| logistic((age - wave.at_day) / wave.width_days);
+                let step = |day: f64| logistic((day - wave.at_day) / wave.width_days);
                 // Subtracting the step at age 0 makes the wave start at zero.
                 first + wave.size * (step(age) - step(0.0)).max(0.0)
             }

@@ -105,21 +105,17 @@ pub fn post_response(world: &World, platform: Platform, req: &mut Request) -> Js
     };
     let visible = index.and_then(|index| world.account_at(index));
     let visible = visible.filter(|visible| visible.account.platform == platform);
-    let found = visible.as_ref().and_then(|visible| {
+    let response = visible.and_then(|visible| {
         let matches = |post: &SimulatedPost| match &id {
             Some(id) => post.id == *id,
             None => post.shortcode == shortcode,
         };
-        Some((visible, visible.posts().find(|(post, _)| matches(post))?))
+        let (post, counters) = visible.posts().find(|(post, _)| matches(post))?;
+        let row = post_json(&visible, &server_url(req), &post, &counters);
+        let item = served_post(&visible, &post, &row);
+        Some(JsonResponse::ok(json!({"post": row})).with_items(vec![item]).with_fault(visible.fault))
     });
-    match found {
-        Some((visible, (post, counters))) => {
-            let row = post_json(visible, &server_url(req), &post, &counters);
-            let item = served_post(visible, &post, &row);
-            JsonResponse::ok(json!({"post": row})).with_items(vec![item]).with_fault(visible.fault)
-        }
-        None => error_response(StatusCode::NOT_FOUND, "not_found", "no such post"),
-    }
+    response.unwrap_or_else(|| error_response(StatusCode::NOT_FOUND, "not_found", "no such post"))
 }
 
 fn profile_json(visible: &VisibleAccount<'_>, server: &str) -> Value {

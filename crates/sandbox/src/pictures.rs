@@ -47,8 +47,7 @@ pub fn draw(key: &str, version: u32, kind: PictureKind) -> RgbImage {
     };
     let seed = crc32fast::hash(format!("{key}-{version}").as_bytes());
     let mut rng = SeededRng::new(seed.into(), &[]);
-    let mut color = || Rgb([0; 3].map(|_| 30 + rng.next_below(200) as u8));
-    let colors = [color(), color(), color(), color()];
+    let colors = [0; 4].map(|_| Rgb([0; 3].map(|_| 30 + rng.next_below(200) as u8)));
     let mut place = |edge: u32| rng.next_below(u64::from(edge)) as i64;
     let circles = [0, 1].map(|n| (place(width), place(height), i64::from(width) / (3 + n)));
     let slope = place(7) - 3;

@@ -277,7 +277,7 @@ impl SimulatedAccount {
             Platform::Tiktok => (ids::tiktok_post_id(create_time, self.index, rng.next_u64() as u16), None),
         };
         let first = rng.next_below(4) as usize;
-        let [first, second] = [first, (first + 1) % 4].map(|number| &self.topic.hashtags[number]);
+        let [first, second] = [first, (first + 1) % 4].map(|index| &self.topic.hashtags[index]);
         let hashtags = format!("#{first} #{second}");
         let caption = rng
             .choose(self.captions)
