@@ -225,11 +225,11 @@ pub async fn count_posts(
     subjects: &[i64],
     window: Window,
 ) -> Result<HashMap<i64, PostCounts>, Error> {
-    let ([previous, _], [start, end]) = (window.previous().times(), window.times());
+    let ([previous_start, _], [start, end]) = (window.previous().times(), window.times());
     let rows: Vec<(i64, i64, i64)> = sqlx::query_as(COUNT_POSTS)
         .bind(organization)
         .bind(subjects)
-        .bind(previous)
+        .bind(previous_start)
         .bind(start)
         .bind(end)
         .fetch_all(pg)

@@ -64,7 +64,7 @@ pub async fn fetch(
         let rows: Vec<PostRow> = select.build_query_as().persistent(false).fetch_all(pg).await?;
         let posts: Vec<_> = rows.iter().map(|row| row.post).collect();
         let sql = include_str!("video_totals.sql");
-        let snapshots = PostSnapshots::fetch(history, &posts, sql, |query| query).await?;
+        let snapshots = PostSnapshots::fetch(history, &posts, sql, |statement| statement).await?;
         for curve in posts.iter().filter_map(|post| snapshots.curve(post)) {
             incomplete.iter_mut().for_each(|sample| sample.add(curve, history, query.complete_through));
         }

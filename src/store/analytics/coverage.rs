@@ -71,11 +71,11 @@ pub async fn fetch(
     let latest = rows.iter().map(|row| row.as_of).max();
     let as_of = subjects::latest_observation_or(history, scope, window, latest).await?;
     let mut expected = 0;
-    let days = window.iter_days().map(|date| {
+    let coverage = window.iter_days().map(|date| {
         expected += added.get(&date).copied().unwrap_or_default();
         CoverageDay { date, observed: observed.get(&date).copied().unwrap_or_default(), expected }
     });
-    Ok(Coverage { days: days.collect(), as_of })
+    Ok(Coverage { days: coverage.collect(), as_of })
 }
 
 /// Reads the subjects.

@@ -78,9 +78,9 @@ impl DayReader {
         let mut reader = DayReader { subjects, days, followers: HashMap::new() };
         if let Some(days) = days {
             let scope = reader.scope();
-            let before = |window: Window| {
-                let end = window.start - Days::new(1);
-                FollowerSteps::from_first_day(&scope, Window { end, ..window })
+            let before = |clipped: Window| {
+                let end = clipped.start - Days::new(1);
+                FollowerSteps::from_first_day(&scope, Window { end, ..clipped })
             };
             let steps = history.ask(days, before).await?;
             steps.iter().for_each(|step| reader.add_step(step));
@@ -106,13 +106,13 @@ impl DayReader {
         history: &VersionedHistory,
         limit: usize,
     ) -> Result<Option<Vec<SubjectDay>>, Error> {
-        let Some(window) = self.days else { return Ok(None) };
+        let Some(remaining) = self.days else { return Ok(None) };
         let days = (limit / self.subjects.len()).max(1) as u64;
-        let end = window.end.min(window.start + Days::new(days - 1));
+        let end = remaining.end.min(remaining.start + Days::new(days - 1));
         // Before the history: what is removed afterwards is still in it.
         let removed: HashSet<_> =
             fetch_removed_subjects(pg, history.organization()).await?.into_iter().collect();
-        let (scope, batch) = (self.scope(), Window { end, ..window });
+        let (scope, batch) = (self.scope(), Window { end, ..remaining });
         let (gains, mut steps) = tokio::try_join!(
             history.ask(batch, |window| GainsByDay { scope: &scope, window }),
             history.ask(batch, |window| FollowerSteps { scope: &scope, window, first_day: window.start }),
@@ -131,7 +131,7 @@ impl DayReader {
                 rows.push(SubjectDay { date: step.day, subject_id, gains: *gains, followers });
             }
         }
-        self.days = (end < window.end).then(|| Window { start: end + Days::new(1), ..window });
+        self.days = (end < remaining.end).then(|| Window { start: end + Days::new(1), ..remaining });
         Ok(Some(rows))
     }
 }

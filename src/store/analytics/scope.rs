@@ -176,8 +176,8 @@ impl SubjectScope {
 
 impl ListedSubjects {
     /// The subjects of each group.
-    pub fn from_groups<'a>(groups: impl IntoIterator<Item = &'a [i64]>) -> Self {
-        let numbered = groups.into_iter().zip(0..);
+    pub fn from_groups<'a>(grouped: impl IntoIterator<Item = &'a [i64]>) -> Self {
+        let numbered = grouped.into_iter().zip(0..);
         let (ids, groups) = numbered.flat_map(|(ids, group)| ids.iter().map(move |id| (*id, group))).unzip();
         ListedSubjects { ids, groups }
     }
@@ -223,8 +223,8 @@ mod tests {
 
     #[test]
     fn long_lists_are_split_without_common_subjects() {
-        let chunks = |removed: Vec<i64>| -> Vec<(usize, i64, i64)> {
-            let scope = SubjectScope::without(None, removed);
+        let chunks = |excluded: Vec<i64>| -> Vec<(usize, i64, i64)> {
+            let scope = SubjectScope::without(None, excluded);
             let range = |chunk: &StatementChunk<'_>| match chunk.filter {
                 Filter::Organization { removed, first, last, .. } => (removed.len(), first, last),
                 Filter::Listed { .. } => panic!("{:?}", chunk.filter),

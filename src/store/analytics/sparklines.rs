@@ -119,8 +119,7 @@ pub async fn fetch(
         SparklineMetric::Shares => GainMetric::Shares,
         SparklineMetric::Engagement => GainMetric::Engagement,
     };
-    let query = |window| MetricByDay { subjects: &subjects, metric, window };
-    let rows = history.ask(window, query).await?;
+    let rows = history.ask(window, |window| MetricByDay { subjects: &subjects, metric, window }).await?;
     let latest = rows.iter().map(|row| row.as_of).max();
     let mut days = DayValues::default();
     for row in rows {

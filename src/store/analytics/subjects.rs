@@ -65,9 +65,9 @@ async fn compare(
     window: Window,
     day: NaiveDate,
 ) -> Result<HashMap<i64, ComparedTotals>, Error> {
-    let query = |window| TotalsBySubject { scope, window, current: clamp_day(day) };
+    let current = clamp_day(day);
     let mut compared: HashMap<i64, ComparedTotals> = HashMap::new();
-    for row in history.ask(window, query).await? {
+    for row in history.ask(window, |window| TotalsBySubject { scope, window, current }).await? {
         let totals = compared.entry(row.subject_id.cast_signed()).or_default();
         *(if row.is_current == 1 { &mut totals.current } else { &mut totals.previous }) += row.gains();
         totals.as_of = totals.as_of.max(row.as_of);
@@ -131,8 +131,8 @@ pub(super) async fn fetch_daily_levels(
             let level = &mut current[step.group_number as usize];
             *level = sum_known(*level, step.step);
         }
-        for (levels, level) in levels.iter_mut().zip(&current) {
-            levels.push(level.filter(|_| history.retains(date)));
+        for (series, level) in levels.iter_mut().zip(&current) {
+            series.push(level.filter(|_| history.retains(date)));
         }
     }
     Ok((levels, as_of))

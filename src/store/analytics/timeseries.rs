@@ -145,9 +145,9 @@ pub async fn fetch(
             figures.observed += row.observed;
         }
     }
-    for ((day, on_tiktok), posts) in posts.days.iter().zip(&posts.on_tiktok).zip(&posts.posts) {
+    for ((day, on_tiktok), count) in posts.days.iter().zip(&posts.on_tiktok).zip(&posts.posts) {
         if let Some(platforms) = days.get_mut(day) {
-            platforms[usize::from(*on_tiktok)].new_posts += posts;
+            platforms[usize::from(*on_tiktok)].new_posts += count;
         }
     }
     Ok(TimeSeries { days, as_of })

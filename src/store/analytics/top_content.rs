@@ -131,9 +131,9 @@ impl Ranker<'_> {
     async fn rank_listed(&self, listed: Vec<VideoKey>) -> Result<Vec<RankedContent>, Error> {
         let ContentRanking { include_all, after, limit, .. } = *self.ranking;
         let gains = self.fetch_gains_of(&listed).await?;
-        let gain = |video: &VideoKey| gains.get(&video.internal_id).copied().unwrap_or(0);
-        let mut ranked: Vec<_> =
-            listed.into_iter().map(|video| (Reverse(gain(&video)), video.id, video)).collect();
+        let sort_key =
+            |video: VideoKey| (Reverse(gains.get(&video.internal_id).copied().unwrap_or(0)), video.id, video);
+        let mut ranked: Vec<_> = listed.into_iter().map(sort_key).collect();
         ranked.retain(|(Reverse(gain), id, _)| {
             (include_all || *gain > 0)
                 && after.is_none_or(|(start, last)| (Reverse(*gain), *id) > (Reverse(start), last))

@@ -220,9 +220,9 @@ pub async fn security_warning(client: &Client) -> Result<Option<String>, Error> 
 
 fn is_patched(version: &str) -> bool {
     let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
-    let version: [u32; 4] = std::array::from_fn(|_| parts.next().unwrap_or(0));
+    let numbers: [u32; 4] = std::array::from_fn(|_| parts.next().unwrap_or(0));
     let latest = PATCHED_VERSIONS[PATCHED_VERSIONS.len() - 1];
-    version >= latest || PATCHED_VERSIONS.iter().any(|fixed| version[..2] == fixed[..2] && version >= *fixed)
+    numbers >= latest || PATCHED_VERSIONS.iter().any(|fixed| numbers[..2] == fixed[..2] && numbers >= *fixed)
 }
 
 /// Lists the users of an organization, by name.
@@ -308,8 +308,8 @@ mod tests {
             new.statements.iter().filter_map(|statement| statement.strip_prefix("GRANT ")).collect();
         let expected = VIEW_TABLES.map(|table| format!("SELECT ON `tidemark`.{table} TO {user}"));
         let mut expected: BTreeSet<_> = expected.iter().map(String::as_str).collect();
-        let views = format!("SELECT ON `tidemark_public`.* TO {user}");
-        expected.insert(&views);
+        let view_grant = format!("SELECT ON `tidemark_public`.* TO {user}");
+        expected.insert(&view_grant);
         assert_eq!(grants, expected);
     }
 

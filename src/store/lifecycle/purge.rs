@@ -137,9 +137,9 @@ async fn purge_table(
     deadline: Instant,
 ) -> Result<u64, Error> {
     wait_for_mutations(client, table.table, deadline).await?;
-    let (bind, condition) = (|query: Query| scope.bind(query), scope.condition());
+    let (bind, in_scope) = (|query: Query| scope.bind(query), scope.condition());
     let mut rows = 0;
-    for condition in [table.hidden_rows_condition(condition), table.unused_tombstones_condition(condition)] {
+    for condition in [table.hidden_rows_condition(in_scope), table.unused_tombstones_condition(in_scope)] {
         rows += delete_rows(client, table.table, &condition, bind, deadline).await?;
     }
     Ok(rows)

@@ -30,15 +30,18 @@ pub struct AppliedCounts {
 }
 
 /// Migrates both stores, and creates their databases where they are missing.
-pub async fn run(postgres: &PostgresArgs, clickhouse: &ClickhouseArgs) -> Result<AppliedCounts, Error> {
-    let url = postgres.database_url.reveal();
+pub async fn run(
+    postgres_args: &PostgresArgs,
+    clickhouse_args: &ClickhouseArgs,
+) -> Result<AppliedCounts, Error> {
+    let url = postgres_args.database_url.reveal();
     postgres::create_database(url).await?;
     session::ensure_unshared(&session::parse_url(url)?).await?;
     let mut lock = postgres::lock(url).await?;
     POSTGRES.require(&diagnosis::fetch_version(lock.connection()).await?)?;
     let postgres = postgres::migrate(&mut lock, &postgres::MIGRATIONS).await?;
     lock.ensure_held().await?;
-    let clickhouse = clickhouse::migrate(clickhouse).await?;
+    let clickhouse = clickhouse::migrate(clickhouse_args).await?;
     // The lock ends with the session, also when an error drops the connection.
     lock.release().await?;
     Ok(AppliedCounts { postgres, clickhouse })

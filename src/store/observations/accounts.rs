@@ -83,7 +83,6 @@ pub async fn save_accounts(write: &mut Write, observed: Vec<ObservedAccount>) ->
 fn apply(write: &mut Write, stored: &StoredAccount, observed: ObservedAccount) -> AccountRow {
     let mut latest = stored.latest.clone();
     latest.merge(observed.latest);
-    let observed_at = stored.observed_at.max(latest.observed_at());
     let first_day = observed.observations.iter().map(|(at, _)| at.date_naive()).min();
     for (observed_at, counters) in observed.observations {
         let subject_id = observed.account.subject_id;
@@ -95,6 +94,7 @@ fn apply(write: &mut Write, stored: &StoredAccount, observed: ObservedAccount) -
     if !stored.is_scraped && observed.scraped_at.is_some() {
         write.record_target_change(stored.id);
     }
+    let observed_at = stored.observed_at.max(latest.observed_at());
     AccountRow {
         id: stored.id,
         observed_at,

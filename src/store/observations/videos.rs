@@ -55,7 +55,7 @@ pub async fn save_videos(
             let day = first_days.entry(account).or_default();
             *day = day.iter().copied().chain(row.tracked_since).min();
         }
-        if row.is_tracked && draft.stored.as_ref().is_none_or(|stored| !stored.is_tracked) {
+        if row.is_tracked && draft.stored.as_ref().is_none_or(|before| !before.is_tracked) {
             newly_tracked.push(row.id);
         }
         if draft.stored.is_some() { updated.push(row) } else { inserted.push(row) }

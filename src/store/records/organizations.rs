@@ -70,7 +70,7 @@ pub async fn list_ids(pg: &PgPool, organization: Option<Uuid>) -> Result<Vec<Uui
             require(pg, organization).await?;
             Ok(vec![organization])
         }
-        None => Ok(list(pg).await?.iter().map(|organization| organization.id).collect()),
+        None => Ok(list(pg).await?.iter().map(|listed| listed.id).collect()),
     }
 }
 

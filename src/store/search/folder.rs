@@ -39,8 +39,8 @@ impl IndexFolder {
         let mut unusable = None;
         let mut indexes = folder.indexes()?;
         let mut usable = None;
-        while let Some((_, path)) = indexes.pop_last() {
-            match DiskIndex::open(&path, Arc::clone(&folder.lock)) {
+        while let Some((_, index_path)) = indexes.pop_last() {
+            match DiskIndex::open(&index_path, Arc::clone(&folder.lock)) {
                 Ok(index) if index.position().is_some() => {
                     usable = Some(index);
                     break;

@@ -229,13 +229,13 @@ fn push_largest<H: RankedHit>(
         Some(_) => format!("id, {size}"),
         None => format!("id, {size}, {}", H::TEXT_COLUMN),
     };
-    let push_select = |query: &mut QueryBuilder<Postgres>| {
-        query
+    let push_select = |builder: &mut QueryBuilder<Postgres>| {
+        builder
             .push(format_args!("select {columns} from {table} where organization_id = "))
             .push_bind(organization);
         if let Some(candidates) = candidates {
             // `is true` keeps the planner from joining: each row of the ordered scan is looked up in a hash table.
-            query.push(" and (id in (select unnest(").push_bind(candidates).push("::uuid[]))) is true");
+            builder.push(" and (id in (select unnest(").push_bind(candidates).push("::uuid[]))) is true");
         }
     };
     query.push("(with first as materialized (");

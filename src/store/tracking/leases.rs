@@ -128,7 +128,7 @@ pub async fn lease_refreshes(
 /// Returns the targets, and the organization that was served last.
 fn split_turns(leased: Vec<TargetInTurn>, after_organization: Uuid) -> (Vec<LeasedTarget>, Uuid) {
     let last = leased.iter().max_by_key(|leased| leased.turn);
-    let last_organization = last.map_or(after_organization, |leased| leased.target.organization_id);
+    let last_organization = last.map_or(after_organization, |last| last.target.organization_id);
     (leased.into_iter().map(|leased| leased.target).collect(), last_organization)
 }
 

@@ -40,8 +40,8 @@ pub struct QueueStatus {
 
 /// Returns every platform's queue and number of targets, at `now` of the service clock.
 pub async fn fetch_status(pg: &PgPool, now: DateTime<Utc>) -> Result<Vec<QueueStatus>, Error> {
-    let (targets, queues) = (count_targets(pg).await?, fetch_all(pg, now).await?);
-    let statuses = targets.into_iter().zip(queues);
+    let (counts, queues) = (count_targets(pg).await?, fetch_all(pg, now).await?);
+    let statuses = counts.into_iter().zip(queues);
     Ok(statuses.map(|((_, targets), queue)| QueueStatus { queue, targets }).collect())
 }
 

@@ -114,7 +114,7 @@ impl RollupRows {
             self.subjects.len() as u32 - 1
         });
         let day = self.days.entry(row.date).or_default();
-        let position = day.binary_search_by_key(&subject, |row| row.subject);
+        let position = day.binary_search_by_key(&subject, |existing| existing.subject);
         if row.is_deleted == 1 {
             if let Ok(position) = position {
                 day.remove(position);
@@ -165,8 +165,12 @@ impl RollupRows {
     pub fn grouping_of(&self, ListedSubjects { ids, groups }: &ListedSubjects) -> Grouping {
         let group_count = groups.iter().max().map_or(0, |group| *group as usize + 1);
         let numbers: HashMap<i64, u32> = ids.iter().copied().zip(groups.iter().copied()).collect();
-        let groups = self.groups(|id| numbers.get(&id).copied());
-        Grouping { groups, platform: None, by_platform: false, group_count }
+        Grouping {
+            groups: self.groups(|id| numbers.get(&id).copied()),
+            platform: None,
+            by_platform: false,
+            group_count,
+        }
     }
 
     /// Groups the rows of a scope by subject: the groups are positions in [`RollupRows::subjects`].

@@ -83,7 +83,7 @@ impl Layout {
             Some(Some(expected)) if expected > shards => {
                 Err(Error::MissingShards { cluster, database, expected, shards })
             }
-            Some(Some(shards)) => Ok(Layout::Sharded { cluster, database, shards }),
+            Some(Some(expected)) => Ok(Layout::Sharded { cluster, database, shards: expected }),
         }
     }
 

@@ -180,7 +180,7 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         part: RangePart<'_>,
         count: impl Display,
     ) {
-        let (column, id) = (page.sort.column(), self.id);
+        let (sort_column, id) = (page.sort.column(), self.id);
         if let Some(ParentFilter { table, .. }) = &self.parents {
             query.push(format_args!("select child.* from {table} parent cross join lateral ("));
         }
@@ -188,9 +188,9 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
             // A null of the column's type.
             (RangePart::Null(_), Some(_)) => query.push(format_args!(
                 "select {id} as id, case when false then {} end as sort_key",
-                column.name
+                sort_column.name
             )),
-            _ => query.push(format_args!("select {id} as id, {} as sort_key", column.name)),
+            _ => query.push(format_args!("select {id} as id, {} as sort_key", sort_column.name)),
         };
         if let Some(TextFilter { column, blocks: Some(_), .. }) = &self.text {
             query.push(format_args!(", {column} as text"));
@@ -200,21 +200,20 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         if let Some(ParentFilter { reference, .. }) = &self.parents {
             query.push(format_args!(" and {reference} = parent.id"));
         }
-        self.push_part_condition(query, column, page.comparison(), part);
+        self.push_part_condition(query, sort_column, page.comparison(), part);
         if let Some(text @ TextFilter { blocks: None, .. }) = &self.text {
             text.push(query);
         }
         // Even where all sort values are null: the planner knows this order of the index, but not that of ids alone.
         let order = match (part, &self.sorted) {
             (RangePart::Null(_), Some(_)) => format!("{id} {}", page.direction.as_str()),
-            _ => page.order(column.name, id),
+            _ => page.order(sort_column.name, id),
         };
         query.push(format_args!(" order by {order} limit {count}"));
         if let Some(parents) = &self.parents {
             query.push(") child where ");
             parents.push_condition(query);
-            let order = page.order("child.sort_key", "child.id");
-            query.push(format_args!(" order by {order} limit {count}"));
+            query.push(format_args!(" order by {} limit {count}", page.order("child.sort_key", "child.id")));
         }
     }
 
@@ -222,14 +221,14 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
     fn push_part_condition(
         &self,
         query: &mut QueryBuilder<Postgres>,
-        column: SortColumn,
+        sort_column: SortColumn,
         comparison: char,
         part: RangePart<'_>,
     ) {
-        let (name, id) = (column.name, self.id);
+        let (name, id) = (sort_column.name, self.id);
         match part {
             RangePart::Valued(after) => {
-                if column.nulls != Nulls::None {
+                if sort_column.nulls != Nulls::None {
                     query.push(format_args!(" and {name} is not null"));
                 }
                 if let Some(SortedRows { column, values }) = &self.sorted {

@@ -145,8 +145,8 @@ pub async fn rename(write: &mut Write, id: Uuid, username: &str, now: DateTime<U
         ));
     }
     let tracked = find_tracked(write, &[(before.platform, username.as_str())]).await?;
-    if let Some(id) = tracked.get(&(before.platform, username.as_str().to_owned())) {
-        return Err(already_tracked(*id, before.platform, &username));
+    if let Some(other) = tracked.get(&(before.platform, username.as_str().to_owned())) {
+        return Err(already_tracked(*other, before.platform, &username));
     }
     sqlx::query(
         "update accounts set username = $3, holds_username = true, username_unchecked = true, updated_at = $4
@@ -198,9 +198,9 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<bool, Error> {
         .execute(write.connection())
         .await?;
     let mut removed_videos = Vec::with_capacity(removed.len());
-    for (id, video_id, create_time) in removed {
+    for (video, video_id, create_time) in removed {
         write.record_post_removal(&Post { video_id, platform: account.platform, create_time });
-        removed_videos.push(RemovedVideo { id, video_id });
+        removed_videos.push(RemovedVideo { id: video, video_id });
     }
     write.record_subject_removal(account.internal_id, Some(id), removed_videos).await?;
     Ok(has_detached)

@@ -98,8 +98,8 @@ impl ContentReader {
         let Some(rows) = &self.rows else { return Ok(None) };
         let (sort, direction, after) = (rows, SortDirection::Asc, self.after.take());
         let page = PageRequest { sort, direction, after, offset: 0, limit, include_total: false };
-        let query = scan_query(self.organization, &page);
-        let scanned = build_scan(self.organization, rows).fetch_page(pg, &page, query).await?;
+        let scan = scan_query(self.organization, &page);
+        let scanned = build_scan(self.organization, rows).fetch_page(pg, &page, scan).await?;
         self.after = scanned.next;
         let ids: Vec<_> = scanned.items.iter().map(|video| video.id).collect();
         let mut query = matching_query(self.organization, &self.filter, rows, &ids);
@@ -167,10 +167,10 @@ pub fn matching_query(
     rows: &ContentRows,
     ids: &[Uuid],
 ) -> QueryBuilder<Postgres> {
+    let conditions = |query: &mut QueryBuilder<Postgres>| filter.push(query);
     let mut query = QueryBuilder::new("select ");
     query.push(COLUMNS.as_str()).push(" from unnest(").push_bind(ids);
     query.push(SELECT_BY_ID).push_bind(organization).push(" and ");
-    let conditions = |query: &mut QueryBuilder<Postgres>| filter.push(query);
     let text = filter.q.as_deref().map(|q| caption_filter(organization, q));
     let (parents, sorted, custom_plan) = (None, None, false);
     List { table: "videos v", id: "v.id", conditions, parents, sorted, text, custom_plan }
