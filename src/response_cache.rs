@@ -96,13 +96,13 @@ impl CachedResponse {
         if let Some(bytes) = find(&self.encodings.lock()) {
             return Ok(bytes);
         }
-        let bytes = Bytes::from(encode(&self.body)?);
+        let encoded = Bytes::from(encode(&self.body)?);
         let mut encodings = self.encodings.lock();
         let used: usize = encodings.iter().map(|(_, bytes)| bytes.len()).sum();
-        if find(&encodings).is_none() && used + bytes.len() <= self.body.len() {
-            encodings.push((coding, bytes.clone()));
+        if find(&encodings).is_none() && used + encoded.len() <= self.body.len() {
+            encodings.push((coding, encoded.clone()));
         }
-        Ok(bytes)
+        Ok(encoded)
     }
 
     fn weight(&self) -> u32 {
@@ -163,11 +163,11 @@ impl ResponseCache {
     /// differs.
     pub async fn get_or_compute<R, E: Send + Sync + 'static>(
         &self,
-        key: Option<CacheKey>,
+        cache_key: Option<CacheKey>,
         fetch: impl AsyncFnOnce(Option<DataVersion>) -> Result<VersionedRecords<R>, E>,
         compute: impl AsyncFnOnce(R) -> Result<CachedResponse, E>,
     ) -> Result<Arc<CachedResponse>, E> {
-        let slot = self.cache.as_ref().zip(key);
+        let slot = self.cache.as_ref().zip(cache_key);
         let cached = match slot {
             Some((cache, key)) => cache.get(&key).await,
             None => None,

@@ -291,10 +291,12 @@ mod tests {
         let settings = args.settings().unwrap();
         assert_eq!(settings.public_url.as_deref(), Some("https://api.example"));
         assert_eq!(settings.cors_origins, ["https://a", "*"]);
-        let args = parse(&["--public-url", "", "--cors-origins", "", "--trusted-proxies", ""]).unwrap();
-        let settings = args.settings().unwrap();
-        assert_eq!((settings.public_url, settings.cors_origins.len()), (None, 0));
-        assert!(settings.trusted_proxies.is_empty());
+        let unset = parse(&["--public-url", "", "--cors-origins", "", "--trusted-proxies", ""])
+            .unwrap()
+            .settings()
+            .unwrap();
+        assert_eq!((unset.public_url, unset.cors_origins.len()), (None, 0));
+        assert!(unset.trusted_proxies.is_empty());
         let proxies =
             parse(&["--trusted-proxies", "10.0.0.0/8, ::1"]).unwrap().settings().unwrap().trusted_proxies;
         assert_eq!(proxies.len(), 2);

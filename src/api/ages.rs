@@ -139,8 +139,8 @@ pub(super) async fn get_many(
         let not_found = ids.iter().filter(|id| !found.contains(id)).copied().collect();
         Ok(WithMeta { data: data.collect(), meta: ContentAgesMeta { ages: ages.clone(), not_found } })
     };
-    let query = ages::find(analytics.organization, ids);
-    analytics.respond(&request, RecordDependency::Profiles, query, compute).await
+    let posts_query = ages::find(analytics.organization, ids);
+    analytics.respond(&request, RecordDependency::Profiles, posts_query, compute).await
 }
 
 /// Get benchmarks of an account

@@ -117,14 +117,14 @@ pub(super) async fn list(
     let default = || DateOrTime::Date(request.window.end - Days::new(DEFAULT_BREAKOUT_DAYS));
     let posted_after = args.posted_after.unwrap_or_else(default);
     let compute = async |scope: SubjectScope, history: VersionedHistory| {
-        let query = BreakoutQuery {
+        let breakout_query = BreakoutQuery {
             age: args.age_days,
             min_multiple: args.min_multiple,
             posted_after: posted_after.first(),
             complete_through: request.complete_through,
             limit: usize::try_from(args.limit).unwrap_or_default(),
         };
-        let found = breakouts::find(&analytics.pg, &history, &scope, &query).await?;
+        let found = breakouts::find(&analytics.pg, &history, &scope, &breakout_query).await?;
         let meta = BreakoutsMeta {
             age_days: args.age_days,
             min_multiple: args.min_multiple,
@@ -139,6 +139,6 @@ pub(super) async fn list(
     };
     let BreakoutsQuery { platform, account_id: account, creator_id: creator, .. } = *args;
     let filter = SubjectFilter { platform, account, creator, category: None };
-    let query = SubjectScope::find(analytics.organization, &filter);
-    analytics.respond(&request, RecordDependency::Profiles, query, compute).await
+    let scope_query = SubjectScope::find(analytics.organization, &filter);
+    analytics.respond(&request, RecordDependency::Profiles, scope_query, compute).await
 }

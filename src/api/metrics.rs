@@ -155,10 +155,10 @@ async fn respond_sums<A: Serialize>(
     query: RecordsQuery<SubjectsById>,
 ) -> Result<Cached<Totals<Uuid, AccountGains>>> {
     let compute = async |found: SubjectsById, history: VersionedHistory| {
-        let subjects: Vec<_> = found.iter().flat_map(|(_, subjects)| subjects.iter().copied()).collect();
-        let totals = subjects::fetch_totals(&history, &subjects, request.window).await?;
+        let all_subjects: Vec<_> = found.iter().flat_map(|(_, subjects)| subjects.iter().copied()).collect();
+        let totals = subjects::fetch_totals(&history, &all_subjects, request.window).await?;
         let latest = totals.values().map(|totals| totals.as_of).max();
-        let scope = SubjectScope::from_subjects(subjects);
+        let scope = SubjectScope::from_subjects(all_subjects);
         let data_as_of = subjects::latest_observation_or(&history, &scope, request.window, latest).await?;
         let sum = |subjects: &[i64]| {
             let mut sum = AccountGains::default();

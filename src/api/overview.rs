@@ -86,8 +86,8 @@ pub(super) async fn get(
         };
         Ok(WithMeta { data: build_overview(*window, records, &days, &levels), meta })
     };
-    let query = overview::records(analytics.organization, filter, *window);
-    analytics.respond(&request, RecordDependency::Videos, query, compute).await
+    let records_query = overview::records(analytics.organization, filter, *window);
+    analytics.respond(&request, RecordDependency::Videos, records_query, compute).await
 }
 
 /// Compares the days of the window with those of the previous one.

@@ -138,7 +138,7 @@ async fn request(app: &App, caller: &Caller, kind: TargetKind, ids: &[Uuid]) -> 
     // Repeated requests lock nothing: trackers skip locked targets.
     if !accepted.is_empty() {
         let queue = || async {
-            let decide = |targets: &[RefreshTarget]| limits.decide(targets);
+            let decide = |locked: &[RefreshTarget]| limits.decide(locked);
             Ok::<_, Problem>(refreshes::queue(pg, organization, kind, ids, decide).await?)
         };
         found = in_transaction(queue).await?;
@@ -189,9 +189,9 @@ impl<'a> RefreshLimits<'a> {
     /// Returns how many queued refreshes come before the organization's next one, as organizations take turns. Each takes a
     /// request at least.
     fn ahead(&self, platform: Platform, accepted: i64) -> i64 {
-        let queued = self.queued.iter().filter(|queued| queued.platform == platform);
+        let on_platform = self.queued.iter().filter(|queued| queued.platform == platform);
         let (own, others): (Vec<&QueuedRefreshes>, Vec<_>) =
-            queued.partition(|queued| queued.organization_id == self.organization);
+            on_platform.partition(|queued| queued.organization_id == self.organization);
         let own = accepted + own.iter().map(|queued| queued.targets).sum::<i64>();
         own + others.iter().map(|queued| queued.targets.min(own + 1)).sum::<i64>()
     }

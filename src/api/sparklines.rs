@@ -153,13 +153,12 @@ pub(super) async fn get_content(
 ) -> Result<Cached<Response<i64, GainMetric>>> {
     let Query(ContentSparklines { ids, metric, window }) = query;
     let request = analytics.window(SparklineArgs { ids, metric, window }, |args| args.window)?;
-    let WindowArgs { args: SparklineArgs { ids, metric, .. }, window, .. } = &request;
     let compute = async |found: Vec<VideoRef>, history: VersionedHistory| {
-        let gains = sparklines::fetch_videos(&history, &found, *metric, *window).await?;
-        let no_gains = || vec![0; window.days() as usize];
+        let gains = sparklines::fetch_videos(&history, &found, metric, request.window).await?;
+        let no_gains = || vec![0; request.window.days() as usize];
         let data = found.iter().map(|video| (video.id, gains.get(video).cloned().unwrap_or_else(no_gains)));
         Ok(build_response(&request, data.collect(), gains.as_of))
     };
-    let query = videos::find(analytics.organization, ids);
-    analytics.respond(&request, RecordDependency::Videos, query, compute).await
+    let videos_query = videos::find(analytics.organization, &request.args.ids);
+    analytics.respond(&request, RecordDependency::Videos, videos_query, compute).await
 }

@@ -113,15 +113,15 @@ pub(super) async fn get(
     analytics: Analytics,
 ) -> Result<Cached<WithMeta<Vec<SeriesRow>, WindowMeta>>> {
     let request = analytics.window(query.0, |query| query.accounts.window)?;
-    let WindowArgs { args: query, window, .. } = &request;
-    let first = query.compare.map_or(*window, |Compare::Previous| window.previous());
+    let WindowArgs { args, window, .. } = &request;
+    let first = args.compare.map_or(*window, |Compare::Previous| window.previous());
     let days = Window { start: first.start, ..*window };
     let compute = async |records: SeriesRecords, history: VersionedHistory| {
         let series = timeseries::fetch(&history, &records, days).await?;
-        Ok(WithMeta { data: query.build_rows(&series, *window), meta: request.meta(series.as_of) })
+        Ok(WithMeta { data: args.build_rows(&series, *window), meta: request.meta(series.as_of) })
     };
-    let records = timeseries::records(analytics.organization, &query.accounts.filter, days);
-    analytics.respond(&request, RecordDependency::Videos, records, compute).await
+    let records_query = timeseries::records(analytics.organization, &args.accounts.filter, days);
+    analytics.respond(&request, RecordDependency::Videos, records_query, compute).await
 }
 
 impl SeriesQuery {

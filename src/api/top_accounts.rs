@@ -18,7 +18,7 @@ use crate::model::platform::Platform;
 use crate::model::tracking::TrackingStatus;
 use crate::store::Error;
 use crate::store::analytics::accounts::{
-    self, SubjectFilter, AccountIdentity, AccountSubject, RankingFilter,
+    self, AccountIdentity, AccountSubject, RankingFilter, SubjectFilter,
 };
 use crate::store::analytics::subjects::{self, ComparedTotals};
 use crate::store::analytics::{SubjectScope, VersionedHistory};
@@ -91,8 +91,9 @@ pub(super) async fn list(
         Ok(shown.into_response(data, RankingMeta::new(*window, request.meta(data_as_of), *metric)))
     };
     let records = if rule.status.is_some() { RecordDependency::Tracking } else { RecordDependency::Profiles };
-    let query = accounts::list_for_ranking(analytics.organization, &analytics.readable, &rule.filter());
-    analytics.respond_page(&request, records, query, compute).await
+    let accounts_query =
+        accounts::list_for_ranking(analytics.organization, &analytics.readable, &rule.filter());
+    analytics.respond_page(&request, records, accounts_query, compute).await
 }
 
 impl RankingRule {

@@ -115,6 +115,6 @@ pub(super) async fn list(
         Some(_) => RecordDependency::Tracking,
         None => RecordDependency::Profiles,
     };
-    let query = top_content::find_scope(analytics.organization, &filter);
-    analytics.respond_page(&request, records, query, compute).await
+    let scope_query = top_content::find_scope(analytics.organization, &filter);
+    analytics.respond_page(&request, records, scope_query, compute).await
 }

@@ -89,8 +89,8 @@ pub(super) async fn list(
         let data = entries.into_iter().map(|entry| entry.show(metric)).collect();
         Ok(WithMeta { data, meta: RankingMeta::new(*window, request.meta(data_as_of), metric) })
     };
-    let query = creators::list_with_subjects(analytics.organization, platform);
-    analytics.respond(&request, RecordDependency::Profiles, query, compute).await
+    let creators_query = creators::list_with_subjects(analytics.organization, platform);
+    analytics.respond(&request, RecordDependency::Profiles, creators_query, compute).await
 }
 
 /// A creator with the figures of its accounts.
@@ -105,8 +105,8 @@ impl Entry {
     }
 
     fn add_totals(&mut self, totals: &HashMap<i64, ComparedTotals>) {
-        for totals in self.creator.subjects.iter().filter_map(|subject| totals.get(subject)) {
-            self.figures += ComparedFigures::new(totals);
+        for compared in self.creator.subjects.iter().filter_map(|subject| totals.get(subject)) {
+            self.figures += ComparedFigures::new(compared);
         }
     }
 

@@ -161,6 +161,6 @@ async fn get_coverage(
         let coverage = coverage::fetch(&history, &records, request.window).await?;
         Ok(WithMeta { data: coverage.days, meta: request.meta(coverage.as_of) })
     };
-    let query = coverage::records(analytics.organization);
-    analytics.respond(&request, RecordDependency::Videos, query, compute).await
+    let records_query = coverage::records(analytics.organization);
+    analytics.respond(&request, RecordDependency::Videos, records_query, compute).await
 }

@@ -98,8 +98,7 @@ async fn create(
             return Ok(first);
         }
         let id = change::create(&mut write, &new, now).await?;
-        let video = fetch(&app, &mut write, id).await?;
-        let created = Created::at(format!("/v2/videos/{id}"), &video)?;
+        let created = Created::at(format!("/v2/videos/{id}"), &fetch(&app, &mut write, id).await?)?;
         idempotency.store(&mut write, &created).await?;
         write.commit().await?;
         Ok(created)

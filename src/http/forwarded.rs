@@ -45,7 +45,7 @@ fn origin(req: &Request, trusted: &[IpNet]) -> String {
     let host = forwarded(HOST_FIELD);
     let host = host.or_else(|| req.uri().authority().map(ToString::to_string));
     let host =
-        host.or_else(|| req.headers().get(HOST).and_then(|host| host.to_str().ok()).map(str::to_owned));
+        host.or_else(|| req.headers().get(HOST).and_then(|value| value.to_str().ok()).map(str::to_owned));
     format!("{scheme}://{}", host.filter(|host| is_host(host)).unwrap_or_else(|| "localhost".to_owned()))
 }
 

@@ -88,7 +88,7 @@ fn next_limit(videos: &[ContentRow]) -> i64 {
     let captions = videos.iter().filter_map(|video| video.description.as_ref());
     let average = captions.map(String::len).sum::<usize>() / videos.len().max(1);
     match BATCH_BYTES / average.max(1) {
-        videos if videos < MAX_VIDEOS => 1 << videos.max(1).ilog2(),
+        count if count < MAX_VIDEOS => 1 << count.max(1).ilog2(),
         _ => MAX_VIDEOS as i64,
     }
 }

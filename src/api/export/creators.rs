@@ -59,8 +59,8 @@ impl CsvSource for CreatorRows {
         self.page = next_page(page, next);
         let ids: Vec<_> = items.iter().map(|creator| creator.id).collect();
         let found = analytics::creators::find(*organization, &ids).fetch(pg).await?;
-        let subjects = found.iter().flat_map(|creator| &creator.subjects).copied().collect();
-        let figures = self.reader.fetch_figures(&history, subjects).await?;
+        let all_subjects = found.iter().flat_map(|creator| &creator.subjects).copied().collect();
+        let figures = self.reader.fetch_figures(&history, all_subjects).await?;
         let accounts: HashMap<_, _> = found.iter().map(|found| (found.id, &found.subjects)).collect();
         let rows = items.into_iter().filter_map(|creator| {
             // Without an entry, it was deleted just now.

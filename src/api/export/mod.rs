@@ -109,11 +109,11 @@ impl Reader {
         let posts = count_posts(pg, *organization, &subjects, *window);
         let (totals, posts) = tokio::try_join!(totals, posts)?;
         let mut figures: HashMap<i64, Figures> = HashMap::new();
-        for (subject, totals) in totals {
-            figures.entry(subject).or_default().gains = totals.current;
+        for (subject, compared) in totals {
+            figures.entry(subject).or_default().gains = compared.current;
         }
-        for (subject, posts) in posts {
-            figures.entry(subject).or_default().new_posts = posts.current;
+        for (subject, counts) in posts {
+            figures.entry(subject).or_default().new_posts = counts.current;
         }
         Ok(figures)
     }

@@ -76,7 +76,7 @@ fn parse_header(req: &Request) -> Result<Option<String>, &'static str> {
 fn canonical(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
-            let members = members.iter().map(|(name, value)| (name.clone(), canonical(value)));
+            let members = members.iter().map(|(name, member)| (name.clone(), canonical(member)));
             let mut members: Map<_, _> = members.collect();
             members.sort_keys();
             Value::Object(members)

@@ -114,7 +114,7 @@ impl<'a> QueryReader<'a> {
             self.violations.add(name, format!("must name a key, as {prefix}KEY"));
         }
         let keys: BTreeSet<_> =
-            self.pairs.iter().filter_map(|(name, _)| name.strip_prefix(&prefix)).collect();
+            self.pairs.iter().filter_map(|(parameter, _)| parameter.strip_prefix(&prefix)).collect();
         let mut tags = Map::new();
         // Checked first, so that a response lists at most `max` invalid tags.
         if keys.len() > max {

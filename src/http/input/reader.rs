@@ -215,9 +215,10 @@ fn read_array(schema: &Value, items: &[Value], path: &str, violations: &mut Viol
     if schema.get(DEFERRED).is_some() {
         return Some(items.into());
     }
-    let item = |(index, value)| read_value(&schema["items"], value, &format!("{path}[{index}]"), violations);
+    let read_item =
+        |(index, value)| read_value(&schema["items"], value, &format!("{path}[{index}]"), violations);
     let mut seen = HashSet::new();
-    let mut valid: Vec<_> = items.iter().enumerate().filter_map(item).collect();
+    let mut valid: Vec<_> = items.iter().enumerate().filter_map(read_item).collect();
     valid.retain(|item| schema.get(REPEATABLE).is_some() || seen.insert(item.clone()));
     Some(valid.into())
 }

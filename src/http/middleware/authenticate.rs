@@ -41,7 +41,7 @@ impl KeyCache {
     fn insert(&self, hash: KeyHash, fetched: Instant, grant: Arc<Grant>) {
         let mut keys = self.0.lock();
         if keys.len() >= MAX_CACHED_KEYS {
-            keys.retain(|_, (fetched, _)| fetched.elapsed() < KEY_CACHE_TTL);
+            keys.retain(|_, (at, _)| at.elapsed() < KEY_CACHE_TTL);
         }
         if keys.len() < MAX_CACHED_KEYS {
             keys.insert(hash, (fetched, grant));

@@ -81,13 +81,13 @@ impl Handler for EtagAndCompress {
         let body = body.clone();
         // A cached response has its tag and encodings, unless an error replaced its body.
         let cached = depot.get_typed::<Arc<CachedResponse>>().ok().filter(|cached| *cached.body() == body);
-        let coding = Coding::negotiate(&join_values(req.headers(), ACCEPT_ENCODING.as_str()))
+        let negotiated = Coding::negotiate(&join_values(req.headers(), ACCEPT_ENCODING.as_str()))
             .filter(|_| body.len() >= MIN_COMPRESSED_BYTES && is_compressible(res.headers()));
         if is_read && res.status_code == Some(StatusCode::OK) {
             let tag = cached.map_or_else(|| response_cache::etag(&body), |cached| cached.etag().to_owned());
             let headers = res.headers_mut();
             headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("private, no-cache"));
-            if let Ok(value) = HeaderValue::from_str(&quoted_tag(&tag, coding)) {
+            if let Ok(value) = HeaderValue::from_str(&quoted_tag(&tag, negotiated)) {
                 headers.insert(ETAG, value);
             }
             if matches_tag(&join_values(req.headers(), IF_NONE_MATCH.as_str()), &tag) {
@@ -98,11 +98,11 @@ impl Handler for EtagAndCompress {
             }
         }
         let encode = |coding: Coding| match cached {
-            Some(cached) => cached.encoded(coding.name(), |body| coding.encode(body)),
+            Some(cached) => cached.encoded(coding.name(), |plain| coding.encode(plain)),
             None => coding.encode(&body).map(Bytes::from),
         };
         let mut length = body.len();
-        if let Some((coding, encoded)) = coding.and_then(|coding| Some((coding, encode(coding).ok()?))) {
+        if let Some((coding, encoded)) = negotiated.and_then(|coding| Some((coding, encode(coding).ok()?))) {
             res.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
             length = encoded.len();
             res.body(ResBody::Once(encoded));
@@ -181,13 +181,13 @@ mod tests {
     fn encoded_bodies_decode_to_the_original() {
         let text = "tidemark ".repeat(500).into_bytes();
         let gzip = Coding::Gzip.encode(&text).unwrap();
-        let mut decoded = Vec::new();
-        std::io::copy(&mut flate2::read::GzDecoder::new(&gzip[..]), &mut decoded).unwrap();
-        assert_eq!(decoded, text);
+        let mut from_gzip = Vec::new();
+        std::io::copy(&mut flate2::read::GzDecoder::new(&gzip[..]), &mut from_gzip).unwrap();
+        assert_eq!(from_gzip, text);
         assert_eq!(zstd::decode_all(&Coding::Zstd.encode(&text).unwrap()[..]).unwrap(), text);
         let brotli = Coding::Brotli.encode(&text).unwrap();
-        let mut decoded = Vec::new();
-        brotli::BrotliDecompress(&mut &brotli[..], &mut decoded).unwrap();
-        assert_eq!(decoded, text);
+        let mut from_brotli = Vec::new();
+        brotli::BrotliDecompress(&mut &brotli[..], &mut from_brotli).unwrap();
+        assert_eq!(from_brotli, text);
     }
 }

@@ -48,7 +48,7 @@ pub fn build_document(groups: &[RouteGroup], info: &ApiInfo) -> Value {
             merge_path(&mut paths, path, item);
         }
     }
-    let responses = referenced_responses(&paths, &problems);
+    let shared_responses = referenced_responses(&paths, &problems);
     let mut schemas = named_schemas();
     schemas.values_mut().for_each(remove_null_of_optional_fields);
     schemas.values_mut().for_each(simplify);
@@ -80,7 +80,7 @@ pub fn build_document(groups: &[RouteGroup], info: &ApiInfo) -> Value {
             },
             "parameters": request_headers(),
             "headers": response_headers(),
-            "responses": responses,
+            "responses": shared_responses,
             "schemas": schemas,
         },
     })

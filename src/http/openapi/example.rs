@@ -13,7 +13,7 @@ pub(super) fn generate_example(schema: &Value, schemas: &Map<String, Value>) -> 
     }
     if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
         let name = reference.rsplit('/').next().unwrap_or_default();
-        return schemas.get(name).map_or(Value::Null, |schema| generate_example(schema, schemas));
+        return schemas.get(name).map_or(Value::Null, |referenced| generate_example(referenced, schemas));
     }
     if let Some(first) = ["/anyOf/0", "/oneOf/0"].iter().find_map(|pointer| schema.pointer(pointer)) {
         return generate_example(first, schemas);
@@ -42,9 +42,9 @@ fn type_name(schema: &Value) -> &str {
 
 fn generate_object(schema: &Value, schemas: &Map<String, Value>) -> Value {
     let properties = schema.get("properties").and_then(Value::as_object);
-    let members = properties.into_iter().flatten().map(|(name, schema)| (name.clone(), schema));
+    let members = properties.into_iter().flatten().map(|(name, property)| (name.clone(), property));
     let members = members.chain(map_entry(schema));
-    Value::Object(members.map(|(name, schema)| (name, generate_example(schema, schemas))).collect())
+    Value::Object(members.map(|(name, member)| (name, generate_example(member, schemas))).collect())
 }
 
 /// Returns one entry of a map. Maps with keys other than ids have an example of their own.

@@ -42,7 +42,8 @@ pub fn add_parameters(operation: &mut Operation, location: ParameterIn, fields: 
         let (is_list, is_map) = (schema["type"] == "array", schema["type"] == "object");
         if is_list {
             let max = max_distinct(&schema);
-            let limit = format!("At most {max} different values, separated by commas or in repeated parameters.");
+            let limit =
+                format!("At most {max} different values, separated by commas or in repeated parameters.");
             description = format!("{description} {limit}");
             restrict_list(&mut schema, max * LIST_ENTRIES_PER_VALUE);
         }

@@ -48,8 +48,7 @@ pub(super) fn remove_null_of_optional_fields(schema: &mut Value) {
 /// Writes a schema, at any depth, as generators of clients read it: an enumeration as `enum`, with a list of the
 /// descriptions of its values, and an object by keys of one pattern as `additionalProperties`.
 pub(super) fn simplify(schema: &mut Value) {
-    let members = schema.as_object_mut();
-    if let Some(members) = members
+    if let Some(members) = schema.as_object_mut()
         && let Some(Value::Object(patterns)) = members.remove("patternProperties")
         && let Some((pattern, entry)) = patterns.into_iter().next()
     {

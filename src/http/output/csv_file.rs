@@ -94,11 +94,11 @@ impl<S: CsvSource> CsvFile<S> {
 
 /// Appends rows to a text. Unless they are raw, `'` is put before texts that look like formulas.
 fn append_rows<'a>(
-    text: &mut BytesMut,
+    buffer: &mut BytesMut,
     raw: bool,
     rows: impl IntoIterator<Item = Vec<FieldValue<'a>>>,
 ) -> Result<(), Problem> {
-    let mut csv = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(text.writer());
+    let mut csv = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(buffer.writer());
     for row in rows {
         for value in row {
             match value {
@@ -200,13 +200,9 @@ mod tests {
         let mut file = CsvFile::begin(false, source).await.unwrap();
         file.max_silence = if is_slow { Duration::ZERO } else { Duration::MAX };
         let mut pieces = Vec::new();
-        let mut rest = Some(file);
-        while let Some(file) = rest {
-            let next = file.next_piece().await.unwrap();
-            rest = next.map(|(piece, file)| {
-                pieces.push(String::from_utf8(piece.to_vec()).unwrap());
-                file
-            });
+        while let Some((piece, rest)) = file.next_piece().await.unwrap() {
+            pieces.push(String::from_utf8(piece.to_vec()).unwrap());
+            file = rest;
         }
         pieces
     }

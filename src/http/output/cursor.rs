@@ -50,9 +50,9 @@ pub enum CursorError {
 pub fn decode(binding: &Binding, cursor: &str) -> Result<KeysetPosition, CursorError> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| CursorError::Malformed)?;
     let parts = bytes.strip_prefix(&[VERSION]).and_then(|bytes| bytes.split_at_checked(TAG_BYTES));
-    let (tag, bytes) = parts.ok_or(CursorError::Malformed)?;
-    let position = postcard::from_bytes(bytes).map_err(|_| CursorError::Malformed)?;
-    if tag == binding.tag(bytes) { Ok(position) } else { Err(CursorError::OtherList) }
+    let (tag, encoded) = parts.ok_or(CursorError::Malformed)?;
+    let position = postcard::from_bytes(encoded).map_err(|_| CursorError::Malformed)?;
+    if tag == binding.tag(encoded) { Ok(position) } else { Err(CursorError::OtherList) }
 }
 
 #[cfg(test)]
