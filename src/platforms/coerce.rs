@@ -124,7 +124,7 @@ fn strip_nul(value: &mut Value) {
             if fields.keys().any(|key| key.contains('\0')) {
                 *fields = std::mem::take(fields)
                     .into_iter()
-                    .map(|(key, value)| (key.replace('\0', ""), value))
+                    .map(|(key, field)| (key.replace('\0', ""), field))
                     .collect();
             }
             fields.values_mut().for_each(strip_nul);

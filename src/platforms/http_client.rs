@@ -244,7 +244,7 @@ mod tests {
     }
 
     async fn resolve(lookup: Lookup, host: &str) -> Result<Vec<String>, String> {
-        let resolver = PublicResolver { is_target_host: |host| host == "target.example", lookup };
+        let resolver = PublicResolver { is_target_host: |name| name == "target.example", lookup };
         let addresses = resolver.resolve(host.parse().unwrap()).await.map_err(|error| error.to_string())?;
         Ok(addresses.map(|address| address.ip().to_string()).collect())
     }

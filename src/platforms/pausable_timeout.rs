@@ -27,7 +27,6 @@ impl Stopwatch {
 
 /// Runs work with a timeout; returns `None` when it is exceeded.
 pub(super) async fn run_with_timeout<T>(timeout: Duration, work: impl Future<Output = T>) -> Option<T> {
-    let stopwatch = Mutex::new(Stopwatch { counted: Duration::ZERO, running_since: Some(Instant::now()) });
     let bounded = async {
         tokio::pin!(work);
         loop {
@@ -41,6 +40,7 @@ pub(super) async fn run_with_timeout<T>(timeout: Duration, work: impl Future<Out
             }
         }
     };
+    let stopwatch = Mutex::new(Stopwatch { counted: Duration::ZERO, running_since: Some(Instant::now()) });
     STOPWATCH.scope(stopwatch, bounded).await
 }
 

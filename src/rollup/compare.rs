@@ -121,13 +121,13 @@ impl SubjectLabel {
                 self.diff_values(DifferenceKind::Day, Some(date), values, "in the rollup", "by the snapshots")
             }
             (None, Some(_)) => {
-                let expected = list_values(&values, |value| &value.should_be);
-                let text = format!("the rollup lacks the day, by the snapshots {expected}");
+                let should_be = list_values(&values, |value| &value.should_be);
+                let text = format!("the rollup lacks the day, by the snapshots {should_be}");
                 Some(self.difference(DifferenceKind::MissingDay, Some(date), values, &text))
             }
             (Some(_), None) => {
-                let stored = list_values(&values, |value| &value.is);
-                let text = format!("the rollup has the day, on which nothing was observed: {stored}");
+                let is = list_values(&values, |value| &value.is);
+                let text = format!("the rollup has the day, on which nothing was observed: {is}");
                 Some(self.difference(DifferenceKind::ExtraDay, Some(date), values, &text))
             }
         }
@@ -170,17 +170,18 @@ impl SubjectLabel {
     ) -> Option<Difference> {
         let label = self.for_video_number(video_id, record.map(|record| record.id));
         let mut values = Values::new();
-        let text = |views: Option<i64>, is_interpolated: bool| match views {
-            Some(views) if is_interpolated => format!("{views} (interpolated)"),
-            Some(views) => views.to_string(),
+        let format_views = |views: Option<(i64, bool)>| match views {
+            Some((views, true)) => format!("{views} (interpolated)"),
+            Some((views, false)) => views.to_string(),
             None => "unknown".to_owned(),
         };
         for (n, age) in STORED_AGES.into_iter().enumerate() {
-            let views = stored.and_then(|stored| stored.views.get(n).copied().flatten());
-            let is_interpolated = stored.is_some_and(|stored| stored.interpolated.contains(&(age as u8)));
-            let known = expected.and_then(|expected| expected[n]);
-            let should_be = text(known.map(|(views, _)| views), known.is_some_and(|(_, is)| is));
-            add_if_different(&mut values, &format!("views_{age}"), text(views, is_interpolated), should_be);
+            let is = stored.and_then(|stored| {
+                Some((stored.views.get(n).copied().flatten()?, stored.interpolated.contains(&(age as u8))))
+            });
+            let should_be = expected.and_then(|expected| expected[n]);
+            let name = format!("views_{age}");
+            add_if_different(&mut values, &name, format_views(is), format_views(should_be));
         }
         if let (Some(stored), Some(record)) = (stored, record) {
             let posted = record.posted_at.map(format_time).unwrap_or_default();

@@ -89,9 +89,9 @@ impl ExpectedDays {
 
     /// Returns the days. A counter is unknown until the first day on which a video reported it.
     pub fn finish(mut self) -> BTreeMap<NaiveDate, ExpectedDay> {
-        let mut is_known = [false; COUNTER_COUNT];
+        let mut known = [false; COUNTER_COUNT];
         for day in self.days.values_mut() {
-            for (is_known, gain) in is_known.iter_mut().zip(&mut day.gains) {
+            for (is_known, gain) in known.iter_mut().zip(&mut day.gains) {
                 *is_known |= gain.is_some();
                 if *is_known {
                     gain.get_or_insert(0);

@@ -45,8 +45,8 @@ pub async fn verify(
     let subjects = rollup::list_subjects(&databases.pg, &databases.clickhouse, organization).await?;
     let bar = progress_bar(progress, subjects.len());
     let mut report = VerifyReport { organization_id: organization, ..VerifyReport::default() };
-    for subjects in subjects.chunks(BATCH_SUBJECTS) {
-        let mut batch = BatchComparison::run(databases, organization, subjects.to_vec()).await?;
+    for chunk in subjects.chunks(BATCH_SUBJECTS) {
+        let mut batch = BatchComparison::run(databases, organization, chunk.to_vec()).await?;
         report.snapshots += batch.snapshots;
         report.days += batch.days;
         for _ in 0..MAX_RECHECKS {
@@ -55,16 +55,16 @@ pub async fn verify(
             }
             // The snapshots that were read are committed, so after this the rollup has them. Remaining differences are real.
             wait_for_relay(databases, organization).await?;
-            let found: BTreeSet<_> = batch.differences.iter().map(|found| found.text.clone()).collect();
+            let texts: BTreeSet<_> = batch.differences.iter().map(|found| found.text.clone()).collect();
             let differing: BTreeSet<_> = batch.differences.iter().map(|found| found.subject_id).collect();
             batch = BatchComparison::run(databases, organization, Vec::from_iter(differing)).await?;
-            if batch.differences.iter().all(|difference| found.contains(&difference.text)) {
+            if batch.differences.iter().all(|difference| texts.contains(&difference.text)) {
                 break;
             }
         }
         report.differences.append(&mut batch.differences);
-        report.subjects += subjects.len() as u64;
-        bar.inc(subjects.len() as u64);
+        report.subjects += chunk.len() as u64;
+        bar.inc(chunk.len() as u64);
     }
     bar.finish_and_clear();
     Ok(report)
@@ -185,13 +185,12 @@ impl<'a> BatchComparison<'a> {
         for key in stored.keys() {
             expected.entry(*key).or_default();
         }
-        for ((subject, video), expected) in expected {
+        for ((subject, video), days) in expected {
             let stored = stored.get(&(subject, video)).cloned().unwrap_or_default();
-            let label = self.labels.get(&subject.cast_signed());
             let compare = |label: &SubjectLabel| {
-                label.compare_video_days(video, ids.get(&video).copied(), &stored, &expected)
+                label.compare_video_days(video, ids.get(&video).copied(), &stored, &days)
             };
-            self.differences.extend(label.and_then(compare));
+            self.differences.extend(self.labels.get(&subject.cast_signed()).and_then(compare));
         }
         Ok(())
     }
@@ -211,10 +210,10 @@ impl<'a> BatchComparison<'a> {
         for key in stored.keys() {
             expected.entry(*key).or_default();
         }
-        for ((subject, video), expected) in expected {
+        for ((subject, video), views) in expected {
             let (stored, record) = (stored.get(&(subject, video)), records.get(&video).copied());
             let compare =
-                |label: &SubjectLabel| label.compare_video_ages(video, record, stored, expected.as_ref());
+                |label: &SubjectLabel| label.compare_video_ages(video, record, stored, views.as_ref());
             self.differences.extend(self.labels.get(&subject.cast_signed()).and_then(compare));
         }
         Ok(())

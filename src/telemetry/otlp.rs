@@ -71,7 +71,7 @@ fn parse_endpoint(
     let signal_variable = |name: &str| format!("OTEL_EXPORTER_OTLP_{}_{name}", signal.variable_part());
     let first_set = |name: &str| {
         let names = [signal_variable(name), format!("OTEL_EXPORTER_OTLP_{name}")];
-        names.into_iter().find_map(|name| variable(&name).map(|value| (name, value)))
+        names.into_iter().find_map(|candidate| variable(&candidate).map(|value| (candidate, value)))
     };
     let exporter = format!("OTEL_{}_EXPORTER", signal.variable_part());
     let is_enabled = match variable(&exporter).as_deref() {
@@ -83,7 +83,7 @@ fn parse_endpoint(
     if variable("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
         return Ok(None);
     }
-    let (name, url) = match first_set("ENDPOINT") {
+    let (endpoint_variable, url) = match first_set("ENDPOINT") {
         Some(found) => found,
         None if is_enabled => ("OTEL_EXPORTER_OTLP_ENDPOINT".to_owned(), "http://localhost:4318".to_owned()),
         None => return Ok(None),
@@ -94,7 +94,7 @@ fn parse_endpoint(
     }
     let url = Url::parse(&url).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     let supported = "an http or https URL such as http://localhost:4318";
-    url.map(Some).ok_or_else(|| TelemetryError::unsupported(&name, "its value", supported))
+    url.map(Some).ok_or_else(|| TelemetryError::unsupported(&endpoint_variable, "its value", supported))
 }
 
 /// Returns the resource attributes. Variables take precedence over `service_name`.

@@ -78,8 +78,8 @@ pub fn propagation_headers(span: &Span) -> HeaderMap {
 pub fn current_trace_id() -> Option<String> {
     let context = Context::current();
     let span = context.span();
-    let context = span.span_context();
-    context.is_valid().then(|| context.trace_id().to_string())
+    let span_context = span.span_context();
+    span_context.is_valid().then(|| span_context.trace_id().to_string())
 }
 
 /// Whether a new span would have a parent.

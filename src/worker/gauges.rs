@@ -57,8 +57,8 @@ impl<T> LastRead<T> {
 
     /// Returns the gauge values of what was read; none if it is stale.
     fn gauge_values(&self, values: impl FnOnce(&T) -> Vec<GaugeValue>) -> Vec<GaugeValue> {
-        let value = self.value.lock();
-        let fresh = value.as_ref().filter(|(at, _)| at.elapsed() < self.interval + STALE_AFTER);
+        let last = self.value.lock();
+        let fresh = last.as_ref().filter(|(at, _)| at.elapsed() < self.interval + STALE_AFTER);
         fresh.map_or_else(Vec::new, |(_, value)| values(value))
     }
 }
@@ -130,9 +130,9 @@ fn register_tracker(
     register_queue(&names::LEASED_TARGETS, |queue| queue.leased);
     register_queue(&names::FAILING_TARGETS, |queue| queue.failing);
     register_queue(&names::TRACKER_LAG, |queue| queue.lag_seconds);
-    let (paused, sources) = (state.clone(), sources.clone());
-    register_gauge(&names::SOURCE_PAUSED, move || {
-        paused.gauge_values(|state| pause_values(&sources, &state.pauses))
+    register_gauge(&names::SOURCE_PAUSED, {
+        let (state, sources) = (state.clone(), sources.clone());
+        move || state.gauge_values(|state| pause_values(&sources, &state.pauses))
     });
     let register_usage = |metric: &Metric, value: fn(&SourceUsage) -> i64| {
         let state = state.clone();
@@ -225,12 +225,14 @@ pub async fn run_for_api(
     let rollups = history.rollups().clone();
     register_gauge(&names::ROLLUP_USAGE, move || vec![(rollups.stats().bytes as f64, Vec::new())]);
     register_connections(&databases, Some(history));
-    let index = search.clone();
-    register_gauge(&names::SEARCH_LAG, move || {
-        index.lag().map(|lag| (lag.as_secs_f64(), Vec::new())).into_iter().collect()
+    register_gauge(&names::SEARCH_LAG, {
+        let search = search.clone();
+        move || search.lag().map(|lag| (lag.as_secs_f64(), Vec::new())).into_iter().collect()
     });
-    let index = search.clone();
-    register_gauge(&names::SEARCH_DOCUMENTS, move || vec![(index.document_count() as f64, Vec::new())]);
+    register_gauge(&names::SEARCH_DOCUMENTS, {
+        let search = search.clone();
+        move || vec![(search.document_count() as f64, Vec::new())]
+    });
     let (pending, accounts) = (LastRead::new(READ_INTERVAL), LastRead::new(ACCOUNTS_READ_INTERVAL));
     register_single(&names::SEARCH_PENDING, &pending, |pending: &i64| *pending as f64);
     let read = || async {
@@ -263,8 +265,8 @@ fn register_connections(databases: &Databases, history: Option<HistoryReader>) {
     });
     let pg = databases.pg.clone();
     register_gauge(&names::CONNECTIONS, move || {
-        let idle = pg.num_idle();
-        let postgres = (POSTGRES_POOL, idle, (pg.size() as usize).saturating_sub(idle));
+        let num_idle = pg.num_idle();
+        let postgres = (POSTGRES_POOL, num_idle, (pg.size() as usize).saturating_sub(num_idle));
         let analytics = history.as_ref().map(|history| {
             let (used, _waiting) = history.load();
             (ANALYTICS_POOL, history.max_concurrency().saturating_sub(used), used)
@@ -300,13 +302,13 @@ mod tests {
 
     #[test]
     fn gauge_is_exported_until_it_is_stale() {
-        let read = |seconds_ago| LastRead {
+        let last_read = |seconds_ago| LastRead {
             value: Mutex::new(Some((Instant::now() - Duration::from_secs(seconds_ago), 1.0))),
             interval: TARGETS_READ_INTERVAL,
         };
         let exported = |read: &LastRead<f64>| read.gauge_values(|value| vec![(*value, Vec::new())]).len();
         for (seconds_ago, expected) in [(200, (false, 1)), (310, (true, 1)), (400, (true, 0))] {
-            let read = read(seconds_ago);
+            let read = last_read(seconds_ago);
             assert_eq!((read.is_due(), exported(&read)), expected, "after {seconds_ago} s");
         }
         assert!(LastRead::<()>::new(ACCOUNTS_READ_INTERVAL).is_due(), "nothing was read yet");

@@ -68,8 +68,8 @@ pub async fn purge_expired(
     for cutoff in cutoffs {
         by_day.entry(cutoff.since).or_default().push(cutoff);
     }
-    for (since, cutoffs) in by_day {
-        for batch in into_batches(sweep.find_expired(since, &cutoffs).await) {
+    for (since, due) in by_day {
+        for batch in into_batches(sweep.find_expired(since, &due).await) {
             sweep.purge_batch(since, batch).await?;
         }
     }
@@ -168,10 +168,10 @@ impl Sweep<'_> {
             let Cutoff { organization, is_compacted, .. } = cutoff;
             !unknown.contains(organization) && (!is_compacted || uncompacted.contains_key(organization))
         };
-        let organizations: Vec<Uuid> =
+        let with_work: Vec<Uuid> =
             cutoffs.iter().filter(has_work).map(|cutoff| cutoff.organization).collect();
-        let mut expired = Vec::with_capacity(organizations.len());
-        for chunk in organizations.chunks(MAX_QUERIED_ORGANIZATIONS) {
+        let mut expired = Vec::with_capacity(with_work.len());
+        for chunk in with_work.chunks(MAX_QUERIED_ORGANIZATIONS) {
             match retention::count_videos(&self.client, since, chunk).await {
                 Ok(videos) => expired.extend(chunk.iter().map(|organization| Expired {
                     organization: *organization,

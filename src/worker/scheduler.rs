@@ -103,7 +103,7 @@ impl<'a> PausedSources<'a> {
     fn new(platform: Platform, pauses: &'a [SourcePause], now: DateTime<Utc>) -> Self {
         let (paused, probeable): (Vec<_>, Vec<_>) =
             pauses.iter().filter(|pause| pause.platform == platform).partition(|pause| pause.until > now);
-        let names = |pauses: Vec<&'a SourcePause>| pauses.iter().map(|pause| pause.source.as_str()).collect();
+        let names = |group: Vec<&'a SourcePause>| group.iter().map(|pause| pause.source.as_str()).collect();
         PausedSources { platform, paused: names(paused), probeable: names(probeable) }
     }
 

@@ -81,10 +81,13 @@ async fn scrape_account(
             _ => timeout::short(leases::release(pg, tracker.owner, &[target.id])).await?,
         }
     }
-    let Some((first, account)) = scrapes.first() else { return Ok(ScrapeReport::skipped()) };
+    let Some((first, first_account)) = scrapes.first() else { return Ok(ScrapeReport::skipped()) };
     let platform = first.target.platform;
-    let key = AccountKey { username: account.username.clone(), platform_id: account.platform_id.clone() };
-    let deepest = scrapes.iter().fold(depth(account), |deepest, (_, account)| Depth {
+    let key = AccountKey {
+        username: first_account.username.clone(),
+        platform_id: first_account.platform_id.clone(),
+    };
+    let deepest = scrapes.iter().fold(depth(first_account), |deepest, (_, account)| Depth {
         max_posts: deepest.max_posts.max(depth(account).max_posts),
         not_before: deepest.not_before.min(account.not_before),
     });
@@ -199,14 +202,14 @@ impl TargetScrape<'_> {
         let (id, platform, profile) = (self.target.id, self.target.platform, &response.profile);
         let mut write = self.begin().await?;
         let post_ids: Vec<&str> = response.posts.iter().map(|post| post.external_id.as_str()).collect();
-        let observed = ObservedIdentity {
+        let identity = ObservedIdentity {
             platform_id: profile.platform_id.as_deref(),
             username: &profile.username,
             post_ids: &post_ids,
             not_before: account.not_before,
         };
         let mut seen = Vec::new();
-        let attempt = match scrapes::check_identity(&mut write, id, &account.username, observed).await? {
+        let attempt = match scrapes::check_identity(&mut write, id, &account.username, identity).await? {
             IdentityCheck::Matches => {
                 let account_ref = AccountRef { id, subject_id: account.internal_id };
                 let observed = observed_profile(account_ref, profile, self.start.now);

@@ -69,10 +69,9 @@ pub async fn run(
 ) -> Result<(), StartError> {
     let sources = Arc::new(sources);
     let schema = SchemaCheck::at_start(&databases.pg, &databases.clickhouse).await?;
-    let checked = (databases.pg.clone(), schema.clone(), stop.clone());
-    probes::set_readiness_check(move || {
-        let (pg, schema, stop) = checked.clone();
-        check_readiness(pg, schema, stop)
+    probes::set_readiness_check({
+        let (pg, schema, stop) = (databases.pg.clone(), schema.clone(), stop.clone());
+        move || check_readiness(pg.clone(), schema.clone(), stop.clone())
     });
     if !schema.wait(&databases.pg, &stop).await {
         return Ok(());

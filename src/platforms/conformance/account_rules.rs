@@ -181,8 +181,8 @@ async fn check_newest(
         return skip("it takes an account with three posts that have a create_time");
     }
     posts.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
-    let account = AccountPages::read(client, username, None, 2, first_day()).await?;
-    let (found, count) = (account.post_ids(), account.posts.len());
+    let newest = AccountPages::read(client, username, None, 2, first_day()).await?;
+    let (found, count) = (newest.post_ids(), newest.posts.len());
     match posts[..2].iter().find(|(id, _)| !found.contains(id)) {
         Some((id, time)) => {
             Err(format!("with max_posts=2, the post {id} of {time} is missing, one of the two newest"))
@@ -205,25 +205,25 @@ async fn check_not_before(
         return skip("it takes an account with posts that have a create_time");
     };
     let day = middle.date_naive();
-    let account = AccountPages::read(client, username, None, MAX_POSTS, day).await?;
-    let found = account.post_ids();
+    let recent = AccountPages::read(client, username, None, MAX_POSTS, day).await?;
+    let found = recent.post_ids();
     if let Some((id, time)) = posts.iter().find(|(id, time)| time.date_naive() >= day && !found.contains(id))
     {
         return Err(format!("with not_before={day}, the post {id} of {time} is missing"));
     }
-    if account.has_unread_posts {
+    if recent.has_unread_posts {
         return Err(format!(
             "with not_before={day}, newer posts follow pages of older ones, where the tracker stops reading"
         ));
     }
-    let AccountPages { posts, page_count, older_posts, older_pages, .. } = account;
+    let AccountPages { page_count, older_posts, older_pages, .. } = recent;
     if older_posts == 0 {
         return Ok(Verdict::Pass);
     }
     Ok(Verdict::PassWithRemark(format!(
         "over-delivery: with not_before={day}, {older_posts} of {} posts and all posts of {older_pages} of {page_count} \
          pages are older",
-        posts.len()
+        recent.posts.len()
     )))
 }
 

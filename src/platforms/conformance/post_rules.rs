@@ -30,8 +30,11 @@ pub(super) async fn check_posts(
     );
     let listed = account.and_then(|account| account.posts.first());
     let id = samples.post_id.clone().or_else(|| coerce::id(listed?.get("id")));
-    let means = "a post is found by the platform's id, equal to that in the account's list";
-    report.add("post-by-id", means, check_post(client, "id", id.as_deref(), listed).await);
+    report.add(
+        "post-by-id",
+        "a post is found by the platform's id, equal to that in the account's list",
+        check_post(client, "id", id.as_deref(), listed).await,
+    );
 
     let means = "a post is found by its shortcode; an unknown shortcode returns `not_found`";
     if client.platform() == Platform::Tiktok {
@@ -41,8 +44,7 @@ pub(super) async fn check_posts(
     let mut result = check_post(client, "shortcode", code.as_deref(), listed).await;
     if matches!(result, Ok(Verdict::Pass)) {
         let query = [("shortcode", UNKNOWN_SHORTCODE.to_owned())];
-        let unknown = client.get(&["posts"], &query, POST_SCHEMA).await;
-        result = unknown.expect_error("not_found", &[]);
+        result = client.get(&["posts"], &query, POST_SCHEMA).await.expect_error("not_found", &[]);
     }
     report.add("post-by-shortcode", means, result);
 }

@@ -31,8 +31,8 @@ fn validate(schema: &Value, value: &Value, path: &str, violations: &mut Vec<Stri
         return;
     }
     if let Some(target) = schema.get("$ref").and_then(Value::as_str) {
-        if let Some(schema) = target.strip_prefix("#/components/schemas/").and_then(find_schema) {
-            validate(schema, value, path, violations);
+        if let Some(referenced) = target.strip_prefix("#/components/schemas/").and_then(find_schema) {
+            validate(referenced, value, path, violations);
         }
         return;
     }
@@ -68,10 +68,10 @@ fn validate(schema: &Value, value: &Value, path: &str, violations: &mut Vec<Stri
                 violations.push(format!("{} lacks {name}", subject()));
             }
         }
-        for (name, schema) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
-            if let Some(value) = fields.get(name) {
+        for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            if let Some(member) = fields.get(name) {
                 let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-                validate(schema, value, &path, violations);
+                validate(property, member, &path, violations);
             }
         }
     }
@@ -137,7 +137,7 @@ mod tests {
                 *seen += 1;
                 match keyword.as_str() {
                     "properties" => {
-                        inner.as_object().into_iter().flatten().for_each(|(_, schema)| walk(schema, seen))
+                        inner.as_object().into_iter().flatten().for_each(|(_, property)| walk(property, seen))
                     }
                     "items" => walk(inner, seen),
                     "format" => assert!(["int64", "date-time"].contains(&inner.as_str().unwrap()), "{inner}"),

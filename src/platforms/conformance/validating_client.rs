@@ -180,7 +180,7 @@ impl<'a> ValidatingClient<'a> {
         let violation = if !violations.is_empty() {
             Some(format!("HTTP {status_code}: {}", violations.join(", ")))
         } else if expected != Some(status) {
-            let expected = expected.map_or("another".to_owned(), |status| status.as_u16().to_string());
+            let expected = expected.map_or("another".to_owned(), |expected| expected.as_u16().to_string());
             Some(format!("`{code}` has HTTP {status_code} instead of {expected}"))
         } else if message.is_empty() {
             Some(format!("`{code}` has no message"))

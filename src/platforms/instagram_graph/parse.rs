@@ -75,18 +75,18 @@ pub(super) fn parse_media_page(media: Option<&Value>) -> Result<MediaPage, Sourc
 }
 
 fn parse_post(mut row: Map<String, Value>) -> Option<Post> {
+    let is_reel = row.get("media_product_type").and_then(Value::as_str) == Some("REELS");
     let mut take = |name: &str| row.remove(name);
     let external_id = coerce::id(take("id").as_ref())?;
     let url = coerce::non_empty_text(take("permalink").as_ref());
     let media_type = coerce::non_empty_text(take("media_type").as_ref());
     let media_url = coerce::non_empty_text(take("media_url").as_ref());
     let is_video = media_type.as_deref() == Some("VIDEO");
-    let media_type = match (row.get("media_product_type").and_then(Value::as_str), media_type.as_deref()) {
-        (Some("REELS"), _) => Some("reel".to_owned()),
-        (_, Some("CAROUSEL_ALBUM")) => Some("carousel".to_owned()),
-        (_, other) => other.map(str::to_lowercase),
+    let media_type = match media_type.as_deref() {
+        _ if is_reel => Some("reel".to_owned()),
+        Some("CAROUSEL_ALBUM") => Some("carousel".to_owned()),
+        other => other.map(str::to_lowercase),
     };
-    let mut take = |name: &str| row.remove(name);
     Some(Post {
         external_id,
         shortcode: url.as_deref().and_then(parse_shortcode),

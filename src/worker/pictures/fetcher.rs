@@ -93,8 +93,7 @@ impl Fetcher {
         let mut shared: HashMap<PictureSource, SharedPicture> = HashMap::new();
         let mut gone = Vec::new();
         for picture in due {
-            let url = picture.platform.zip(picture.url.clone());
-            let identified = url.and_then(|(platform, url)| {
+            let identified = picture.platform.zip(picture.url.clone()).and_then(|(platform, url)| {
                 let source = self.client.identify(platform, picture.kind, &url)?;
                 Some((platform, url, source))
             });

@@ -138,7 +138,7 @@ mod tests {
             is_due: false,
             may_retry: true,
         };
-        let wanted = |stored: &PictureReference| is_wanted(&picture, Some(stored), &[]);
+        let wanted = |reference: &PictureReference| is_wanted(&picture, Some(reference), &[]);
         assert!(is_wanted(&picture, None, &[]));
         assert!(!wanted(&stored));
         assert!(wanted(&PictureReference { source: other, ..stored.clone() }));

@@ -244,7 +244,7 @@ mod tests {
             row(Some("0001-01-01"), 8),
         ];
         let plan = DeliveryPlan::from_rows(&rows);
-        let days = plan.affected.into_values().map(|day| day.to_string()).collect::<Vec<_>>();
+        let days = plan.affected.into_values().map(|since| since.to_string()).collect::<Vec<_>>();
         assert_eq!(days, ["2026-02-01", "2026-03-04", "1970-01-01", "1974-12-31"]);
     }
 
