@@ -26,15 +26,15 @@ impl<E: Error + 'static> From<E> for CommandError {
     fn from(error: E) -> Self {
         let mut sentence = error.to_string();
         let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
-        while let Some(error) = cause {
-            let text = error.to_string();
+        while let Some(current) = cause {
+            let text = current.to_string();
             if !sentence.contains(&text) {
                 sentence = format!("{sentence}: {text}");
             }
-            if let Some(store::Error::NotFound("organization")) = error.downcast_ref() {
+            if let Some(store::Error::NotFound("organization")) = current.downcast_ref() {
                 sentence.push_str(": see `tidemark org list`");
             }
-            cause = error.source();
+            cause = current.source();
         }
         CommandError(sentence)
     }

@@ -186,9 +186,9 @@ mod tests {
 
     #[test]
     fn every_command_and_option_is_described() {
-        let mut command = Cli::command();
-        command.build();
-        let mut commands = vec![&command];
+        let mut root = Cli::command();
+        root.build();
+        let mut commands = vec![&root];
         let mut seen = 0;
         while let Some(command) = commands.pop() {
             commands.extend(command.get_subcommands().filter(|command| !command.is_hide_set()));

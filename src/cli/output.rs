@@ -56,10 +56,10 @@ fn write(text: &str) -> Result<(), CommandError> {
 /// Formats records in columns as wide as their widest value.
 fn format_table(records: &[Value], columns: &[&str]) -> String {
     let header = columns.iter().map(|column| column.to_uppercase().replace('_', " ")).collect();
-    let cells = |record: &Value| columns.iter().map(|column| format_cell(&record[*column])).collect();
-    let rows: Vec<Vec<String>> = iter::once(header).chain(records.iter().map(cells)).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
+    let format_cells = |record: &Value| columns.iter().map(|column| format_cell(&record[*column])).collect();
+    let rows: Vec<Vec<String>> = iter::once(header).chain(records.iter().map(format_cells)).collect();
+    let max_width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns.len()).map(max_width).collect();
     let mut text = String::new();
     for row in &rows {
         let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));

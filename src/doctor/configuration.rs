@@ -169,12 +169,12 @@ fn variable_errors(command: &clap::Command, error: &clap::Error) -> Vec<String> 
         Some(ContextValue::String(option)) => vec![option.clone()],
         _ => Vec::new(),
     };
-    let variable = |option: &String| {
+    let find_variable = |option: &String| {
         let argument = command.get_arguments().find(|argument| argument.to_string() == *option)?;
         let variable = argument.get_env()?.to_string_lossy().into_owned();
         Some((variable, argument.get_help().map(ToString::to_string).unwrap_or_default()))
     };
-    let variables: Vec<_> = options.iter().filter_map(variable).collect();
+    let variables: Vec<_> = options.iter().filter_map(find_variable).collect();
     if error.kind() == ErrorKind::MissingRequiredArgument && !variables.is_empty() {
         return variables
             .into_iter()

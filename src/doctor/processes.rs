@@ -67,8 +67,8 @@ async fn check_outbox(pg: &PgPool) -> Result<Report, Error> {
 async fn check_history(pg: &PgPool, clickhouse: &Client) -> Result<Report, Error> {
     let (mut report, check) = (Report::default(), "history");
     let missing = outbox::fetch_missing_history(pg).await?;
-    for missing in &missing {
-        report.add(Status::Fail, check, missing.to_string());
+    for gap in &missing {
+        report.add(Status::Fail, check, gap.to_string());
     }
     let applied = outbox::last_applied_delivery(pg).await?;
     let recorded = history_writer::last_delivery(clickhouse).await?;

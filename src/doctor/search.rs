@@ -15,9 +15,9 @@ const MIN_FREE_BYTES: u64 = 1_000_000_000;
 
 pub(super) async fn check(report: &mut Report, folder: &Path, pg: Option<&PgPool>) {
     let (inspected, path) = (folder.to_owned(), folder.display().to_string());
-    let Ok(folder) = tokio::task::spawn_blocking(move || inspect_folder(&inspected)).await else { return };
-    match folder.writable {
-        Ok(()) if folder.exists => report.ok("search-folder", format!("{path} is writable")),
+    let Ok(found) = tokio::task::spawn_blocking(move || inspect_folder(&inspected)).await else { return };
+    match found.writable {
+        Ok(()) if found.exists => report.ok("search-folder", format!("{path} is writable")),
         Ok(()) => report.ok("search-folder", format!("{path} will be created at the first start")),
         Err(error) => {
             return report.fail(
@@ -27,7 +27,7 @@ pub(super) async fn check(report: &mut Report, folder: &Path, pg: Option<&PgPool
             );
         }
     }
-    if let Some(free) = folder.free_bytes {
+    if let Some(free) = found.free_bytes {
         let state = format!("{} free for the search index", format_bytes(free));
         if free < MIN_FREE_BYTES {
             report.warn("search-disk", state, "add space, a rebuild needs a second index");
@@ -35,7 +35,7 @@ pub(super) async fn check(report: &mut Report, folder: &Path, pg: Option<&PgPool
             report.ok("search-disk", state);
         }
     }
-    match (folder.index, pg) {
+    match (found.index, pg) {
         (Some(Err(reason)), _) => report.warn(
             "search-index",
             format!("the index is not usable ({reason})"),

@@ -157,7 +157,7 @@ impl<'a> Exporter<'a> {
         let latest = &account.latest;
         let missing = missing_in_snapshots(&latest.counters, snapshots).into_iter();
         let observations = missing.chain(snapshots.iter().map(|row| (row.observed_at, row.counters())));
-        let row = |observed_at, counters| AccountRow {
+        let build_row = |observed_at, counters| AccountRow {
             platform: account.platform,
             username: &account.username,
             observed_at,
@@ -166,9 +166,9 @@ impl<'a> Exporter<'a> {
             category: None,
             creator: None,
         };
-        let mut rows: Vec<_> = observations.map(|(at, counters)| row(Some(at), counters)).collect();
+        let mut rows: Vec<_> = observations.map(|(at, counters)| build_row(Some(at), counters)).collect();
         // The last row describes the account.
-        let mut last = rows.pop().unwrap_or_else(|| row(dated(latest.observed_at()), [None; _]));
+        let mut last = rows.pop().unwrap_or_else(|| build_row(dated(latest.observed_at()), [None; _]));
         last.fields = latest.fields();
         (last.category, last.creator) = (account.category.as_deref(), account.creator.as_deref());
         rows.push(last);
@@ -250,13 +250,13 @@ fn missing_in_snapshots<const N: usize>(
 ) -> BTreeMap<DateTime<Utc>, [Option<i64>; N]> {
     let mut found = [None; N];
     for snapshot in snapshots {
-        for (found, counter) in found.iter_mut().zip(snapshot.counters::<N>()) {
-            *found = counter.or(*found);
+        for (value, counter) in found.iter_mut().zip(snapshot.counters::<N>()) {
+            *value = counter.or(*value);
         }
     }
     let mut missing = BTreeMap::new();
-    for (n, latest) in latest.iter().enumerate() {
-        if let (Some(value), Some(at)) = (latest.get().copied(), latest.at())
+    for (n, counter) in latest.iter().enumerate() {
+        if let (Some(value), Some(at)) = (counter.get().copied(), counter.at())
             && found[n] != Some(value)
         {
             missing.entry(at).or_insert([None; N])[n] = Some(value);

@@ -48,23 +48,23 @@ enum FormatWriter {
 
 impl HistoryFile {
     pub fn create(path: PathBuf, format: ExportFormat, columns: Columns) -> Result<Self, Error> {
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}.part", uuid::Uuid::now_v7()));
-        let temporary = path.with_file_name(name);
+        let mut file_name = path.file_name().unwrap_or_default().to_owned();
+        file_name.push(format!(".{}.part", uuid::Uuid::now_v7()));
+        let temporary = path.with_file_name(file_name);
         let failed = |error| Error::file(&temporary, error);
         let file = File::create_new(&temporary).map_err(failed)?;
         let mut history = HistoryFile { path, temporary: temporary.clone(), columns, writer: None, rows: 0 };
-        let columns = &history.columns;
         history.writer = Some(match format {
             ExportFormat::Csv => {
                 let mut csv = csv::WriterBuilder::new().buffer_capacity(1 << 18).from_writer(file);
-                csv.write_record(columns.iter().map(|(name, _)| name))
+                csv.write_record(history.columns.iter().map(|(name, _)| name))
                     .map_err(|error| failed(io::Error::other(error)))?;
                 FormatWriter::Csv(Box::new(csv))
             }
             ExportFormat::Jsonl => FormatWriter::Jsonl(BufWriter::with_capacity(1 << 18, file)),
             ExportFormat::Parquet => FormatWriter::Parquet(Box::new(
-                ParquetWriter::new(file, columns).map_err(|error| failed(io::Error::other(error)))?,
+                ParquetWriter::new(file, &history.columns)
+                    .map_err(|error| failed(io::Error::other(error)))?,
             )),
         });
         Ok(history)

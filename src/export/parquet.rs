@@ -72,8 +72,8 @@ impl ParquetWriter {
         })
     }
 
-    pub fn add(&mut self, values: Vec<FieldValue<'_>>) -> Result<(), ParquetError> {
-        for (column, value) in self.columns.iter_mut().zip(values) {
+    pub fn add(&mut self, row: Vec<FieldValue<'_>>) -> Result<(), ParquetError> {
+        for (column, value) in self.columns.iter_mut().zip(row) {
             column.levels.push(i16::from(value != FieldValue::Null));
             match (&mut column.values, value) {
                 (_, FieldValue::Null) => {}

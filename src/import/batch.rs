@@ -113,7 +113,7 @@ impl RowBatch {
         let accounts = imports::find_or_create_accounts(&mut write, &names, is_active, now).await?;
         let find = |name: &AccountName| accounts.get(name).copied();
 
-        let observed = self.accounts.iter().filter_map(|(name, account)| {
+        let observed_accounts = self.accounts.iter().filter_map(|(name, account)| {
             Some(ObservedAccount {
                 account: find(name)?,
                 latest: account.latest.clone(),
@@ -121,11 +121,11 @@ impl RowBatch {
                 scraped_at: None,
             })
         });
-        save_accounts(&mut write, observed.collect()).await?;
+        save_accounts(&mut write, observed_accounts.collect()).await?;
         // Inserts are cheaper if successive rows are neighbours in the indexes by account and by external id.
-        let mut videos: Vec<_> = self.videos.iter().collect();
-        videos.sort_unstable_by_key(|(name, _)| *name);
-        let observed = videos.into_iter().filter_map(|((platform, username, external_id), video)| {
+        let mut sorted: Vec<_> = self.videos.iter().collect();
+        sorted.sort_unstable_by_key(|(name, _)| *name);
+        let observed_videos = sorted.into_iter().filter_map(|((platform, username, external_id), video)| {
             let origin = match username {
                 Some(username) => VideoOrigin::Account(find(&(*platform, username.clone()))?),
                 None => VideoOrigin::Individual { is_active },
@@ -140,7 +140,7 @@ impl RowBatch {
                 scraped_at: None,
             })
         });
-        let videos = save_videos(&mut write, now, observed.collect()).await?.internal_ids;
+        let videos = save_videos(&mut write, now, observed_videos.collect()).await?.internal_ids;
         write.commit().await?;
         let snapshots = self.accounts.values().map(|account| account.observations.len()).sum::<usize>()
             + self.videos.values().map(|video| video.observations.len()).sum::<usize>();

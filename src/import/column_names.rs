@@ -91,10 +91,8 @@ impl ColumnNames {
         let is_replaced = |own: FoundColumn| {
             !own.is_mapped && found.contains(&Some(FoundColumn { is_mapped: true, ..own }))
         };
-        let column = |found: &Option<FoundColumn>| {
-            found.filter(|found| !is_replaced(*found)).map(|found| found.column)
-        };
-        let columns: Vec<_> = found.iter().map(column).collect();
+        let columns: Vec<_> =
+            found.iter().map(|own| own.filter(|own| !is_replaced(*own)).map(|own| own.column)).collect();
         for (n, column) in columns.iter().enumerate() {
             if let Some(duplicate) = column.filter(|column| columns[..n].contains(&Some(*column))) {
                 return Err(Error::DuplicateColumn(path.to_owned(), duplicate.name()));

@@ -78,12 +78,12 @@ pub async fn load(
     let history_since = organizations::fetch_history_since(&databases.pg, organization).await?;
     let names = ColumnNames::new(&options.mappings)?;
     let size = input_file::check_files(&files)?;
-    let report = RejectionReport::new(report_path(options, &files), &files)?;
+    let empty_report = RejectionReport::new(report_path(options, &files), &files)?;
     let bar = progress_bar(options.progress, size.bytes);
     let now = databases.clock.now().await;
     let reading = {
         let (bar, times) = (bar.clone(), ObservationTimes { history_since, now });
-        tokio::task::spawn_blocking(move || read_files(&files, &names, size, times, report, &bar))
+        tokio::task::spawn_blocking(move || read_files(&files, &names, size, times, empty_report, &bar))
     };
     let Input { rows, rows_read, report } = reading.await.map_err(|_| Error::Interrupted)??;
 

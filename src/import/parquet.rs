@@ -46,12 +46,12 @@ pub fn read_rows(
     bar: &ProgressBar,
     consume: &mut RowSink<'_>,
 ) -> Result<(), Error> {
-    let reader = open(path)?;
-    let columns = find_columns(path, names, &reader)?;
+    let file = open(path)?;
+    let columns = find_columns(path, names, &file)?;
     let failed = |error| Error::parquet(path, error);
     let mut line = 0;
-    for group in 0..reader.num_row_groups() {
-        let group = reader.get_row_group(group).map_err(failed)?;
+    for group in 0..file.num_row_groups() {
+        let group = file.get_row_group(group).map_err(failed)?;
         let mut readers = Vec::with_capacity(columns.len());
         for &(leaf, _) in &columns {
             readers.push(group.get_column_reader(leaf).map_err(failed)?);

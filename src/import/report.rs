@@ -25,7 +25,7 @@ pub struct RejectionReport {
 impl RejectionReport {
     /// Checks that the report would not overwrite an input file.
     pub fn new(path: PathBuf, inputs: &[PathBuf]) -> Result<Self, Error> {
-        let identity = |path: &Path| path.metadata().map(|metadata| (metadata.dev(), metadata.ino()));
+        let identity = |file: &Path| file.metadata().map(|metadata| (metadata.dev(), metadata.ino()));
         if let Ok(existing) = identity(&path)
             && inputs.iter().any(|input| identity(input).is_ok_and(|input| input == existing))
         {

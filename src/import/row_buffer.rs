@@ -34,8 +34,8 @@ impl RowBuffer {
             }
             none => {
                 let spill = none.insert(PartitionedSpill::new(self.expected_rows, PARTITION_ROWS)?);
-                for row in std::mem::take(&mut self.memory) {
-                    spill.add(&row)?;
+                for buffered in std::mem::take(&mut self.memory) {
+                    spill.add(&buffered)?;
                 }
                 spill.add(&row)
             }

@@ -37,8 +37,7 @@ impl LevelOnDay {
         let (after, next_value) = *known.get(later)?;
         let days = |from: NaiveDate, to: NaiveDate| i128::from((to - from).num_days());
         let weighted = i128::from(value) * days(day, after) + i128::from(next_value) * days(before, day);
-        let value = rounded_quotient(weighted, days(before, after));
-        Some(LevelOnDay { value, is_interpolated: true })
+        Some(LevelOnDay { value: rounded_quotient(weighted, days(before, after)), is_interpolated: true })
     }
 }
 
@@ -139,9 +138,9 @@ impl Distribution<f64> {
         let multiple = |(numerator, denominator): &(i64, i64)| {
             i128::from(*numerator) * 1_000_000 * PER_MILLIONTH / i128::from(*denominator)
         };
-        let millionths = Distribution::from_multiples(rates.iter().map(multiple).collect(), PER_MILLIONTH);
+        let Distribution { p10, p50, p90, mean } =
+            Distribution::from_multiples(rates.iter().map(multiple).collect(), PER_MILLIONTH);
         let decimal = |millionths: Option<i64>| millionths.map(|millionths| millionths as f64 / 1e6);
-        let Distribution { p10, p50, p90, mean } = millionths;
         Distribution { p10: decimal(p10), p50: decimal(p50), p90: decimal(p90), mean: decimal(mean) }
     }
 }
@@ -180,15 +179,15 @@ mod tests {
     fn baseline_cuts_a_quarter_at_each_end() {
         assert_eq!(last_posts(1..=9).baseline(), None);
         // 3 to 8 of ten values.
-        let baseline = last_posts([1_000, 2, 3, 4, 5, 6, 7, 8, 9, -10]).baseline().unwrap();
-        assert_eq!((baseline.sample, baseline.tenths()), (10, 55));
-        assert_eq!(baseline.multiple_in_hundredths(11), Some(200));
+        let ten_posts = last_posts([1_000, 2, 3, 4, 5, 6, 7, 8, 9, -10]).baseline().unwrap();
+        assert_eq!((ten_posts.sample, ten_posts.tenths()), (10, 55));
+        assert_eq!(ten_posts.multiple_in_hundredths(11), Some(200));
         // 2.5 of 11 is cut to 2: 3 to 9 with a sum of 43.
-        let baseline = last_posts([0, 1, 3, 4, 5, 6, 8, 8, 9, 10, 11]).baseline().unwrap();
-        assert_eq!((baseline.tenths(), baseline.multiple_in_hundredths(43)), (61, Some(700)));
+        let eleven_posts = last_posts([0, 1, 3, 4, 5, 6, 8, 8, 9, 10, 11]).baseline().unwrap();
+        assert_eq!((eleven_posts.tenths(), eleven_posts.multiple_in_hundredths(43)), (61, Some(700)));
         assert_eq!(last_posts([0; 12]).baseline().unwrap().multiple_in_hundredths(5), None);
-        let baseline = last_posts([8; 10]).baseline().unwrap();
-        assert_eq!(baseline.multiple_in_hundredths(1), Some(13), "0.125 rounds up");
+        let equal_posts = last_posts([8; 10]).baseline().unwrap();
+        assert_eq!(equal_posts.multiple_in_hundredths(1), Some(13), "0.125 rounds up");
         assert_eq!(last_posts([1; 10]).baseline().unwrap().multiple_in_hundredths(i64::MAX), Some(i64::MAX));
     }
 
@@ -203,13 +202,13 @@ mod tests {
     fn percentiles_interpolate_between_the_closest_ranks() {
         let counts = Distribution::from_counts((1..=10).rev().map(|n| n * 10).collect());
         // Positions 0.9, 4.5 and 8.1.
-        let expected = Distribution { p10: Some(19), p50: Some(55), p90: Some(91), mean: Some(55) };
-        assert_eq!(counts, expected);
+        assert_eq!(counts, Distribution { p10: Some(19), p50: Some(55), p90: Some(91), mean: Some(55) });
         assert_eq!(Distribution::from_counts(vec![]), Distribution::default());
         let rates = Distribution::from_rates(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11].map(|n| (n, 30)));
-        let expected =
-            Distribution { p10: Some(0.066667), p50: Some(0.2), p90: Some(0.333333), mean: Some(0.2) };
-        assert_eq!(rates, expected);
+        assert_eq!(
+            rates,
+            Distribution { p10: Some(0.066667), p50: Some(0.2), p90: Some(0.333333), mean: Some(0.2) }
+        );
         // 0.0001245; 124.49999999999999 millionths as a float.
         let rate = Some(0.000125);
         let expected = Distribution { p10: rate, p50: rate, p90: rate, mean: rate };

@@ -104,10 +104,10 @@ mod tests {
     #[test]
     fn older_posts_are_read_weekly_and_monthly() {
         // 1 page daily, 3 weekly, 8 monthly.
-        let cost = daily_requests(Paging::Pages(50), daily(50, 150, 400));
-        assert!((cost - (1.0 + 2.0 / 7.0 + 5.0 / 30.0)).abs() < 1e-9, "{cost}");
+        let by_pages = daily_requests(Paging::Pages(50), daily(50, 150, 400));
+        assert!((by_pages - (1.0 + 2.0 / 7.0 + 5.0 / 30.0)).abs() < 1e-9, "{by_pages}");
         // The profile and 1 window daily, 3 windows weekly, 13 monthly.
-        let cost = daily_requests(Paging::Windows { page: 100, days: 30 }, daily(5, 30, 100));
-        assert!((cost - (2.0 + 2.0 / 7.0 + 10.0 / 30.0)).abs() < 1e-9, "{cost}");
+        let by_windows = daily_requests(Paging::Windows { page: 100, days: 30 }, daily(5, 30, 100));
+        assert!((by_windows - (2.0 + 2.0 / 7.0 + 10.0 / 30.0)).abs() < 1e-9, "{by_windows}");
     }
 }

@@ -347,7 +347,7 @@ mod tests {
     fn buckets_are_calendar_periods_cut_by_the_window() {
         let buckets = |granularity, start, end| {
             let window = Window { period: Period::Custom, start: day(start), end: day(end) };
-            let text = |(start, end): (NaiveDate, NaiveDate)| format!("{start} {end}");
+            let text = |(first, last): (NaiveDate, NaiveDate)| format!("{first} {last}");
             window.buckets(granularity).into_iter().map(text).collect::<Vec<_>>()
         };
         let days = buckets(Granularity::Day, "2024-02-28", "2024-03-01");

@@ -193,8 +193,8 @@ mod tests {
         let shown = with_copies_at(Some("https://api.example".into()), async { show(&copied) }).await;
         assert_eq!(shown, format!("https://api.example/media/{name}.webp"));
         for url in [None, Some("https://api.example".into())] {
-            let shown = with_copies_at(url, async { show(&original) }).await;
-            assert_eq!(shown, "https://cdn.example/1 2.jpg");
+            let unchanged = with_copies_at(url, async { show(&original) }).await;
+            assert_eq!(unchanged, "https://cdn.example/1 2.jpg");
         }
     }
 }

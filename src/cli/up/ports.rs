@@ -57,9 +57,9 @@ mod tests {
         ports.save().unwrap();
 
         let other_process = bind(second).unwrap();
-        let mut ports = Ports::read(dir.path());
-        assert_eq!(ports.choose("a").unwrap(), first);
-        assert_ne!(ports.choose("b").unwrap(), second);
+        let mut restarted = Ports::read(dir.path());
+        assert_eq!(restarted.choose("a").unwrap(), first);
+        assert_ne!(restarted.choose("b").unwrap(), second);
         drop(other_process);
     }
 }

@@ -132,7 +132,7 @@ impl Supervisor {
                     return;
                 }
                 match self.spawn(&service) {
-                    Ok(process) => break process,
+                    Ok(restarted) => break restarted,
                     Err(error) => tracing::error!("{error}"),
                 }
                 crashes += 1;
@@ -207,7 +207,8 @@ impl Process {
 /// Finds the last `error:` of this program or `FATAL:` of Postgres, else the last line.
 fn find_exit_reason(text: &str) -> Option<String> {
     let lines = || text.lines().rev().map(str::trim).filter(|line| !line.is_empty());
-    let after = |line: &str, marker: &str| line.split_once(marker).map(|(_, text)| text.trim().to_owned());
+    let after =
+        |line: &str, marker: &str| line.split_once(marker).map(|(_, reason)| reason.trim().to_owned());
     lines()
         .find_map(|line| line.strip_prefix("error: ").map(str::to_owned).or_else(|| after(line, "FATAL:")))
         .or_else(|| lines().next().map(str::to_owned))

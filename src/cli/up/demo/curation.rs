@@ -57,9 +57,11 @@ impl Stage<'_> {
             let change = AccountChange { metadata: Some(metadata), ..AccountChange::default() };
             self.write(async |write| account_change::update(write, record.id, &change).await).await?;
             let Some(creator) = record.creator_id else { continue };
-            let metadata = Some(tags([("tier", TIERS[turn % TIERS.len()])]));
-            let change = CreatorChange { metadata, ..CreatorChange::default() };
-            self.write(async |write| creators::update(write, creator, &change).await).await?;
+            let creator_change = CreatorChange {
+                metadata: Some(tags([("tier", TIERS[turn % TIERS.len()])])),
+                ..CreatorChange::default()
+            };
+            self.write(async |write| creators::update(write, creator, &creator_change).await).await?;
         }
         self.watch_posts().await
     }
