@@ -2,6 +2,9 @@
 //!
 //! In dependency order: a module uses only modules below it (tests/dependencies). ARCHITECTURE.md explains them.
 
+// Not in Cargo.toml, whose lints also hold for integration tests and benches: their steps name each response the same.
+#![deny(clippy::shadow_unrelated)]
+
 pub mod cli;
 pub mod doctor;
 pub mod server;

@@ -9,7 +9,7 @@ use tidemark::model::platform::Platform;
 use tidemark::model::readable::ReadablePlatforms;
 use tidemark::model::tracking::TrackingStatus;
 use tidemark::store::analytics::accounts::{
-    self, SubjectFilter, COUNT_POSTS, RANKED_ACCOUNTS_SQL, RankingFilter,
+    self, COUNT_POSTS, RANKED_ACCOUNTS_SQL, RankingFilter, SubjectFilter,
 };
 use tidemark::store::analytics::benchmarks::{self, BenchmarkQuery};
 use tidemark::store::analytics::{ages, creators};
