@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use salvo::{Router, Writer};
-use salvo_oapi::{Operation, endpoint};
+use salvo_oapi::{Operation, ParameterIn, endpoint};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -13,8 +13,10 @@ use super::{
     account_list, account_videos, ages, batches, daily, metrics, refreshes, sparklines, top_accounts,
 };
 use crate::app::App;
+use crate::http::input::reader::InputSchema;
 use crate::http::input::violations::Violations;
 use crate::http::input::{FromBody, RequestContext, RequestPart, field, parse_uuid};
+use crate::http::openapi::operation::add_parameters;
 use crate::http::route::{get_or_head, parameter_except, post_without_body};
 use crate::http::{
     Args, Body, Caller, Created, Data, IdempotencyKey, NoContent, Path, Query, Result, in_transaction,
@@ -70,7 +72,8 @@ struct AccountPath {
     account: AccountIdentifier,
 }
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
 struct AccountPathFields {
     /// Account id, or username with a leading `@`.
     #[schemars(extend("pattern" = ACCOUNT_PATTERN))]
@@ -79,10 +82,10 @@ struct AccountPathFields {
 
 impl RequestPart for AccountPath {
     fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Option<Self> {
-        let Path(AccountPathFields { account_id }) = Path::read(context, violations)?;
-        let account = match account_id.strip_prefix('@') {
+        let text = context.request.params().get("account_id").map_or("", String::as_str);
+        let account = match text.strip_prefix('@') {
             Some(username) => Some(AccountIdentifier::Username(username.to_lowercase())),
-            None => parse_uuid(&account_id).ok().map(AccountIdentifier::Id),
+            None => parse_uuid(text).ok().map(AccountIdentifier::Id),
         };
         if account.is_none() {
             violations.add("account_id", "must be a UUID, or a username with a leading @");
@@ -91,7 +94,7 @@ impl RequestPart for AccountPath {
     }
 
     fn describe(operation: &mut Operation) {
-        Path::<AccountPathFields>::describe(operation);
+        add_parameters(operation, ParameterIn::Path, &InputSchema::of::<AccountPathFields>().fields);
     }
 }
 
