@@ -109,7 +109,7 @@ async fn invalid_video_lists_all_violations() {
         (
             json!({"platform": "instagram", "identifier": "!", "is_active": null, "scrape_interval_hours": 5,
                    "metadata": {"a": 1}, "account_id": 1}),
-            vec!["is_active", "metadata.a", "scrape_interval_hours", "identifier", "account_id"],
+            vec!["identifier", "is_active", "metadata.a", "scrape_interval_hours", "account_id"],
         ),
     ] {
         assert_eq!(api.post("/v2/videos", body.clone()).await.fields(), fields, "{body}");
