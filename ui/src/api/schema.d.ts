@@ -1753,7 +1753,7 @@ export type components = {
              */
             succeeded: number;
         };
-        /** @description What the last posts had at an age. */
+        /** @description Quartiles of the last posts at an age. */
         Benchmark: {
             /**
              * Format: uint16
