@@ -19,7 +19,7 @@ use crate::http::input::{FromBody, RequestContext, RequestPart, field, parse_uui
 use crate::http::openapi::operation::add_parameters;
 use crate::http::route::{get_or_head, parameter_except, post_without_body};
 use crate::http::{
-    Args, Body, Caller, Created, Data, IdempotencyKey, NoContent, Path, Query, Result, in_transaction,
+    Args, Body, Caller, Created, Data, IdempotencyKey, NoContent, Query, Result, in_transaction,
 };
 use crate::model::account::Account;
 use crate::model::identifier::Username;
