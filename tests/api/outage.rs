@@ -139,6 +139,9 @@ async fn requests_waiting_for_a_lock_leave_connections_free() {
     let creator = api.create("/v2/creators", json!({"name": "locked"})).await;
     let url = serve_on(&api, api.pg().connect_options().to_url_lossy().into()).await;
     let (_, other_key) = create_organization(api.pg(), OrganizationChange::default()).await;
+    // Opens the connections, because a lock is waited for almost as long as a request may take.
+    let list = || send(http_client().get(format!("{url}/v2/creators")).bearer_auth(&other_key));
+    assert!(join_all((0..4).map(|_| list())).await.iter().all(|response| response.status == 200));
     let mut blocking = api.pg().begin().await.unwrap();
     sqlx::query("select from creators where organization_id = $1 for update")
         .bind(api.organization.id)
@@ -155,7 +158,7 @@ async fn requests_waiting_for_a_lock_leave_connections_free() {
         responses.iter().any(|response| response.body_text().contains("conflict with a concurrent change"))
     );
     // A request that gets no connection is 503.
-    send(http_client().get(format!("{url}/v2/creators")).bearer_auth(other_key)).await.ok(200);
+    list().await.ok(200);
     blocking.rollback().await.unwrap();
 }
 
