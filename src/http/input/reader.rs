@@ -50,11 +50,12 @@ impl InputSchema {
         if let Some(found) = SCHEMAS.read().get(&id) {
             return found;
         }
-        let [schema, order] = input_schemas::<T>();
-        let fields = InputField::list(&schema, &order);
-        let built = Box::leak(Box::new(InputSchema { schema, fields }));
-        SCHEMAS.write().insert(id, built);
-        built
+        // Locked meanwhile, so that concurrent first requests do not build it several times.
+        SCHEMAS.write().entry(id).or_insert_with(|| {
+            let [schema, order] = input_schemas::<T>();
+            let fields = InputField::list(&schema, &order);
+            Box::leak(Box::new(InputSchema { schema, fields }))
+        })
     }
 
     /// Reads a query, with `read` for each parameter.
