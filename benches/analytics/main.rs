@@ -57,27 +57,7 @@ async fn main() {
     let caches = [apps[2].responses.clone(), apps[3].responses.clone()];
     let rollups = apps[0].history.rollups().clone();
     let urls = serve_on_threads(apps);
-    let targets = async |[api, querying_api]: [&str; 2], organization: usize| {
-        let key = NewKey { rate_limit: Some(i32::MAX), ..NewKey::named("bench") };
-        let key = keys::create(stack.pg(), layout::organization_id(organization), &key).await.unwrap().key;
-        let clickhouse = stack.connection.clone();
-        let (api, querying_api) = (api.to_owned(), querying_api.to_owned());
-        Targets { http: stack.client.clone(), api, querying_api, key, clickhouse }
-    };
-    let measured = [("largest", 0), ("before it grew", grown)]
-        .into_iter()
-        .chain(layout::GROWN.into_iter().zip(layout::ORGANIZATIONS..))
-        .collect::<Vec<_>>();
-    let mut tenants = Vec::new();
-    for (seed, (name, organization)) in measured.into_iter().enumerate() {
-        let creators = creators(&stack, organization).await;
-        let seed = seed as u64 + chrono::Utc::now().timestamp_micros().unsigned_abs();
-        tenants.push(Tenant {
-            name,
-            targets: targets([&urls[0], &urls[1]], organization).await,
-            generator: QueryGenerator::new(&layout, organization, creators, last_day, seed),
-        });
-    }
+    let mut tenants = tenants(&stack, &layout, grown, last_day, [&urls[0], &urls[1]]).await;
 
     let trickle = tokio::spawn(writes::trickle(clickhouse, layout.accounts.clone()));
     if is_selected("latency") {
@@ -102,16 +82,52 @@ async fn main() {
     }
     trickle.abort();
     if is_selected("live") {
-        let mut dashboards = Vec::new();
-        for organization in 0..layout::ORGANIZATIONS {
-            dashboards.push(live::Dashboard {
-                targets: targets([&urls[2], &urls[3]], organization).await,
-                creator: creators(&stack, organization).await[0].0,
-                accounts: layout.accounts_of(organization).iter().map(|account| account.subject).collect(),
-            });
-        }
+        let dashboards = dashboards(&stack, &layout, [&urls[2], &urls[3]]).await;
         live::measure(&stack.databases, &layout, dashboards, &caches).await;
     }
+}
+
+/// The organizations whose endpoints are measured, the largest first.
+async fn tenants<'a>(
+    stack: &Stack,
+    layout: &'a Layout,
+    grown: usize,
+    last_day: NaiveDate,
+    urls: [&str; 2],
+) -> Vec<Tenant<'a>> {
+    let named = [("largest", 0), ("before it grew", grown)];
+    let measured = named.into_iter().chain(layout::GROWN.into_iter().zip(layout::ORGANIZATIONS..));
+    let mut tenants = Vec::new();
+    for (seed, (name, organization)) in measured.enumerate() {
+        let creators = creators(stack, organization).await;
+        let seed = seed as u64 + chrono::Utc::now().timestamp_micros().unsigned_abs();
+        tenants.push(Tenant {
+            name,
+            targets: targets(stack, urls, organization).await,
+            generator: QueryGenerator::new(layout, organization, creators, last_day, seed),
+        });
+    }
+    tenants
+}
+
+async fn dashboards(stack: &Stack, layout: &Layout, urls: [&str; 2]) -> Vec<live::Dashboard> {
+    let mut dashboards = Vec::new();
+    for organization in 0..layout::ORGANIZATIONS {
+        dashboards.push(live::Dashboard {
+            targets: targets(stack, urls, organization).await,
+            creator: creators(stack, organization).await[0].0,
+            accounts: layout.accounts_of(organization).iter().map(|account| account.subject).collect(),
+        });
+    }
+    dashboards
+}
+
+/// The APIs with a key of an organization: one with rollups in memory, and one without.
+async fn targets(stack: &Stack, [api, querying_api]: [&str; 2], organization: usize) -> Targets {
+    let key = NewKey { rate_limit: Some(i32::MAX), ..NewKey::named("bench") };
+    let key = keys::create(stack.pg(), layout::organization_id(organization), &key).await.unwrap().key;
+    let (api, querying_api) = (api.to_owned(), querying_api.to_owned());
+    Targets { http: stack.client.clone(), api, querying_api, key, clickhouse: stack.connection.clone() }
 }
 
 /// Serves on threads of their own, like another process, and returns the URLs.
