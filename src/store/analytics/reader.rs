@@ -142,7 +142,7 @@ impl VersionedHistory {
             let bind = |query: Query| {
                 chunk.bind(bind(query)).param("start", clamp_day(start)).param("end", clamp_day(end))
             };
-            rows.extend(self.fetch_all(chunk.sql, bind).await?);
+            rows.extend(self.reader.client.fetch_all(self.organization, chunk.sql, bind).await?);
         }
         Ok(rows)
     }

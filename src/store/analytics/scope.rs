@@ -48,7 +48,7 @@ pub struct ListedSubjects {
 }
 
 /// One statement of a query.
-pub(super) struct StatementChunk<'a> {
+pub struct StatementChunk<'a> {
     pub sql: &'static str,
     filter: Filter<'a>,
 }

@@ -5,12 +5,10 @@ use clickhouse::Row;
 use clickhouse::query::Query;
 use serde::Deserialize;
 
-use super::super::reader::VersionedHistory;
 use super::super::rollup_cache::{RollupRows, RollupTotals};
-use super::super::scope::{ScopedSql, SubjectScope};
+use super::super::scope::{ScopedSql, StatementChunk, SubjectScope};
 use super::RollupQuery;
 use crate::model::period::{Window, clamp_day};
-use crate::store::Error;
 
 const SQL: ScopedSql = ScopedSql {
     organization: include_str!("followers_of_organization.sql"),
@@ -60,8 +58,11 @@ impl RollupQuery for FollowerSteps<'_> {
         earlier.chain(rows.by_day(&grouping, start, end)).filter_map(step).collect()
     }
 
-    async fn read_clickhouse(&self, history: &VersionedHistory) -> Result<Vec<FollowerStep>, Error> {
-        let bind = |query: Query| query.param("first_day", self.first_day);
-        history.fetch_chunks(self.scope.chunks(SQL), self.window, bind).await
+    fn statements(&self) -> Vec<StatementChunk<'_>> {
+        self.scope.chunks(SQL)
+    }
+
+    fn bind(&self, query: Query) -> Query {
+        query.param("first_day", self.first_day)
     }
 }

@@ -4,13 +4,11 @@ use chrono::{DateTime, NaiveDate, Utc};
 use clickhouse::Row;
 use serde::Deserialize;
 
-use super::super::reader::VersionedHistory;
 use super::super::rollup_cache::{RollupRows, RollupTotals};
-use super::super::scope::{ScopedSql, SubjectScope};
+use super::super::scope::{ScopedSql, StatementChunk, SubjectScope};
 use super::{RollupQuery, known_gains};
 use crate::model::gains::Gains;
 use crate::model::period::Window;
-use crate::store::Error;
 
 const SQL: ScopedSql = ScopedSql {
     organization: include_str!("gains_of_organization.sql"),
@@ -50,7 +48,7 @@ impl RollupQuery for GainsByDay<'_> {
         rows.by_day(&rows.grouping(self.scope), start, end).filter_map(group_gains).collect()
     }
 
-    async fn read_clickhouse(&self, history: &VersionedHistory) -> Result<Vec<GroupGains>, Error> {
-        history.fetch_chunks(self.scope.chunks(SQL), self.window, |query| query).await
+    fn statements(&self) -> Vec<StatementChunk<'_>> {
+        self.scope.chunks(SQL)
     }
 }

@@ -5,13 +5,11 @@ use clickhouse::Row;
 use clickhouse::query::Query;
 use serde::Deserialize;
 
-use super::super::reader::VersionedHistory;
 use super::super::rollup_cache::{RollupRows, RollupTotals};
-use super::super::scope::ListedSubjects;
+use super::super::scope::{ListedSubjects, StatementChunk};
 use super::RollupQuery;
 use crate::model::gains::GainMetric;
 use crate::model::period::Window;
-use crate::store::Error;
 
 /// Asks for the gains in a metric of each group of listed subjects on each day of a window with an observation.
 pub struct MetricByDay<'a> {
@@ -44,12 +42,14 @@ impl RollupQuery for MetricByDay<'_> {
         rows.by_day(&rows.grouping_of(self.subjects), start, end).filter_map(group_metric).collect()
     }
 
-    async fn read_clickhouse(&self, history: &VersionedHistory) -> Result<Vec<GroupMetric>, Error> {
-        let sql = match self.metric {
+    fn statements(&self) -> Vec<StatementChunk<'_>> {
+        self.subjects.chunks(match self.metric {
             GainMetric::Engagement => include_str!("engagement_of_subjects.sql"),
             _ => include_str!("metric_of_subjects.sql"),
-        };
-        let bind = |query: Query| query.param("gain", self.metric.gain_column());
-        history.fetch_chunks(self.subjects.chunks(sql), self.window, bind).await
+        })
+    }
+
+    fn bind(&self, query: Query) -> Query {
+        query.param("gain", self.metric.gain_column())
     }
 }

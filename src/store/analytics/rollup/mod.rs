@@ -6,10 +6,14 @@ mod gains;
 mod metric;
 mod totals;
 
+use clickhouse::query::Query;
+use clickhouse::{RowOwned, RowRead};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 
 use super::reader::VersionedHistory;
 use super::rollup_cache::RollupRows;
+use super::scope::StatementChunk;
 use crate::model::gains::Gains;
 use crate::model::period::{Window, clamp_day};
 use crate::store::Error;
@@ -20,16 +24,19 @@ pub use metric::{GroupMetric, MetricByDay};
 pub use totals::{SubjectGains, TotalsBySubject};
 
 /// A query of the rollup.
-pub trait RollupQuery: Send + Sync {
+pub trait RollupQuery: Sync {
     /// In no order. ClickHouse may return several about the same group, to be added up.
-    type Row: Send;
+    type Row: DeserializeOwned + RowOwned + RowRead + Send;
 
     fn read_memory(&self, rows: &RollupRows) -> Vec<Self::Row>;
 
-    fn read_clickhouse(
-        &self,
-        history: &VersionedHistory,
-    ) -> impl Future<Output = Result<Vec<Self::Row>, Error>> + Send;
+    /// The statements whose rows are the answer of ClickHouse.
+    fn statements(&self) -> Vec<StatementChunk<'_>>;
+
+    /// Binds their parameters besides subjects and days.
+    fn bind(&self, query: Query) -> Query {
+        query
+    }
 }
 
 impl VersionedHistory {
@@ -41,10 +48,11 @@ impl VersionedHistory {
         query: impl FnOnce(Window) -> Q,
     ) -> Result<Vec<Q::Row>, Error> {
         let Some(Window { start, end, .. }) = self.clip(window) else { return Ok(Vec::new()) };
-        let query = query(Window { start: clamp_day(start), end: clamp_day(end), ..window });
+        let window = Window { start: clamp_day(start), end: clamp_day(end), ..window };
+        let query = query(window);
         match self.read_memory(|rows| query.read_memory(rows)).await {
             Some(rows) => Ok(rows),
-            None => query.read_clickhouse(self).await,
+            None => self.fetch_chunks(query.statements(), window, |statement| query.bind(statement)).await,
         }
     }
 }

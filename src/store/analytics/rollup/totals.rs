@@ -5,13 +5,11 @@ use clickhouse::Row;
 use clickhouse::query::Query;
 use serde::Deserialize;
 
-use super::super::reader::VersionedHistory;
 use super::super::rollup_cache::{RollupRows, RollupTotals};
-use super::super::scope::{ScopedSql, SubjectScope};
+use super::super::scope::{ScopedSql, StatementChunk, SubjectScope};
 use super::{RollupQuery, known_gains};
 use crate::model::gains::{AccountGains, Gains};
 use crate::model::period::Window;
-use crate::store::Error;
 
 const SQL: ScopedSql = ScopedSql {
     organization: include_str!("totals_of_organization.sql"),
@@ -68,8 +66,11 @@ impl RollupQuery for TotalsBySubject<'_> {
         halves.into_iter().flat_map(rows_of).collect()
     }
 
-    async fn read_clickhouse(&self, history: &VersionedHistory) -> Result<Vec<SubjectGains>, Error> {
-        let bind = |query: Query| query.param("current", self.current);
-        history.fetch_chunks(self.scope.chunks(SQL), self.window, bind).await
+    fn statements(&self) -> Vec<StatementChunk<'_>> {
+        self.scope.chunks(SQL)
+    }
+
+    fn bind(&self, query: Query) -> Query {
+        query.param("current", self.current)
     }
 }
