@@ -85,6 +85,7 @@ impl World {
                 "pictured": self.pictured.key,
                 "revocable": self.revocable_key,
             },
+            "clockOffset": harness::clock_offset().num_milliseconds(),
             "addable": self.addable,
             "accountWithoutPicture": self.account_without_picture,
         })

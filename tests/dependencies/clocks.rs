@@ -39,7 +39,6 @@ fn only_tests_of_machine_time_read_the_machines_clock() {
         "tests/tracking/test_tracker.rs",
         // Wrong clocks of machines, and leases.
         "tests/tracking/clocks.rs",
-        "tests/tracking/fairness.rs",
         "tests/tracking/repair.rs",
     ];
     assert_eq!(readers, reviewed.map(str::to_owned).into(), "use harness::now, or say why not");
@@ -48,7 +47,7 @@ fn only_tests_of_machine_time_read_the_machines_clock() {
 #[test]
 fn tests_left_out_of_test_days_start_no_stack() {
     let config = read(".config/nextest.toml");
-    let (_, profile) = config.split_once("[profile.days]").unwrap();
+    let (_, profile) = config.split_once("[profile.all-days]").unwrap();
     let left_out: Vec<_> =
         profile.split("binary(").skip(1).filter_map(|rest| rest.split(')').next()).collect();
     assert!(left_out.len() > 3, "{left_out:?}");

@@ -27,6 +27,8 @@ export interface World {
     /** Works until the action `revoke-key`. */
     revocable: string;
   };
+  /** What the service clock is ahead of the machine's, in milliseconds. */
+  clockOffset: number;
   /** Lines that add an account of the sandbox each. */
   addable: string[];
   /** The id of the only account of the organization with pictures whose own was not copied: its URL is the platform's. */

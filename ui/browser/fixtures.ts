@@ -55,6 +55,8 @@ export const test = base.extend<Fixtures>({
         context,
         [world.baseUrl, world.outageUrl].map((url) => new URL(url).host),
       );
+      // Alone where the service clock is moved: Playwright's clock replaces timers, too.
+      if (world.clockOffset !== 0) await context.clock.setSystemTime(Date.now() + world.clockOffset);
       await use(watch);
       expect(watch.faults).toEqual([]);
     },

@@ -20,6 +20,11 @@ pub fn now() -> DateTime<Utc> {
     Utc::now() + *OFFSET
 }
 
+/// How far that clock is ahead of the machine's.
+pub fn clock_offset() -> TimeDelta {
+    *OFFSET
+}
+
 /// Settings of a `tidemark up` whose clock is that of the shared stack.
 pub(super) fn environment() -> Vec<(&'static str, String)> {
     if OFFSET.is_zero() {

@@ -46,7 +46,7 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 pub use api::{ProxiedApi, TestApi, api_database, serve, serve_with_limits};
-pub use clock::now;
+pub use clock::{clock_offset, now};
 pub use derived_tables::{assert_derived_tables, rebuild_derived_tables, wake_trackers};
 pub use isolated_stack::{IsolatedStack, Up};
 pub use isolated_stores::IsolatedStores;
