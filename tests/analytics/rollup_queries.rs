@@ -121,6 +121,14 @@ impl Readers {
             |window| FollowerSteps { scope, window, first_day: window.start },
             |row: &FollowerStep| step_row(row),
         );
+        let steps_before = self.compare(
+            since,
+            window,
+            |window| {
+                FollowerSteps::from_first_day(scope, Window { end: window.start - Days::new(1), ..window })
+            },
+            |row: &FollowerStep| step_row(row),
+        );
         let totals = self.compare(
             since,
             window,
@@ -131,7 +139,7 @@ impl Readers {
                 ((row.is_current.into(), row.subject_id), numbers, row.as_of)
             },
         );
-        let mut count = gains.await + steps.await + steps_within.await + totals.await;
+        let mut count = gains.await + steps.await + steps_within.await + steps_before.await + totals.await;
         if let SubjectScope::Listed(subjects) = scope {
             for metric in METRICS {
                 count += self

@@ -46,6 +46,10 @@ impl<'a> FollowerSteps<'a> {
 impl RollupQuery for FollowerSteps<'_> {
     type Row = FollowerStep;
 
+    fn window(&self) -> Window {
+        self.window
+    }
+
     fn read_memory(&self, rows: &RollupRows) -> Vec<FollowerStep> {
         let (Window { start, end, .. }, grouping) = (self.window, rows.grouping(self.scope));
         let before = start - Days::new(1);

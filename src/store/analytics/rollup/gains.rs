@@ -39,6 +39,10 @@ pub struct GroupGains {
 impl RollupQuery for GainsByDay<'_> {
     type Row = GroupGains;
 
+    fn window(&self) -> Window {
+        self.window
+    }
+
     fn read_memory(&self, rows: &RollupRows) -> Vec<GroupGains> {
         let Window { start, end, .. } = self.window;
         let group_gains = |(day, group_number, totals): (NaiveDate, usize, RollupTotals)| {

@@ -33,6 +33,10 @@ pub struct GroupMetric {
 impl RollupQuery for MetricByDay<'_> {
     type Row = GroupMetric;
 
+    fn window(&self) -> Window {
+        self.window
+    }
+
     fn read_memory(&self, rows: &RollupRows) -> Vec<GroupMetric> {
         let Window { start, end, .. } = self.window;
         let group_metric = |(day, group, totals): (NaiveDate, usize, RollupTotals)| {

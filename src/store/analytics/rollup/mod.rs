@@ -1,5 +1,6 @@
 //! Queries of the rollup `account_daily`: the gains and the follower levels of subjects by day. Each has two implementations
-//! that return the same, one over the rows in memory and one in ClickHouse; every figure of accounts is computed from them.
+//! that return the same, one over the rows in memory and one in ClickHouse. Every figure of accounts is computed from them, except
+//! the history of one account or creator, which has all counters (`days`).
 
 mod followers;
 mod gains;
@@ -28,6 +29,9 @@ pub trait RollupQuery: Sync {
     /// In no order. ClickHouse may return several about the same group, to be added up.
     type Row: DeserializeOwned + RowOwned + RowRead + Send;
 
+    /// The days that are read: those that it got, or some of them.
+    fn window(&self) -> Window;
+
     fn read_memory(&self, rows: &RollupRows) -> Vec<Self::Row>;
 
     /// The statements whose rows are the answer of ClickHouse.
@@ -48,11 +52,13 @@ impl VersionedHistory {
         query: impl FnOnce(Window) -> Q,
     ) -> Result<Vec<Q::Row>, Error> {
         let Some(Window { start, end, .. }) = self.clip(window) else { return Ok(Vec::new()) };
-        let window = Window { start: clamp_day(start), end: clamp_day(end), ..window };
-        let query = query(window);
+        let query = query(Window { start: clamp_day(start), end: clamp_day(end), ..window });
         match self.read_memory(|rows| query.read_memory(rows)).await {
             Some(rows) => Ok(rows),
-            None => self.fetch_chunks(query.statements(), window, |statement| query.bind(statement)).await,
+            None => {
+                let bind = |statement: Query| query.bind(statement);
+                self.fetch_chunks(query.statements(), query.window(), bind).await
+            }
         }
     }
 }

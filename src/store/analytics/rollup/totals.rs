@@ -47,6 +47,10 @@ impl SubjectGains {
 impl RollupQuery for TotalsBySubject<'_> {
     type Row = SubjectGains;
 
+    fn window(&self) -> Window {
+        self.window
+    }
+
     fn read_memory(&self, rows: &RollupRows) -> Vec<SubjectGains> {
         let (Window { start, end, .. }, grouping) = (self.window, rows.grouping_by_subject(self.scope));
         let halves = [(0, start, end.min(self.current - Days::new(1))), (1, self.current.max(start), end)];
