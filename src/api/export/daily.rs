@@ -17,6 +17,7 @@ use crate::model::file_row::file_row;
 use crate::model::gains::Gains;
 use crate::model::platform::Platform;
 use crate::store::analytics::exports::{DayReader, SubjectDay};
+use crate::store::analytics::scope::fetch_removed_subjects;
 use crate::store::records::accounts::{self, AccountFilter};
 
 /// Rows that a batch has at most, unless a single day has more.
@@ -75,8 +76,11 @@ impl CsvSource for DailyRows {
     type Row = DailyRow;
 
     async fn next_rows(&mut self) -> Result<Option<Vec<DailyRow>>> {
+        // Before the version of the history, which need not contain a removal that is read as applied.
+        let removed =
+            fetch_removed_subjects(&self.reader.pg, self.reader.organization).await?.into_iter().collect();
         let history = self.reader.current_history().await?;
-        let Some(days) = self.days.next(&self.reader.pg, &history, BATCH_ROWS).await? else {
+        let Some(days) = self.days.next(&history, &removed, BATCH_ROWS).await? else {
             return Ok(None);
         };
         let rows = days.into_iter().filter_map(|SubjectDay { date, subject_id, gains, followers }| {

@@ -6,11 +6,10 @@ use chrono::{Days, NaiveDate};
 use clickhouse::Row;
 use clickhouse::query::Query;
 use serde::Deserialize;
-use sqlx::PgPool;
 
 use super::reader::VersionedHistory;
 use super::rollup::{FollowerStep, FollowerSteps, GainsByDay};
-use super::scope::{ListedSubjects, SubjectScope, fetch_removed_subjects};
+use super::scope::{ListedSubjects, SubjectScope};
 use crate::model::gains::Gains;
 use crate::model::period::{Window, clamp_day};
 use crate::store::Error;
@@ -98,20 +97,17 @@ impl DayReader {
         }
     }
 
-    /// Reads the next days, with about `limit` rows or a single day: in the order of the days, maybe none. None after the
-    /// last.
+    /// Reads the next days of subjects that are not removed, with about `limit` rows or a single day: in the order of the days,
+    /// maybe none. None after the last.
     pub async fn next(
         &mut self,
-        pg: &PgPool,
         history: &VersionedHistory,
+        removed: &HashSet<i64>,
         limit: usize,
     ) -> Result<Option<Vec<SubjectDay>>, Error> {
         let Some(remaining) = self.days else { return Ok(None) };
         let days = (limit / self.subjects.len()).max(1) as u64;
         let end = remaining.end.min(remaining.start + Days::new(days - 1));
-        // Before the history: what is removed afterwards is still in it.
-        let removed: HashSet<_> =
-            fetch_removed_subjects(pg, history.organization()).await?.into_iter().collect();
         let (scope, batch) = (self.scope(), Window { end, ..remaining });
         let (gains, mut steps) = tokio::try_join!(
             history.ask(batch, |window| GainsByDay { scope: &scope, window }),
