@@ -202,7 +202,7 @@ pub(super) async fn delete_rows(
     let rows = counts.into_iter().sum();
     if rows > 0 {
         let delete = format!(
-            "ALTER TABLE {table}/*_local*/ /*cluster:ON CLUSTER `{{cluster}}`*/ DELETE WHERE {condition}"
+            "ALTER TABLE `{table}`/*_local*/ /*cluster:ON CLUSTER `{{cluster}}`*/ DELETE WHERE {condition}"
         );
         execute(client, &delete, |query| {
             bind(query)

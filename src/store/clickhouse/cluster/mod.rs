@@ -69,8 +69,12 @@ impl Cluster<'_> {
         replace_comments(sql, |before, comment| {
             if comment == "_local" {
                 let is_name = |character: char| character.is_ascii_alphanumeric() || character == '_';
-                let table = before.split_off(before.trim_end_matches(is_name).len());
-                *before += &format!("`{}`.`{table}_local`", self.database);
+                let start = match before.strip_suffix('`') {
+                    Some(quoted) => quoted.rfind('`').unwrap_or_default(),
+                    None => before.trim_end_matches(is_name).len(),
+                };
+                let table = before.split_off(start);
+                *before += &format!("`{}`.`{}_local`", self.database, table.trim_matches('`'));
             } else if let Some(text) = comment.strip_prefix("cluster:") {
                 *before += &text.replace("{cluster}", self.name).replace("{database}", self.database);
             }
@@ -107,6 +111,7 @@ mod tests {
                  `tidemark`.`accounts_local` WHERE org_id = {org:UUID})",
             ),
             ("videos/*_local*/", "`tidemark`.`videos_local`"),
+            ("FROM `videos-2026`/*_local*/", "FROM `tidemark`.`videos-2026_local`"),
             ("select 1 /* one */+ 1 /*cluster:", "select 1 + 1 /*cluster:"),
             ("select '{cluster}'", "select '{cluster}'"),
         ] {
