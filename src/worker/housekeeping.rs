@@ -22,14 +22,14 @@ const VACUUM_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Cleans up until it is stopped. Several processes may do so at once.
 pub async fn run(databases: Databases, stop: CancellationToken) {
-    let housekeeping = Housekeeping { databases, unvacuumed: 0, last_vacuum: None };
+    let housekeeping = Housekeeping { databases, is_vacuum_due: false, last_vacuum: None };
     passes::run(housekeeping, stop).await;
 }
 
 struct Housekeeping {
     databases: Databases,
-    /// Stored responses that were deleted since the last vacuum.
-    unvacuumed: u64,
+    /// Stored responses may have been deleted since the last vacuum.
+    is_vacuum_due: bool,
     last_vacuum: Option<Instant>,
 }
 
@@ -39,16 +39,18 @@ impl PassTask for Housekeeping {
 
     async fn run_pass(&mut self) -> Result<(), Error> {
         let pg = &self.databases.pg;
-        self.unvacuumed += repeat(|rows| idempotency::delete_expired(pg, rows)).await?;
+        let deleted = repeat(|rows| idempotency::delete_expired(pg, rows)).await;
+        self.is_vacuum_due |= !matches!(deleted, Ok(0));
+        deleted?;
         repeat(|rows| rate_limits::delete_expired(pg, rows)).await?;
         for table in [&post_days::TABLE, &target_counts::TABLE, &ended_attempts::TABLE] {
             repeat(|rows| table.compact(pg, rows)).await?;
         }
         let now = self.databases.clock.now().await;
         repeat(|rows| ended_attempts::delete_expired(pg, now, rows)).await?;
-        if self.unvacuumed > 0 && self.last_vacuum.is_none_or(|at| at.elapsed() >= VACUUM_INTERVAL) {
+        if self.is_vacuum_due && self.last_vacuum.is_none_or(|at| at.elapsed() >= VACUUM_INTERVAL) {
             vacuum::vacuum_table(pg, "idempotency_keys").await?;
-            (self.unvacuumed, self.last_vacuum) = (0, Some(Instant::now()));
+            (self.is_vacuum_due, self.last_vacuum) = (false, Some(Instant::now()));
         }
         Ok(())
     }
