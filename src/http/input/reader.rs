@@ -254,7 +254,7 @@ pub fn read_scalar(schema: &Value, value: &Value) -> Result<Value, String> {
             value.as_bool().map(Value::from).ok_or_else(|| "must be true or false".to_owned())
         }
         (Some("integer"), Some("int64")) => {
-            let number = parse_whole_number(value).ok().flatten();
+            let number = parse_whole_number(value)?;
             number.map(Value::from).ok_or_else(|| "must be an integer of at most 64 bits".to_owned())
         }
         // One that exceeds 64 bits exceeds every bound.
@@ -329,6 +329,8 @@ fn check_range<T: Copy + PartialOrd + Display + Into<Value>>(
         [Some(min), Some(max)] if !(min..=max).contains(&value) => {
             Err(format!("must be from {min} to {max}"))
         }
+        [Some(min), None] if value < min => Err(format!("must be at least {min}")),
+        [None, Some(max)] if value > max => Err(format!("must be at most {max}")),
         _ => Ok(value.into()),
     }
 }
