@@ -27,7 +27,7 @@ pub struct AccountSubject {
 }
 
 /// The accounts of a ranking.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default)]
 pub struct RankingFilter {
     pub accounts: SubjectFilter,
     /// Accounts with one of these statuses.

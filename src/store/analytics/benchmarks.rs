@@ -1,4 +1,4 @@
-//! Quartiles of the last posts of an account at an age.
+//! Percentiles of the last posts of an account at an age.
 
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, Utc};
 use schemars::JsonSchema;
@@ -29,7 +29,7 @@ pub struct BenchmarkQuery<'a> {
     pub complete_through: NaiveDate,
 }
 
-/// Quartiles of the last posts at an age.
+/// Percentiles and mean of the last posts at an age.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Benchmark {
     /// Days after the day on which a video was posted.

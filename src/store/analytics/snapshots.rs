@@ -39,11 +39,12 @@ pub(super) struct VideoSnapshots<'a> {
     pub from_zero: bool,
 }
 
-/// The gain of a counter; final if no earlier snapshot could change it.
+/// The gain of a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CounterGain {
     pub gain: i64,
-    pub has_baseline: bool,
+    /// No earlier snapshot could change it.
+    pub is_final: bool,
 }
 
 impl VideoSnapshots<'_> {
@@ -51,7 +52,7 @@ impl VideoSnapshots<'_> {
     pub fn gain_since(&self, start: NaiveDate, counter: usize) -> CounterGain {
         let value = |snapshot: &Snapshot| snapshot.counters.get(counter).copied().flatten();
         let Some(last) = self.snapshots.iter().rev().find_map(value) else {
-            return CounterGain { gain: 0, has_baseline: true };
+            return CounterGain { gain: 0, is_final: true };
         };
         let in_window = self.snapshots.partition_point(|snapshot| snapshot.date < start);
         let before = self.snapshots[..in_window].iter().rev().find_map(value);
@@ -59,7 +60,7 @@ impl VideoSnapshots<'_> {
             Some(_) if self.from_zero => Some(0),
             _ => self.snapshots.iter().find_map(value),
         });
-        CounterGain { gain: last - base.unwrap_or(last), has_baseline: before.is_some() }
+        CounterGain { gain: last - base.unwrap_or(last), is_final: before.is_some() }
     }
 
     /// The gain of a counter in each snapshot that reports it, ascending.
@@ -124,12 +125,12 @@ mod tests {
         let gain = |from_zero, counter, start| {
             VideoSnapshots { snapshots: &snapshots, from_zero }.gain_since(day(start), counter)
         };
-        assert_eq!(gain(false, 0, 3), CounterGain { gain: 50, has_baseline: true });
-        assert_eq!(gain(false, 0, 2), CounterGain { gain: 50, has_baseline: false });
-        assert_eq!(gain(true, 0, 2), CounterGain { gain: 90, has_baseline: false });
+        assert_eq!(gain(false, 0, 3), CounterGain { gain: 50, is_final: true });
+        assert_eq!(gain(false, 0, 2), CounterGain { gain: 50, is_final: false });
+        assert_eq!(gain(true, 0, 2), CounterGain { gain: 90, is_final: false });
         // The first value of a counter that appears later is a base, also for a video that starts from zero.
-        assert_eq!(gain(true, 1, 2), CounterGain { gain: 2, has_baseline: false });
-        assert_eq!(gain(true, 1, 5), CounterGain { gain: 2, has_baseline: true });
-        assert_eq!(gain(false, 2, 2), CounterGain { gain: 0, has_baseline: true });
+        assert_eq!(gain(true, 1, 2), CounterGain { gain: 2, is_final: false });
+        assert_eq!(gain(true, 1, 5), CounterGain { gain: 2, is_final: true });
+        assert_eq!(gain(false, 2, 2), CounterGain { gain: 0, is_final: true });
     }
 }

@@ -1,4 +1,4 @@
-//! One metric on each day of a window, of many accounts, creators or videos at a time. Reads only the metric's columns.
+//! One metric on each day of a window, of many accounts, creators or videos at a time.
 
 use std::collections::BTreeMap;
 
@@ -194,7 +194,7 @@ pub async fn fetch_videos(
                 days[(date - window.start).num_days() as usize] += gain;
             }
         }
-        (days, counters.clone().all(|counter| video.gain_since(start, counter).has_baseline))
+        (days, counters.clone().all(|counter| video.gain_since(start, counter).is_final))
     };
     fetch_gains(history, videos, query, compute).await
 }

@@ -105,10 +105,7 @@ pub async fn fetch_totals(
     let compute = |video: VideoSnapshots<'_>| {
         let counters: [_; 5] = std::array::from_fn(|counter| video.gain_since(start, counter));
         let [views, plays, likes, comments, shares] = counters.map(|counter| counter.gain);
-        (
-            Gains::new(views, plays, likes, comments, shares),
-            counters.iter().all(|counter| counter.has_baseline),
-        )
+        (Gains::new(views, plays, likes, comments, shares), counters.iter().all(|counter| counter.is_final))
     };
     fetch_gains(history, videos, query, compute).await
 }
@@ -126,7 +123,7 @@ pub async fn fetch_view_deltas(
     let query = SnapshotQuery::for_counter("view_count", starts.clone(), end);
     let compute = |video: VideoSnapshots<'_>| {
         let gains: Vec<_> = starts.iter().map(|start| video.gain_since(*start, 0)).collect();
-        (gains.iter().map(|gain| gain.gain).collect(), gains.iter().all(|gain| gain.has_baseline))
+        (gains.iter().map(|gain| gain.gain).collect(), gains.iter().all(|gain| gain.is_final))
     };
     fetch_gains(history, videos, query, compute).await
 }
@@ -216,8 +213,8 @@ pub(super) async fn fetch_gains<T: Default>(
                 return rows.is_empty() && !is_complete;
             };
             let video_snapshots = VideoSnapshots { snapshots, from_zero: video.from_zero };
-            let (gained, has_baseline) = compute(video_snapshots);
-            if !has_baseline && !is_complete {
+            let (gained, is_final) = compute(video_snapshots);
+            if !is_final && !is_complete {
                 return true;
             }
             gains.by_internal_id.insert(video.internal_id, gained);

@@ -1,5 +1,5 @@
 //! The table `ended_attempts`, attempts per organization and minute of the last 24 hours:
-//! [`finish_attempt`](super::targets::finish_attempt) appends a row, which this merges into one per minute.
+//! [`finish_attempt`](super::targets::finish_attempt) appends a row, which `summed_table` merges into one per minute.
 
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 use schemars::JsonSchema;
