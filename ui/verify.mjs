@@ -29,7 +29,9 @@ try {
   tool("biome", "check", "--error-on-warnings");
   tool("tsc");
 
-  const tests = readdirSync(join(root, "test")).map((name) => join(root, "test", name));
+  const tests = readdirSync(join(root, "test"))
+    .filter((name) => name.endsWith(".test.ts"))
+    .map((name) => join(root, "test", name));
   const bundles = join(folder, "tests");
   await build({
     entryPoints: tests,

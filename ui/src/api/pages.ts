@@ -18,8 +18,15 @@ export interface Pages<P extends Page<unknown>> {
   page: P;
   /** URLs of the requests of all pages. */
   requests: readonly string[];
+  /** The request of the last page. */
+  request: PageRequest;
+}
+
+/** A page of a list in an order. */
+interface PageRequest {
   key: string;
   sort: string;
+  cursor: string | null;
 }
 
 export type PagedResource<P extends Page<unknown>> = Resource<Pages<P>> & {
@@ -44,8 +51,8 @@ function comparisonOf<P extends Page<unknown>>(
   key: string,
   { sort, comparison }: RowOrder<P>,
 ): Compare<P> | null {
-  const isComplete = loaded?.key === key && loaded.page.next === null && !loaded.page.isPart;
-  return isComplete && loaded.sort !== sort ? (comparison?.(loaded.page) ?? null) : null;
+  const isComplete = loaded?.request.key === key && loaded.page.next === null && !loaded.page.isPart;
+  return isComplete && loaded.request.sort !== sort ? (comparison?.(loaded.page) ?? null) : null;
 }
 
 /**
@@ -59,18 +66,21 @@ export function usePages<P extends Page<unknown>>(
 ): PagedResource<P> {
   const loaded = useRef<Pages<P> | undefined>(undefined);
   const compare = comparisonOf(loaded.current, key, order);
-  const sort = (compare && loaded.current?.sort) ?? order.sort;
-  const start = JSON.stringify([key, sort]);
-  const [asked, ask] = useState({ start, cursor: null as string | null, attempt: 0 });
-  const { cursor, attempt } = asked.start === start ? asked : { cursor: null, attempt: 0 };
+  const first: PageRequest = { key, sort: order.sort, cursor: null };
+  const [latest, setRequest] = useState(first);
+  const isSorted = compare !== null && loaded.current?.request === latest;
+  const request = latest.key === key && (latest.sort === order.sort || isSorted) ? latest : first;
+  // Forgets the cursor of another list or order, which would be sent again when that is shown again.
+  if (request !== latest) setRequest(request);
   const resource = useResource<Pages<P>>(
     async (signal, before) => {
-      const page = await load(cursor, signal);
-      const [rows, requests] = cursor && before ? [before.rows, before.requests] : [[], []];
-      const all = { rows: [...rows, ...page.rows], requests: [...requests, ...requestsOf(signal)] };
-      return { ...all, page, key, sort };
+      const isSame = before?.request.key === key && before.request.sort === request.sort;
+      const earlier = request.cursor && isSame ? before : undefined;
+      const page = await load(earlier ? request.cursor : null, signal);
+      const rows = [...(earlier?.rows ?? []), ...page.rows];
+      return { rows, page, request, requests: [...(earlier?.requests ?? []), ...requestsOf(signal)] };
     },
-    [start, cursor, attempt],
+    [request],
   );
   loaded.current = resource.data;
   const sorted = useMemo(
@@ -82,8 +92,8 @@ export function usePages<P extends Page<unknown>>(
     ...(sorted ? mapResource(resource, () => sorted) : resource),
     requests: resource.data?.requests ?? resource.requests,
     hasMore: next !== null,
-    loadMore: () => next && ask({ start, cursor: next, attempt: attempt + 1 }),
+    loadMore: () => next && setRequest({ ...request, cursor: next }),
     retry: resource.reload,
-    reload: () => ask({ start, cursor: null, attempt: attempt + 1 }),
+    reload: () => setRequest(first),
   };
 }
