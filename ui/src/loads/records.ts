@@ -3,7 +3,7 @@
 import { api, unwrap } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { metricOf, SERIES_METRICS } from "../state/metrics.ts";
-import { type View, windowParameters } from "../state/view.ts";
+import { MAX_SERIES_DAYS, type Range, rangeDays, type View, windowParameters } from "../state/view.ts";
 
 /** Ages of posts that an account is compared by, in days. */
 const BENCHMARK_AGES = [1, 3, 7, 14, 30];
@@ -37,6 +37,30 @@ export async function fetchCreatorAccounts(creator_id: string, view: View, signa
     limit: MAX_ACCOUNTS,
   };
   return unwrap(api.GET("/accounts/top", { params: { query }, signal }));
+}
+
+/** The most accounts that are compared day by day. */
+export const MAX_LINES = 5;
+
+/** The accounts of a ranking that are compared day by day; null if there are none, or too many days. */
+export function comparedAccounts<Account>(
+  ranking: readonly Account[],
+  range: Range,
+): readonly Account[] | null {
+  return ranking.length > 0 && rangeDays(range) <= MAX_SERIES_DAYS ? ranking.slice(0, MAX_LINES) : null;
+}
+
+export async function fetchAccountLines(
+  accounts: readonly { id: string }[],
+  view: View,
+  signal: AbortSignal,
+) {
+  const query = {
+    ...windowParameters(view.range),
+    account_ids: accounts.map(({ id }) => id),
+    metric: metricOf(SERIES_METRICS, view.metric),
+  };
+  return unwrap(api.GET("/accounts/timeseries", { params: { query }, signal }));
 }
 
 export async function fetchVideo(

@@ -26,34 +26,23 @@ import * as css from "../components/table.module.css";
 import { type Column, CsvButton, Table } from "../components/table.tsx";
 import { exact, gain, rate } from "../format.ts";
 import { recordContentQuery } from "../loads/rankings.ts";
-import { fetchCreator, fetchCreatorAccounts } from "../loads/records.ts";
+import {
+  comparedAccounts,
+  fetchAccountLines,
+  fetchCreator,
+  fetchCreatorAccounts,
+  MAX_LINES,
+} from "../loads/records.ts";
 import { chartOf, METRIC_NAMES, metricOf, SERIES_METRICS, shortFormat } from "../state/metrics.ts";
 import { useTitle } from "../state/title.ts";
-import { linkTo, MAX_SERIES_DAYS, rangeDays, type View, view, windowParameters } from "../state/view.ts";
+import { linkTo, view } from "../state/view.ts";
 import { CreatorSettings, PauseCreatorButton } from "./creator/settings.tsx";
 import type { PageProps } from "./props.ts";
 
-const MAX_LINES = 5;
 const COLOURS = [1, 2, 3, 4, 5] as const;
 
 type Ranking = Awaited<ReturnType<typeof fetchCreatorAccounts>>;
 type AccountRow = Ranking["data"][number];
-
-async function fetchLines(accounts: Ranking, view: View, signal: AbortSignal) {
-  const account_ids = accounts.data.slice(0, MAX_LINES).map(({ id }) => id);
-  return unwrap(
-    api.GET("/accounts/timeseries", {
-      params: {
-        query: {
-          ...windowParameters(view.range),
-          account_ids,
-          metric: metricOf(SERIES_METRICS, view.metric),
-        },
-      },
-      signal,
-    }),
-  );
-}
 
 /** The picture of the account with the most followers, of those that have one: a creator has none. */
 function pictureOf(accounts: Ranking | undefined): string | null {
@@ -125,8 +114,10 @@ export default function CreatorPage({ id, identity }: PageProps) {
 function AccountLines({ accounts }: { accounts: Resource<Ranking> }) {
   const current = view.value;
   const ranking = accounts.data;
-  const hasLines = ranking !== undefined && rangeDays(current.range) <= MAX_SERIES_DAYS;
-  const lines = useResource(hasLines ? (signal) => fetchLines(ranking, current, signal) : null, [ranking]);
+  const compared = comparedAccounts(ranking?.data ?? [], current.range);
+  const lines = useResource(compared && ((signal) => fetchAccountLines(compared, current, signal)), [
+    ranking,
+  ]);
   // Of the days that are shown, while others load.
   const { title: perDay, ...look } = chartOf(
     lines.data?.meta.metric ?? metricOf(SERIES_METRICS, current.metric),
@@ -144,29 +135,25 @@ function AccountLines({ accounts }: { accounts: Resource<Ranking> }) {
       {...(total > MAX_LINES ? { note: `the ${MAX_LINES} of ${total} accounts that gained most` } : {})}
     >
       {(data) =>
-        rangeDays(current.range) > MAX_SERIES_DAYS ? (
-          <RangeTooLong />
-        ) : (
-          data &&
-          ranking && (
-            <LineChart
-              title={title}
-              dates={data.meta.dates}
-              today={data.meta.dates.findIndex((date) => date > data.meta.complete_through)}
-              {...look}
-              series={ranking.data.slice(0, MAX_LINES).flatMap(({ id, username, platform }, position) =>
-                data.data[id]
-                  ? [
-                      {
-                        name: lineName(username, platform, ranking),
-                        values: data.data[id],
-                        colour: COLOURS[position] ?? 1,
-                      },
-                    ]
-                  : [],
-              )}
-            />
-          )
+        ranking &&
+        compared && (
+          <LineChart
+            title={title}
+            dates={data.meta.dates}
+            today={data.meta.dates.findIndex((date) => date > data.meta.complete_through)}
+            {...look}
+            series={compared.flatMap(({ id, username, platform }, position) =>
+              data.data[id]
+                ? [
+                    {
+                      name: lineName(username, platform, ranking),
+                      values: data.data[id],
+                      colour: COLOURS[position] ?? 1,
+                    },
+                  ]
+                : [],
+            )}
+          />
         )
       }
     </Card>
