@@ -88,8 +88,13 @@ const NAMES = {
 /** Filters by a record: a field that finds it, and once it is chosen a button that removes it. */
 export function RecordFilter({ name, ...field }: RecordFilterProps) {
   const id = view.value.filters.get(name);
-  const record = useResource(id ? (signal) => NAMES[name](id, signal) : null, [id]);
   if (!id) return <Picker {...field} find={FINDERS[name]} onPick={({ id }) => setFilters({ [name]: id })} />;
+  // A key for each record: the name of another must not stay while this one's loads.
+  return <RecordChip key={id} name={name} id={id} />;
+}
+
+function RecordChip({ name, id }: Pick<RecordFilterProps, "name"> & { id: string }) {
+  const record = useResource((signal) => NAMES[name](id, signal), [id]);
   return (
     <Chip
       name={record.data ?? (record.problem ? "Unknown" : "…")}
