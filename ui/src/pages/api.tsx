@@ -164,7 +164,7 @@ function Meter({ name, used, limit, note }: MeterProps) {
       </p>
       {limit !== null && (
         <div class={css.bar} aria-hidden="true">
-          <span class={share > 0.9 ? "high" : ""} style={{ width: `${share * 100}%` }} />
+          <span class={share > 0.9 ? css.high : ""} style={{ width: `${share * 100}%` }} />
         </div>
       )}
       <p class="small quiet">

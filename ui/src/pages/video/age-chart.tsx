@@ -68,7 +68,7 @@ export function AgeChart({ title, ages, values, usual }: Props) {
           <g class={css.axis}>
             {tickTexts(ticks).map((text, index) => (
               <g key={text} transform={`translate(0 ${y(ticks[index] ?? 0)})`}>
-                <line x1={MARGIN.left} x2={right} class={ticks[index] === 0 ? "zero" : ""} />
+                <line x1={MARGIN.left} x2={right} class={ticks[index] === 0 ? css.zero : ""} />
                 <text x={MARGIN.left - 8} dy="0.32em" text-anchor="end">
                   {text}
                 </text>
