@@ -22,6 +22,16 @@ test("an address survives parsing and formatting", () => {
   for (const address of ADDRESSES) assert.equal(formatView(parse(address)), address);
 });
 
+test("older names of the metric are read", () => {
+  const current = (address: string) => formatView(parse(address));
+  assert.equal(current("/?figure=engagement_rate"), "/?metric=engagement_rate");
+  assert.equal(
+    current("/content/1?counter=saved_count&values=cumulative"),
+    "/content/1?metric=saves&values=cumulative",
+  );
+  assert.equal(current("/?metric=likes&figure=followers"), "/?metric=followers");
+});
+
 test("invalid values fall back to the defaults", () => {
   for (const query of [
     "period=1y",
@@ -30,6 +40,8 @@ test("invalid values fall back to the defaults", () => {
     "period=custom&start_date=2026-02-02&end_date=2026-02-01",
     "platform=myspace",
     "metric=love",
+    "figure=love",
+    "counter=love_count",
     "values=both",
     "q=",
   ]) {

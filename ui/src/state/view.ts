@@ -3,7 +3,7 @@
 
 import { signal } from "@preact/signals-core";
 
-import { METRICS, type Metric } from "./metrics.ts";
+import { COUNTER_METRICS, COUNTERS, METRICS, type Metric } from "./metrics.ts";
 
 export const PERIODS = ["7d", "30d", "90d"] as const;
 export const PLATFORMS = ["instagram", "tiktok"] as const;
@@ -48,6 +48,8 @@ const SHARED = new Set([
   "compare",
   "platform",
   "metric",
+  "figure",
+  "counter",
   "values",
   "sort",
 ]);
@@ -76,6 +78,12 @@ function parseRange(query: URLSearchParams): Range {
   };
 }
 
+/** Older addresses call it `figure`, or `counter` and by the API's names; a `metric` beside them was of other pages. */
+function parseMetric(query: URLSearchParams): Metric | null {
+  const counter = COUNTER_METRICS.find((metric) => COUNTERS[metric] === query.get("counter"));
+  return one(query.get("figure"), METRICS) ?? counter ?? one(query.get("metric"), METRICS);
+}
+
 export function parseView(path: string, search: string): View {
   const query = new URLSearchParams(search);
   return {
@@ -83,7 +91,7 @@ export function parseView(path: string, search: string): View {
     range: parseRange(query),
     compare: query.get("compare") !== "none",
     platform: one(query.get("platform"), PLATFORMS),
-    metric: one(query.get("metric"), METRICS) ?? OWN.metric,
+    metric: parseMetric(query) ?? OWN.metric,
     values: query.get("values") === "cumulative" ? "cumulative" : OWN.values,
     sort: query.get("sort") ?? OWN.sort,
     filters: new Map([...query].filter(([name, value]) => !SHARED.has(name) && value !== "")),
