@@ -5,6 +5,10 @@ use std::collections::BTreeSet;
 use harness::{TestApi, send};
 use reqwest::Method;
 use serde_json::{Value, json};
+use tidemark::app::Settings;
+
+/// Response headers that browsers expose by themselves.
+const SAFELISTED_HEADERS: [&str; 1] = ["cache-control"];
 
 const SNAPSHOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/openapi.json");
 
@@ -163,6 +167,50 @@ async fn optional_response_fields_are_not_nullable() {
         (&row["end_date"]["type"], &row["engagement_rate"]["type"]),
         (&"string".into(), &json!(["number", "null"]))
     );
+}
+
+#[tokio::test]
+async fn cors_covers_every_documented_header() {
+    let origin = "https://app.example".to_owned();
+    let api =
+        TestApi::start_with(Settings { cors_origins: vec![origin.clone()], ..Settings::default() }).await;
+    let document = fetch_document(&api).await;
+    let ask = |method, path: &str| {
+        let request = api.stack.client.request(method, format!("{}{path}", api.url()));
+        send(request.header("Origin", &origin).header("Access-Control-Request-Method", "GET"))
+    };
+    let names = |list: &str| list.split(',').map(|name| name.trim().to_lowercase()).collect::<BTreeSet<_>>();
+    let preflight = ask(Method::OPTIONS, "/v2/accounts").await;
+    let allowed = names(preflight.header("access-control-allow-headers"));
+    let exposed = names(ask(Method::GET, "/v2/meta").await.header("access-control-expose-headers"));
+
+    let operations = operations(&document);
+    let common = &document["components"];
+    let responses = operations.iter().flat_map(|(.., operation)| operation["responses"].as_object().unwrap());
+    let responses = responses.chain(common["responses"].as_object().unwrap()).map(|(_, response)| response);
+    let headers = responses.filter_map(|response| response["headers"].as_object()).flat_map(|all| all.keys());
+    let received: BTreeSet<_> = headers.map(|name| name.to_lowercase()).collect();
+    for name in ["idempotent-replayed", "content-disposition", "location", "link", "retry-after", "etag"] {
+        assert!(received.contains(name), "{name} is not in the document");
+    }
+    let hidden = received.iter().filter(|name| !SAFELISTED_HEADERS.contains(&name.as_str()));
+    assert_eq!(hidden.filter(|name| !exposed.contains(*name)).collect::<Vec<_>>(), Vec::<&String>::new());
+
+    let own = operations.iter().flat_map(|(.., operation)| operation["parameters"].as_array().unwrap());
+    let parameters = own.chain(common["parameters"].as_object().unwrap().values());
+    let sent = parameters.filter(|parameter| parameter["in"] == "header").map(|one| one["name"].as_str());
+    let sent = sent.flatten().chain(["Authorization", "Content-Type", "traceparent", "tracestate"]);
+    let refused: Vec<_> = sent.filter(|name| !allowed.contains(&name.to_lowercase())).collect();
+    assert_eq!(refused, Vec::<&str>::new());
+
+    for (method, path, operation) in operations {
+        let takes_key = operation["parameters"].to_string().contains("\"Idempotency-Key\"");
+        let own_responses = operation["responses"].as_object().unwrap();
+        let is_replayed = |(status, response): (&String, &Value)| {
+            status.starts_with('2') && response["headers"].get("Idempotent-Replayed").is_some()
+        };
+        assert_eq!(own_responses.iter().any(is_replayed), takes_key, "{method} {path}");
+    }
 }
 
 #[tokio::test]

@@ -3,7 +3,8 @@
 use salvo::cors::{Any, CallNext, Cors, CorsHandler};
 use salvo::http::{HeaderValue, Method};
 
-const EXPOSED_HEADERS: [&str; 8] = [
+/// Every response header of the OpenAPI document that browsers do not expose by themselves.
+const EXPOSED_HEADERS: [&str; 13] = [
     "X-Request-ID",
     "X-RateLimit-Limit",
     "X-RateLimit-Remaining",
@@ -12,10 +13,23 @@ const EXPOSED_HEADERS: [&str; 8] = [
     "Link",
     "Location",
     "Retry-After",
+    "Idempotent-Replayed",
+    "Content-Disposition",
+    "WWW-Authenticate",
+    "Deprecation",
+    "Sunset",
 ];
 
-const ALLOWED_HEADERS: [&str; 6] =
-    ["Authorization", "Content-Type", "Accept", "If-None-Match", "Idempotency-Key", "X-Request-ID"];
+const ALLOWED_HEADERS: [&str; 8] = [
+    "Authorization",
+    "Content-Type",
+    "Accept",
+    "If-None-Match",
+    "Idempotency-Key",
+    "X-Request-ID",
+    "traceparent",
+    "tracestate",
+];
 
 /// Returns the handler for the origins, `*` meaning all; `None` without origins.
 pub fn cors_handler(origins: &[String]) -> Option<CorsHandler> {

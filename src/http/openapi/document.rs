@@ -102,6 +102,9 @@ fn complete(operation: &mut Map<String, Value>, method: &str, needs_key: bool, p
     let has_etag = is_get && operation.get("responses").and_then(csv_content).is_none();
     let parameters = operation.get("parameters").and_then(Value::as_array).cloned().unwrap_or_default();
     let has_body = operation.contains_key("requestBody");
+    let is_replayable = parameters
+        .iter()
+        .any(|parameter| parameter.get("name").is_some_and(|name| name == "Idempotency-Key"));
     let mut statuses = vec![400, 406, 500, 503];
     if needs_key {
         statuses.extend([401, 403, 429]);
@@ -123,7 +126,7 @@ fn complete(operation: &mut Map<String, Value>, method: &str, needs_key: bool, p
             responses.insert("304".to_owned(), json!({"description": "The cached response is current."}));
         }
         for (status, response) in responses.iter_mut() {
-            add_headers(response, status, is_get, needs_key);
+            add_headers(response, status, is_get, needs_key, is_replayable);
         }
     }
     let mut all = vec![json!({"$ref": "#/components/parameters/RequestId"})];

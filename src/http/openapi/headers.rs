@@ -25,7 +25,13 @@ pub(super) fn advice_header(kind: &ProblemKind) -> Option<(&'static str, &'stati
 }
 
 /// Adds the headers of a response, unless it is a reference.
-pub(super) fn add_headers(response: &mut Value, status: &str, is_get: bool, needs_key: bool) {
+pub(super) fn add_headers(
+    response: &mut Value,
+    status: &str,
+    is_get: bool,
+    needs_key: bool,
+    is_replayable: bool,
+) {
     if response.get("$ref").is_some() {
         return;
     }
@@ -43,6 +49,9 @@ pub(super) fn add_headers(response: &mut Value, status: &str, is_get: bool, need
     }
     if status == "201" {
         headers.push(("Location", "Location"));
+    }
+    if is_replayable && status.starts_with('2') {
+        headers.push(("Idempotent-Replayed", "IdempotentReplayed"));
     }
     let problem = ALL.iter().find(|kind| kind.status.as_str() == status);
     headers.extend(problem.and_then(|kind| advice_header(kind)));
@@ -78,5 +87,9 @@ pub(super) fn response_headers() -> Value {
         "Link": header("string", "Absolute URLs of the first page and, if there is one, of the next page (RFC 8288)."),
         "Location": header("string", "Path of the new resource."),
         "Authenticate": header("string", "`Bearer`."),
+        "IdempotentReplayed": header(
+            "boolean",
+            "`true` if this is the first response under the `Idempotency-Key`, sent again; otherwise absent.",
+        ),
     })
 }

@@ -4677,6 +4677,8 @@ export type components = {
         ContentDisposition: string;
         /** @description Version of the response, for `If-None-Match`. */
         ETag: string;
+        /** @description `true` if this is the first response under the `Idempotency-Key`, sent again; otherwise absent. */
+        IdempotentReplayed: boolean;
         /** @description Absolute URLs of the first page and, if there is one, of the next page (RFC 8288). */
         Link: string;
         /** @description Path of the new resource. */
@@ -5481,6 +5483,7 @@ export interface operations {
             /** @description Created. `Location` is the URL of the new resource. */
             201: {
                 headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                     Location: components["headers"]["Location"];
                     "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
@@ -6452,6 +6455,7 @@ export interface operations {
             /** @description Processed. Each item has a result of its own. */
             200: {
                 headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                     "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
@@ -6578,6 +6582,7 @@ export interface operations {
             /** @description Processed. Each item has a result of its own. */
             200: {
                 headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                     "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
@@ -8737,6 +8742,7 @@ export interface operations {
             /** @description Created. `Location` is the URL of the new resource. */
             201: {
                 headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                     Location: components["headers"]["Location"];
                     "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
@@ -11187,6 +11193,7 @@ export interface operations {
             /** @description Created. `Location` is the URL of the new resource. */
             201: {
                 headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                     Location: components["headers"]["Location"];
                     "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
@@ -11841,6 +11848,7 @@ export interface operations {
             /** @description Processed. Each item has a result of its own. */
             200: {
                 headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                     "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
