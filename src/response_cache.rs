@@ -46,9 +46,10 @@ pub struct CachedResponse {
 }
 
 impl CachedResponse {
-    pub fn new(body: Vec<u8>) -> Self {
+    pub fn new(body: impl Into<Bytes>) -> Self {
+        let body = body.into();
         let etag = etag(&body);
-        CachedResponse { body: body.into(), etag, next_cursor: None, encodings: Mutex::default() }
+        CachedResponse::with_etag(body, etag)
     }
 
     /// Sets the entity tag, which differs for any two bodies, without quotes.
@@ -65,14 +66,10 @@ impl CachedResponse {
         self.next_cursor.as_deref()
     }
 
-    /// A file with its compressed forms.
-    pub fn with_encodings<const N: usize>(
-        body: &'static [u8],
-        encodings: [(&'static str, &'static [u8]); N],
-    ) -> Self {
+    /// Adds compressed forms of the body.
+    pub fn with_encodings<const N: usize>(self, encodings: [(&'static str, &'static [u8]); N]) -> Self {
         let encodings = encodings.map(|(coding, bytes)| (coding, Bytes::from_static(bytes)));
-        let (etag, encodings) = (etag(body), Mutex::new(encodings.into()));
-        CachedResponse { body: Bytes::from_static(body), etag, next_cursor: None, encodings }
+        CachedResponse { encodings: Mutex::new(encodings.into()), ..self }
     }
 
     pub fn body(&self) -> &Bytes {
@@ -224,7 +221,7 @@ mod tests {
     /// Looks up a key under a version; computes the text, or fails where it is empty.
     async fn get(cache: &ResponseCache, number: u32, version: i64, text: &str) -> Result<String, String> {
         let compute = async |()| {
-            if text.is_empty() { Err("failed".to_owned()) } else { Ok(CachedResponse::new(text.into())) }
+            if text.is_empty() { Err("failed".to_owned()) } else { Ok(CachedResponse::new(text.to_owned())) }
         };
         let response = cache.get_or_compute(Some(key(number)), fetch(version), compute).await?;
         Ok(String::from_utf8(response.body().to_vec()).unwrap())

@@ -9,6 +9,7 @@ use salvo::{Depot, Request, Response, Router, Writer, handler};
 
 use crate::http::route::get_or_head;
 use crate::http::{Problem, StaticFile};
+use crate::response_cache::CachedResponse;
 
 /// The paths below the root that show the page, each with the script that it needs.
 const PAGES: [(&str, &str); 8] = [
@@ -34,11 +35,12 @@ macro_rules! file {
             $name,
             $content_type,
             $cache_control,
-            include_bytes!(concat!("../../ui/dist/", $name)),
-            [
-                ("br", include_bytes!(concat!("../../ui/dist/", $name, ".br"))),
-                ("gzip", include_bytes!(concat!("../../ui/dist/", $name, ".gz"))),
-            ],
+            CachedResponse::new(include_bytes!(concat!("../../ui/dist/", $name)).as_slice()).with_encodings(
+                [
+                    ("br", include_bytes!(concat!("../../ui/dist/", $name, ".br"))),
+                    ("gzip", include_bytes!(concat!("../../ui/dist/", $name, ".gz"))),
+                ],
+            ),
         )
     };
 }

@@ -26,7 +26,7 @@ use middleware::{
 };
 pub use output::{
     Accepted, BatchItemResult, BatchResponse, Collection, Created, CsvFile, CsvSource, Data, FoundOrCreated,
-    NoContent, Problem, Ranking, StaticFile, WithMeta,
+    NoContent, Problem, Ranking, StaticFile, Uncompressed, WithMeta,
 };
 
 use crate::app::App;

@@ -12,6 +12,7 @@ use salvo::http::{HeaderMap, HeaderValue, Method, ResBody, StatusCode};
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, async_trait};
 
 use super::accept::parse_weights;
+use crate::http::output::Uncompressed;
 use crate::response_cache::{self, CachedResponse};
 
 const MIN_COMPRESSED_BYTES: usize = 1024;
@@ -82,7 +83,8 @@ impl Handler for EtagAndCompress {
         // A cached response has its tag and encodings, unless an error replaced its body.
         let cached = depot.get_typed::<Arc<CachedResponse>>().ok().filter(|cached| *cached.body() == body);
         let negotiated = Coding::negotiate(&join_values(req.headers(), ACCEPT_ENCODING.as_str()))
-            .filter(|_| body.len() >= MIN_COMPRESSED_BYTES && is_compressible(res.headers()));
+            .filter(|_| body.len() >= MIN_COMPRESSED_BYTES && is_compressible(res.headers()))
+            .filter(|_| depot.get_typed::<Uncompressed>().is_err());
         if is_read && res.status_code == Some(StatusCode::OK) {
             let tag = cached.map_or_else(|| response_cache::etag(&body), |cached| cached.etag().to_owned());
             let headers = res.headers_mut();

@@ -14,4 +14,4 @@ pub use csv_file::{CsvFile, CsvSource};
 pub use envelope::{Accepted, Created, Data, FoundOrCreated, NoContent, Replayable, WindowMeta, WithMeta};
 pub use page::{Collection, Ranking};
 pub use problem::Problem;
-pub use static_file::StaticFile;
+pub use static_file::{StaticFile, Uncompressed};

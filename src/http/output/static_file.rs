@@ -1,4 +1,5 @@
-//! A file that is compiled into the program, with its compressed forms.
+//! A file whose content is known when the process starts, or changes with the host of a request alone, and is compressed
+//! once: when the program is built, or when a client asks for it.
 
 use std::sync::Arc;
 
@@ -8,6 +9,8 @@ use salvo::{Depot, Response};
 
 use crate::response_cache::CachedResponse;
 
+/// Cheap to clone.
+#[derive(Debug, Clone)]
 pub struct StaticFile {
     pub name: &'static str,
     content_type: &'static str,
@@ -15,16 +18,18 @@ pub struct StaticFile {
     response: Arc<CachedResponse>,
 }
 
+/// Marks a response, in the depot, that is not worth the time to compress it.
+#[derive(Debug, Clone, Copy)]
+pub struct Uncompressed;
+
 impl StaticFile {
     pub fn new(
         name: &'static str,
         content_type: &'static str,
         cache_control: &'static str,
-        body: &'static [u8],
-        encodings: [(&'static str, &'static [u8]); 2],
+        response: CachedResponse,
     ) -> Self {
-        let response = Arc::new(CachedResponse::with_encodings(body, encodings));
-        StaticFile { name, content_type, cache_control, response }
+        StaticFile { name, content_type, cache_control, response: Arc::new(response) }
     }
 
     /// The entity tag, without quotes: a digest of the content.
