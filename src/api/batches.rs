@@ -68,7 +68,7 @@ impl<T: CreateItem> CreateBatch<T> {
     fn read<R>(&self, convert: impl Fn(T, &str) -> Result<R>) -> Vec<Result<R>> {
         let read = |(index, item): (usize, &Value)| {
             let path = format!("items[{index}]");
-            convert(read_item(item, &path).map_err(Problem::invalid)?, &path)
+            convert(read_item(item, &path).map_err(Problem::invalid_item)?, &path)
         };
         self.items.iter().enumerate().map(read).collect()
     }

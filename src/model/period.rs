@@ -79,13 +79,6 @@ const fn includes_today() -> bool {
     true
 }
 
-impl WindowRequest {
-    /// Whether the validity of the window depends on the current day.
-    pub fn depends_on_today(&self) -> bool {
-        self.rules == DateRules::Daily && self.start_date.is_some() && self.end_date.is_none()
-    }
-}
-
 /// Which combinations of dates and period a request may have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DateRules {
@@ -105,8 +98,8 @@ impl DateRules {
     /// The longest custom period in days, and the message of the violation of a longer one.
     const fn longest_period(self) -> (i64, &'static str) {
         match self {
-            DateRules::Sparkline => (MAX_SPARKLINE_DAYS, "a custom period of sparklines has at most 92 days"),
-            _ => (MAX_CUSTOM_DAYS, "a custom period has at most 731 days"),
+            DateRules::Sparkline => (MAX_SPARKLINE_DAYS, "must be at most 91 days after start_date"),
+            _ => (MAX_CUSTOM_DAYS, "must be at most 730 days after start_date"),
         }
     }
 }

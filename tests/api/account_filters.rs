@@ -307,6 +307,37 @@ async fn invalid_filters_are_violations() {
 }
 
 #[tokio::test]
+async fn tags_may_be_sent_as_members_of_an_object() {
+    let api = TestApi::start().await;
+    for (username, team) in [("one", "a"), ("two", "b")] {
+        let body = json!({"platform": "tiktok", "username": username, "metadata": {"team": team}});
+        api.create("/v2/accounts", body).await;
+    }
+    for tag in [
+        "metadata.team",
+        "metadata[team]",
+        "metadata[metadata.team]",
+        "metadata%5Bteam%5D",
+        "metadata%5Bmetadata.team%5D",
+    ] {
+        let page = api.get(&format!("/v2/accounts?{tag}=a")).await.ok(200);
+        assert_eq!((page.list("/data").len(), page.text("/data/0/username")), (1, "one"), "{tag}");
+        assert_eq!(page.at("/filters/metadata.team"), "a", "{tag}");
+    }
+    for (query, field) in [
+        ("metadata[team]=a&metadata.team=a", "metadata.team"),
+        ("metadata[metadata.]=a", "metadata."),
+        ("metadata[a]=x&metadata.b=x&metadata[c]=x&metadata[metadata.d]=x", "metadata"),
+    ] {
+        assert_eq!(api.get(&format!("/v2/accounts?{query}")).await.fields(), [field], "{query}");
+    }
+    for unknown in ["meta[team]=c", "metadata[team=c", "metadatateam]=c", "metadata[team]x=c"] {
+        let page = api.get(&format!("/v2/accounts?{unknown}")).await.ok(200);
+        assert_eq!(page.list("/data").len(), 2, "{unknown}");
+    }
+}
+
+#[tokio::test]
 async fn foreign_creator_in_a_list_is_404() {
     let (api, other) = (TestApi::start().await, TestApi::start().await);
     let own = api.create("/v2/creators", json!({"name": "own"})).await;

@@ -30,3 +30,4 @@ mod tracking;
 mod video_merging;
 mod v1;
 mod videos;
+mod violations;

@@ -104,7 +104,7 @@ fn is_beyond_schemas(error: &Value, body: &str) -> bool {
         [("tiktok", "instagram.com/"), ("instagram", "tiktok.com/")].iter().any(|(platform, host)| {
             message.ends_with(&format!("not the URL of a profile on {platform}")) && body.contains(host)
         });
-    error["field"] == "username" && (message.contains("username has") || has_other_host)
+    error["field"] == "username" && (message.contains(" username: ") || has_other_host)
 }
 
 /// Decodes a body of the report.

@@ -16,13 +16,12 @@ pub struct Path<T>(pub T);
 
 impl<T: DeserializeOwned + JsonSchema + Send + 'static> RequestPart for Path<T> {
     fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Option<Self> {
-        let parsed =
-            InputSchema::of::<T>().read_query(violations, |InputField { name, schema, .. }, violations| {
-                let text = context.request.params().get(name).map_or("", String::as_str);
-                let value = read_scalar(schema, &from_text(schema, text));
-                value.map_err(|message| violations.add(name, message)).ok()
-            });
-        parsed.map(Path)
+        let read = |InputField { name, schema, .. }: &InputField, found: &mut Violations| {
+            let text = context.request.params().get(name).map_or("", String::as_str);
+            let value = read_scalar(schema, &from_text(schema, text));
+            value.map_err(|message| found.add(name, message)).ok()
+        };
+        InputSchema::of::<T>().read_query(context.today, violations, read).map(Path)
     }
 
     fn describe(operation: &mut Operation) {

@@ -1,6 +1,6 @@
 //! The parameters of a query string. Parameters that a request does not have are ignored.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use salvo_oapi::{Operation, ParameterIn};
 use schemars::JsonSchema;
@@ -13,7 +13,10 @@ use super::request_part::{RequestContext, RequestPart, impl_extractible};
 use super::violations::Violations;
 use crate::http::openapi::operation::add_parameters;
 use crate::http::openapi::schema::TRIMMED;
+use crate::model::date_or_time::DateOrTime;
 use crate::model::limits::LIST_ENTRIES_PER_VALUE;
+
+const GIVEN_ONCE: &str = "must be given once";
 
 /// A query string, parsed into `T`.
 #[derive(Serialize)]
@@ -24,7 +27,9 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> RequestPart for Query<T>
         let pairs = &context.parsed.query;
         let schema = InputSchema::of::<T>();
         schema
-            .read_query(violations, |field, violations| QueryReader { pairs, violations }.read(field))
+            .read_query(context.today, violations, |field, violations| {
+                QueryReader { pairs, violations }.read(field)
+            })
             .map(Query)
     }
 
@@ -59,7 +64,8 @@ impl<'a> QueryReader<'a> {
             return None;
         }
         let value = read_scalar(&field.schema, &from_text(&field.schema, text));
-        let value = value.map_err(|message| self.violations.add(&field.name, message)).ok()?;
+        let explain = |message| explain_blank(&field.schema, text).unwrap_or(message);
+        let value = value.map_err(|message| self.violations.add(&field.name, explain(message))).ok()?;
         // A blank search text counts as absent.
         (field.schema.get(TRIMMED).is_none() || value != "").then_some(value)
     }
@@ -68,7 +74,7 @@ impl<'a> QueryReader<'a> {
         let mut values = self.values(name);
         let first = values.next();
         if values.next().is_some() {
-            self.violations.add(name, "must be given once");
+            self.violations.add(name, GIVEN_ONCE);
             return None;
         }
         first
@@ -107,33 +113,48 @@ impl<'a> QueryReader<'a> {
         None
     }
 
-    /// Reads the parameters `name.KEY`: texts by key.
+    /// Reads the parameters `name.KEY`: texts by key. Generated clients send them as `name[KEY]` or `name[name.KEY]`.
     fn read_tags(&mut self, InputField { name, schema, .. }: &InputField) -> Value {
         let (prefix, max) = (format!("{name}."), limit(schema, "maxProperties").unwrap_or(usize::MAX));
         if self.values(name).next().is_some() {
             self.violations.add(name, format!("must name a key, as {prefix}KEY"));
         }
-        let keys: BTreeSet<_> =
-            self.pairs.iter().filter_map(|(parameter, _)| parameter.strip_prefix(&prefix)).collect();
+        let mut texts: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (parameter, text) in self.pairs {
+            if let Some(key) = tag_key(name, parameter) {
+                texts.entry(key).or_default().push(text);
+            }
+        }
         let mut tags = Map::new();
         // Checked first, so that a response lists at most `max` invalid tags.
-        if keys.len() > max {
+        if texts.len() > max {
             self.violations.add(name, format!("must have at most {max} keys"));
             return Value::Object(tags);
         }
-        for key in keys {
-            let field = format!("{prefix}{key}");
-            let Some(text) = self.read_once(&field) else { continue };
-            let tag = read_scalar(&schema["propertyNames"], &json!(key))
-                .map_err(|message| format!("the key {message}"))
-                .and_then(|_| read_scalar(&schema["additionalProperties"], &json!(text)));
+        for (key, values) in texts {
+            let read = |text: &&str| {
+                read_scalar(&schema["propertyNames"], &json!(key))
+                    .map_err(|message| format!("as a key {message}"))
+                    .and_then(|_| read_scalar(&schema["additionalProperties"], &json!(text)))
+            };
+            let tag = match &values[..] {
+                [text] => read(text),
+                _ => Err(GIVEN_ONCE.to_owned()),
+            };
             match tag {
                 Ok(value) => drop(tags.insert(key.to_owned(), value)),
-                Err(message) => self.violations.add(field, message),
+                Err(message) => self.violations.add(format!("{prefix}{key}"), message),
             }
         }
         Value::Object(tags)
     }
+}
+
+/// Returns the key of the tag `name` that a parameter sets.
+fn tag_key<'a>(name: &str, parameter: &'a str) -> Option<&'a str> {
+    let after_dot = |text: &'a str| text.strip_prefix(name)?.strip_prefix('.');
+    let in_brackets = || parameter.strip_prefix(name)?.strip_prefix('[')?.strip_suffix(']');
+    after_dot(parameter).or_else(|| in_brackets().map(|key| after_dot(key).unwrap_or(key)))
 }
 
 /// Whether a list is a filter by any of several ids or names.
@@ -141,6 +162,13 @@ fn is_filter(field: &InputField) -> bool {
     let items = &field.schema["items"];
     let is_optional = !field.is_required && field.schema.get("default").is_none();
     is_optional && type_name(items) == Some("string") && limit(items, "maxLength").is_none()
+}
+
+/// Returns the message of a time whose `+` was not encoded, which makes it a blank.
+fn explain_blank(schema: &Value, text: &str) -> Option<String> {
+    let time = text.replace(' ', "+");
+    let is_time = schema.get("anyOf").is_some() && DateOrTime::parse(&time).is_some();
+    is_time.then(|| format!("must have its + encoded as %2B: {}", time.replace('+', "%2B")))
 }
 
 /// Whether an empty text is a value.

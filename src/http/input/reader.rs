@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 use std::sync::LazyLock;
 
+use chrono::NaiveDate;
 use parking_lot::RwLock;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -58,9 +59,10 @@ impl InputSchema {
         })
     }
 
-    /// Reads a query, with `read` for each parameter.
+    /// Reads a query, with `read` for each parameter. Dates may depend on `today`.
     pub fn read_query<T: DeserializeOwned>(
         &self,
+        today: NaiveDate,
         violations: &mut Violations,
         mut read: impl FnMut(&InputField, &mut Violations) -> Option<Value>,
     ) -> Option<T> {
@@ -69,7 +71,7 @@ impl InputSchema {
         let mut valid: Map<_, _> =
             fields.filter_map(|field| Some((field.name.clone(), read(field, violations)?))).collect();
         if let Some(rules) = self.schema.get(WINDOW) {
-            check_window(rules, &mut valid, violations);
+            check_window(rules, today, &mut valid, violations);
         }
         if let Some([first, second]) = self.shared_lists() {
             let is_absent = |name: &str| !valid.contains_key(name) && !violations.contains_field(name);
@@ -92,7 +94,7 @@ impl InputSchema {
         let start = violations.len();
         let mut valid = read_members(&self.fields, members, violations);
         if self.schema.get(WINDOW).is_some() {
-            check_window(&json!(DateRules::Body), &mut valid, violations);
+            check_window(&json!(DateRules::Body), NaiveDate::default(), &mut valid, violations);
         }
         self.check_shared_limit(&valid, MAX_BATCH_IDS, violations);
         check(&valid, violations);
@@ -112,10 +114,10 @@ impl InputSchema {
     }
 
     fn check_shared_limit(&self, valid: &Map<String, Value>, max: usize, violations: &mut Violations) {
-        let Some(names @ [_, last]) = self.shared_lists() else { return };
+        let Some(names @ [first, last]) = self.shared_lists() else { return };
         let lists = names.iter().filter_map(|name| valid.get(*name)?.as_array());
         if lists.map(Vec::len).sum::<usize>() > max {
-            violations.add(last, format!("both lists together must have at most {max} ids"));
+            violations.add(last, format!("must have at most {max} ids together with {first}"));
         }
     }
 }
@@ -297,7 +299,7 @@ fn deserialize<T: DeserializeOwned>(valid: Map<String, Value>, violations: &mut 
         Err(error) => {
             // Otherwise a required field is missing because it is invalid.
             if violations.is_empty() {
-                violations.add("request", error.to_string());
+                violations.add("request", format!("cannot be read: {error}"));
             }
             None
         }

@@ -3,6 +3,7 @@
 
 use std::sync::LazyLock;
 
+use chrono::NaiveDate;
 use salvo::extract::Metadata;
 use salvo::{Depot, Request};
 use salvo_oapi::Operation;
@@ -28,6 +29,8 @@ pub struct RequestContext<'a> {
     pub request: &'a Request,
     pub parsed: &'a ParsedRequest,
     pub caller: Option<&'a Caller>,
+    /// The day of the service clock, if the request has dates that depend on it.
+    pub today: NaiveDate,
 }
 
 /// A part of a request, such as its path or its body.
@@ -70,10 +73,17 @@ impl<A: RequestPart, B: RequestPart, C: RequestPart> RequestPart for Args<(A, B,
 }
 
 /// Reads a part; the error lists all violations.
-pub(super) fn read_part<T: RequestPart>(request: &Request, depot: &Depot) -> Result<T, Problem> {
+pub(super) async fn read_part<T: RequestPart>(request: &Request, depot: &Depot) -> Result<T, Problem> {
     static EMPTY: ParsedRequest = ParsedRequest { query: Vec::new(), body: None };
     let parsed = depot.get_typed::<ParsedRequest>().unwrap_or(&EMPTY);
-    let context = RequestContext { request, parsed, caller: depot.get_typed::<Caller>().ok() };
+    let today = match depot.get_typed::<App>() {
+        // Not for every request: the clock of a sandbox is a request away.
+        Ok(app) if parsed.query.iter().any(|(name, _)| name == "start_date") => {
+            app.clock.now().await.date_naive()
+        }
+        _ => NaiveDate::default(),
+    };
+    let context = RequestContext { request, parsed, caller: depot.get_typed::<Caller>().ok(), today };
     let mut violations = Violations::default();
     let part = T::read(&context, &mut violations);
     part.filter(|_| violations.is_empty()).ok_or_else(|| Problem::invalid(violations))
@@ -85,7 +95,7 @@ macro_rules! impl_extractible {
     ([$($generics:tt)*] $part:ty) => {
         $crate::http::input::request_part::impl_extractible!(
             [$($generics)*] $part,
-            |req, depot| $crate::http::input::request_part::read_part(req, depot),
+            |req, depot| $crate::http::input::request_part::read_part(req, depot).await,
             |operation| <Self as $crate::http::input::request_part::RequestPart>::describe(operation)
         );
     };

@@ -18,9 +18,15 @@ pub struct Violation {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Violations(Vec<Violation>);
 
+/// How messages begin: with the field before it, each is a sentence.
+const PREDICATES: [&str; 5] = ["must ", "is ", "was ", "cannot ", "as a key must "];
+
 impl Violations {
+    /// Adds a violation. Its message is what follows the name of the field in a sentence.
     pub fn add(&mut self, field: impl Into<String>, message: impl Into<String>) {
-        self.0.push(Violation { field: field.into(), message: message.into() });
+        let (field, message) = (field.into(), message.into());
+        debug_assert!(PREDICATES.iter().any(|begin| message.starts_with(begin)), "{field} {message}");
+        self.0.push(Violation { field, message });
     }
 
     /// Returns the violations of a nested object, with their paths from the outside.
@@ -48,7 +54,7 @@ impl Violations {
             let name = violation.field.split(['.', '[']).next().unwrap_or_default();
             position(&violation.field).or_else(|| position(name)).unwrap_or(usize::MAX)
         };
-        self.0[start..].sort_by_key(field);
+        self.0[start..].sort_by_cached_key(field);
     }
 
     pub const fn is_empty(&self) -> bool {

@@ -71,15 +71,19 @@ fn window_schema(generator: &mut SchemaGenerator, rules: DateRules, descriptions
     schema
 }
 
-/// Checks what does not depend on the current day; [`WindowParams::resolve`] finds the rest.
-pub(super) fn check_window(rules: &Value, valid: &mut Map<String, Value>, violations: &mut Violations) {
+/// Checks the window of a request. [`WindowParams::resolve`] finds no more unless the day has changed since.
+pub(super) fn check_window(
+    rules: &Value,
+    today: NaiveDate,
+    valid: &mut Map<String, Value>,
+    violations: &mut Violations,
+) {
     valid.insert("rules".to_owned(), rules.clone());
     let is_parsed =
         !["period", "start_date", "end_date"].iter().any(|field| violations.contains_field(field));
     if let Ok(request) = WindowRequest::deserialize(&*valid)
         && is_parsed
-        && !request.depends_on_today()
-        && let Err(errors) = Window::resolve(request, NaiveDate::default())
+        && let Err(errors) = Window::resolve(request, today)
     {
         add_window_errors(errors, violations);
     }

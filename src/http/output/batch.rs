@@ -31,7 +31,7 @@ pub struct BatchItemResult {
     /// Why the item failed and what to do, for people; null if it succeeded.
     #[schemars(example = Option::<&str>::None)]
     detail: Option<String>,
-    /// All violations, with paths as in the request; with status 422 only, otherwise empty.
+    /// The first 10 violations, with paths as in the request; with status 422 only, otherwise empty. `detail` counts all.
     #[schemars(example = Vec::<Violation>::new())]
     errors: Vec<Violation>,
 }

@@ -18,6 +18,11 @@ use crate::store::{self, Retryable};
 /// Retry advice while storage is full, which an operator has to resolve.
 const STORAGE_FULL_RETRY_SECONDS: u64 = 30;
 
+/// How many violations a response lists, so that it is not much longer than the request.
+const MAX_VIOLATIONS: usize = 100;
+/// Like [`MAX_VIOLATIONS`], for one of many items.
+const MAX_ITEM_VIOLATIONS: usize = 10;
+
 /// Retry advice while an organization has too many exports, which take seconds to minutes.
 const EXPORT_RETRY_SECONDS: u64 = 10;
 
@@ -26,7 +31,10 @@ const EXPORT_RETRY_SECONDS: u64 = 10;
 pub struct Problem {
     kind: &'static ProblemKind,
     detail: String,
+    /// The first violations.
     errors: Vec<Violation>,
+    /// Number of the violations that `errors` leaves out.
+    more_errors: usize,
     /// Overrides the advice of the kind.
     retry_after: Option<u64>,
     /// For the log only.
@@ -55,6 +63,7 @@ impl Problem {
             kind,
             detail: detail.into(),
             errors: Vec::new(),
+            more_errors: 0,
             retry_after: None,
             cause: None,
             conflict: None,
@@ -114,12 +123,26 @@ impl Problem {
     }
 
     pub fn invalid(violations: Violations) -> Self {
-        let errors = violations.into_vec();
+        Self::invalid_with_limit(violations, MAX_VIOLATIONS)
+    }
+
+    /// The violations of one of many items.
+    pub fn invalid_item(violations: Violations) -> Self {
+        Self::invalid_with_limit(violations, MAX_ITEM_VIOLATIONS)
+    }
+
+    fn invalid_with_limit(violations: Violations, max: usize) -> Self {
+        let mut errors = violations.into_vec();
+        let count = errors.len();
+        errors.truncate(max);
         let detail = match &errors[..] {
             [error] => format!("{} {}", error.field, error.message),
+            errors if errors.len() < count => {
+                format!("{count} fields are invalid: errors lists the first {max}")
+            }
             errors => format!("{} fields are invalid: see errors", errors.len()),
         };
-        Problem { errors, ..Self::new(&kind::VALIDATION_ERROR, detail) }
+        Problem { more_errors: count - errors.len(), errors, ..Self::new(&kind::VALIDATION_ERROR, detail) }
     }
 
     pub fn invalid_field(field: impl Into<String>, message: impl Into<String>) -> Self {
@@ -197,13 +220,14 @@ impl Problem {
         &self.errors
     }
 
-    /// All violations in one text, or the detail.
+    /// The violations in one text, or the detail.
     pub fn message(&self) -> String {
         if self.errors.is_empty() {
             return self.detail.clone();
         }
         let errors = self.errors.iter().map(|error| format!("{} {}", error.field, error.message));
-        errors.collect::<Vec<_>>().join("; ")
+        let more = (self.more_errors > 0).then(|| format!("and {} more", self.more_errors));
+        errors.chain(more).collect::<Vec<_>>().join("; ")
     }
 
     /// For the log only.
@@ -295,7 +319,7 @@ pub struct ProblemBody<'a> {
     /// The `X-Request-ID` of the response.
     #[schemars(example = &"0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90")]
     request_id: &'a str,
-    /// All violations; with 422 only.
+    /// The first 100 violations; with 422 only. `detail` counts all.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     errors: &'a [Violation],
 }

@@ -61,7 +61,7 @@ problem_kinds! {
     CONFLICT: CONFLICT, None, "The request conflicts with an existing resource.";
     PAYLOAD_TOO_LARGE: PAYLOAD_TOO_LARGE, None, "The body exceeds 1 MiB.";
     UNSUPPORTED_MEDIA_TYPE: UNSUPPORTED_MEDIA_TYPE, None, "The body is not sent as `application/json`.";
-    VALIDATION_ERROR: UNPROCESSABLE_ENTITY, None, "Some fields are invalid. `errors` lists all of them.";
+    VALIDATION_ERROR: UNPROCESSABLE_ENTITY, None, "Some fields are invalid. `errors` lists the first 100.";
     RATE_LIMITED: TOO_MANY_REQUESTS, RETRY_AFTER_MINUTE,
         "The API key has used up its requests for this minute. Retry after `Retry-After` seconds.";
     INTERNAL_ERROR: INTERNAL_SERVER_ERROR, None, "An internal error occurred. Report the request id if it persists.";

@@ -9,6 +9,8 @@ use crate::model::platform::Platform;
 const SCHEME: &str = "(?:https?://)?";
 /// The ignored rest of a URL: a slash, query and fragment.
 const TAIL: &str = "/?(?:[?#][!-~]*)?";
+/// Excludes the usernames `.` and `..`.
+const NOT_DOTS: &str = "(?!\\.{1,2}(?:[^A-Za-z0-9._]|$))";
 const BLANK: &str = "[\\t\\n\\f\\r ]*";
 /// A 64-bit number, except the largest ones.
 const TIKTOK_ID: &str = "[1-9][0-9]{0,18}";
@@ -22,11 +24,11 @@ impl Username {
         match platform {
             Platform::Instagram => {
                 let url = format!("(?:www\\.|m\\.)?instagram\\.com/[A-Za-z0-9_][A-Za-z0-9._]{{0,29}}{TAIL}");
-                format!("^{BLANK}(?:@?[A-Za-z0-9._]{{1,30}}|{SCHEME}{url}){BLANK}$")
+                format!("^{BLANK}(?:@?{NOT_DOTS}[A-Za-z0-9._]{{1,30}}|{SCHEME}{url}){BLANK}$")
             }
             Platform::Tiktok => {
-                let url = format!("(?:www\\.|m\\.)?tiktok\\.com/@[A-Za-z0-9._]{{2,24}}{TAIL}");
-                format!("^{BLANK}(?:@?[A-Za-z0-9._]{{2,24}}|{SCHEME}{url}){BLANK}$")
+                let url = format!("(?:www\\.|m\\.)?tiktok\\.com/@{NOT_DOTS}[A-Za-z0-9._]{{2,24}}{TAIL}");
+                format!("^{BLANK}(?:@?{NOT_DOTS}[A-Za-z0-9._]{{2,24}}|{SCHEME}{url}){BLANK}$")
             }
         }
     }

@@ -10,10 +10,12 @@ pub struct Username(String);
 /// Why a text is not a username.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidUsername {
-    #[error("an Instagram username has 1 to 30 letters, digits, dots and underscores")]
+    #[error("must be an Instagram username: 1 to 30 letters, digits, dots and underscores")]
     Instagram,
-    #[error("a TikTok username has 2 to 24 letters, digits, dots and underscores")]
+    #[error("must be a TikTok username: 2 to 24 letters, digits, dots and underscores")]
     Tiktok,
+    #[error("must not be . or .., which are no usernames")]
+    Dots,
     #[error("is not the URL of a profile on {0}")]
     Url(Platform),
 }
@@ -28,6 +30,10 @@ impl Username {
             Platform::Instagram => (1, 30, InvalidUsername::Instagram),
             Platform::Tiktok => (2, 24, InvalidUsername::Tiktok),
         };
+        // In the path of a URL they would be segments of their own meaning.
+        if name == "." || name == ".." {
+            return Err(InvalidUsername::Dots);
+        }
         let is_valid = (min_chars..=max_chars).contains(&name.len())
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.' || byte == b'_');
         if is_valid { Ok(Username(name.to_ascii_lowercase())) } else { Err(error) }
@@ -85,13 +91,22 @@ mod tests {
             "@",
             "é",
             "a b",
+            ".",
+            "@..",
             "https://www.tiktok.com/@ab",
             "https://www.instagram.com/p/abc",
             &"a".repeat(31),
         ] {
             assert_eq!(parse(Platform::Instagram, text), None, "{text}");
         }
-        for text in ["a", "https://www.tiktok.com/ab", "https://evil.com/@ab", &"a".repeat(25)] {
+        for text in [
+            "a",
+            "..",
+            "https://www.tiktok.com/@..",
+            "https://www.tiktok.com/ab",
+            "https://evil.com/@ab",
+            &"a".repeat(25),
+        ] {
             assert_eq!(parse(Platform::Tiktok, text), None, "{text}");
         }
     }

@@ -1710,7 +1710,7 @@ export type components = {
              */
             detail: string | null;
             /**
-             * @description All violations, with paths as in the request; with status 422 only, otherwise empty.
+             * @description The first 10 violations, with paths as in the request; with status 422 only, otherwise empty. `detail` counts all.
              * @example []
              */
             errors: components["schemas"]["Violation"][];
@@ -3136,7 +3136,7 @@ export type components = {
              * @example the organization has no such account
              */
             detail: string;
-            /** @description All violations; with 422 only. */
+            /** @description The first 100 violations; with 422 only. `detail` counts all. */
             errors?: components["schemas"]["Violation"][];
             /**
              * @description Path of the request.
@@ -4633,7 +4633,7 @@ export type components = {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Some fields are invalid. `errors` lists all of them. */
+        /** @description Some fields are invalid. `errors` lists the first 100. */
         ValidationError: {
             headers: {
                 "X-Request-ID": components["headers"]["RequestId"];
@@ -4643,7 +4643,7 @@ export type components = {
                 /**
                  * @example {
                  *       "code": "VALIDATION_ERROR",
-                 *       "detail": "Some fields are invalid. `errors` lists all of them.",
+                 *       "detail": "Some fields are invalid. `errors` lists the first 100.",
                  *       "errors": [
                  *         {
                  *           "field": "limit",
