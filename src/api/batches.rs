@@ -12,7 +12,7 @@ use tokio::sync::OwnedMutexGuard;
 use uuid::Uuid;
 
 use super::new_records::{NewAccountBody, NewVideoBody};
-use crate::app::App;
+use crate::app::{App, InFlightKey};
 use crate::http::input::FromBody;
 use crate::http::input::body::read_item;
 use crate::http::{
@@ -103,7 +103,10 @@ pub(super) async fn create_accounts(
     let Args((Body(batch), idempotency)) = args;
     let items = batch.read(|body, _path| body.into_account());
     let now = app.clock.now().await;
-    let _permit = lock_batch(&app, &caller).await?;
+    let _guards = match begin(&app, &caller, &idempotency).await? {
+        BatchStart::First(guards) => guards,
+        BatchStart::Retry(response) => return Ok(response),
+    };
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         if let Some(first) = idempotency.claim(&mut write).await? {
@@ -128,7 +131,10 @@ pub(super) async fn create_videos(
     let Args((Body(batch), idempotency)) = args;
     let items = batch.read(|body, path| to_new_video(&app, body, &format!("{path}.identifier")));
     let now = app.clock.now().await;
-    let _permit = lock_batch(&app, &caller).await?;
+    let _guards = match begin(&app, &caller, &idempotency).await? {
+        BatchStart::First(guards) => guards,
+        BatchStart::Retry(response) => return Ok(response),
+    };
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         if let Some(first) = idempotency.claim(&mut write).await? {
@@ -150,7 +156,10 @@ pub(super) async fn update_accounts(
     args: Args<(Body<UpdateBatch>, IdempotencyKey)>,
 ) -> Result<BatchResponse> {
     let Args((Body(UpdateBatch { ids, change }), idempotency)) = args;
-    let _permit = lock_batch(&app, &caller).await?;
+    let _guards = match begin(&app, &caller, &idempotency).await? {
+        BatchStart::First(guards) => guards,
+        BatchStart::Retry(response) => return Ok(response),
+    };
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         if let Some(first) = idempotency.claim(&mut write).await? {
@@ -166,8 +175,21 @@ pub(super) async fn update_accounts(
     .await
 }
 
-async fn lock_batch(app: &App, caller: &Caller) -> Result<OwnedMutexGuard<()>> {
-    app.batches.wait(caller.organization).await.ok_or_else(Problem::too_many_batches)
+enum BatchStart {
+    /// Holds the key and the turn until these are dropped.
+    First((Option<InFlightKey>, OwnedMutexGuard<()>)),
+    Retry(BatchResponse),
+}
+
+/// Waits for the organization's batches before this one. A retry waits for none of them.
+async fn begin(app: &App, caller: &Caller, idempotency: &IdempotencyKey) -> Result<BatchStart> {
+    let organization = caller.organization;
+    if let Some(first) = idempotency.stored_response(&app.pg, organization).await? {
+        return Ok(BatchStart::Retry(first));
+    }
+    let in_flight = idempotency.begin(app, organization)?;
+    let permit = app.batches.wait(organization).await.ok_or_else(Problem::too_many_batches)?;
+    Ok(BatchStart::First((in_flight, permit)))
 }
 
 fn to_new_video(app: &App, body: NewVideoBody, path: &str) -> Result<NewVideo> {

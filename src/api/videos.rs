@@ -81,13 +81,14 @@ async fn create(
     args: Args<(Body<NewVideoBody>, IdempotencyKey)>,
 ) -> Result<Created<Video>> {
     let Args((Body(body), idempotency)) = args;
-    let video = match body.identifier(&app, "identifier")? {
-        VideoIdentifier::Video(video) => video,
+    let (video, _in_flight) = match body.identifier(&app, "identifier")? {
+        VideoIdentifier::Video(video) => (video, None),
         VideoIdentifier::ShortLink(link) => {
             if let Some(first) = idempotency.stored_response(&app.pg, caller.organization).await? {
                 return Ok(first);
             }
-            resolve_short_link(&app, &deadline, "identifier", link).await?
+            let in_flight = idempotency.begin(&app, caller.organization)?;
+            (resolve_short_link(&app, &deadline, "identifier", link).await?, in_flight)
         }
     };
     let now = app.clock.now().await;

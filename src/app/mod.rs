@@ -2,6 +2,7 @@
 
 mod batch_queue;
 mod clock;
+mod in_flight_keys;
 mod open_exports;
 
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use url::Url;
 
 pub use batch_queue::BatchQueue;
 pub use clock::Clock;
+pub use in_flight_keys::{InFlightKey, InFlightKeys};
 pub use open_exports::{ExportGuard, OpenExports};
 
 use crate::config::StoreArgs;
@@ -45,6 +47,7 @@ pub struct App {
     pub media: Option<MediaReader>,
     pub readable: ReadablePlatforms,
     /// The sources that the program has; none in most tests.
+    pub idempotency_keys: InFlightKeys,
     pub sources: Arc<[KnownSource]>,
     pub settings: Arc<Settings>,
     /// Counts requests in flight; rejects new ones during shutdown.
@@ -130,6 +133,7 @@ impl App {
             sources: Arc::default(),
             settings: Arc::new(settings),
             in_flight: InFlightRequests::default(),
+            idempotency_keys: InFlightKeys::default(),
         }
     }
 }

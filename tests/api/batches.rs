@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use futures_util::future::join_all;
+use futures_util::future::{join_all, select};
 use harness::{IsolatedStores, Response, TestApi, WAIT_TIMEOUT, send, wait_until};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -221,6 +221,27 @@ async fn idempotency_key_holds_for_the_whole_response() {
         assert_eq!(send_with_key(method, ACCOUNTS, other).await.fields(), ["Idempotency-Key"]);
     }
     assert_eq!(account_names(&api).await, ["two"]);
+}
+
+#[tokio::test]
+async fn retry_of_a_batch_in_flight_is_409() {
+    let api = TestApi::start().await;
+    let send_once = || {
+        let request = api.request(Method::POST, ACCOUNTS).header("Idempotency-Key", "once");
+        Box::pin(send(request.json(&accounts(["one".to_owned()]))))
+    };
+    // An earlier batch of the organization.
+    let earlier = api.app.batches.wait(api.organization.id).await.unwrap();
+    let (one, other) = (send_once(), send_once());
+    let (retry, first) = select(one, other).await.factor_first();
+    retry.problem(409, "CONFLICT");
+    drop(earlier);
+    let first = first.await.ok(200);
+    assert_eq!(statuses(&first), [201]);
+    // A stored response waits for no other batch.
+    let _later = api.app.batches.wait(api.organization.id).await.unwrap();
+    let replay = send_once().await.ok(200);
+    assert_eq!((&replay.body, replay.header("idempotent-replayed")), (&first.body, "true"));
 }
 
 /// Some if a statement waits for a lock.

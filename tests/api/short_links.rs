@@ -102,5 +102,6 @@ async fn resolving_a_link_holds_no_connection() {
     let waiting = tokio::spawn(send(request.json(&link("ZMslow"))));
     let _connection = silent.accept().await.unwrap();
     assert_eq!(single.get("/v2/videos").await.status, 200, "the only connection is free");
+    create_with_key(&single, "slow", link("ZMslow")).await.problem(409, "CONFLICT");
     waiting.abort();
 }

@@ -14,6 +14,7 @@ use super::fields::parse_whole_number;
 use super::reader::InputSchema;
 use super::request_part::{RequestContext, RequestPart};
 use super::violations::Violations;
+use crate::app::{App, InFlightKey};
 use crate::http::openapi::operation::{add_failure, add_parameters};
 use crate::http::output::envelope::Replayable;
 use crate::http::output::problem::Problem;
@@ -93,6 +94,13 @@ impl IdempotencyKey {
         replay(claim(write, request).await?)
     }
 
+    /// Marks the key as in flight in this process, for work before the transaction that claims it. Fails if another request
+    /// with the key is in flight.
+    pub fn begin(&self, app: &App, organization: Uuid) -> Result<Option<InFlightKey>, Problem> {
+        let Some(request) = &self.0 else { return Ok(None) };
+        app.idempotency_keys.begin(organization, request).map(Some).ok_or_else(in_flight)
+    }
+
     /// Returns the response stored under the key without claiming it, before slow work outside the transaction.
     pub async fn stored_response<R: Replayable>(
         &self,
@@ -119,10 +127,12 @@ fn replay<R: Replayable>(claim: Claim) -> Result<Option<R>, Problem> {
         Claim::BodyMismatch => {
             Err(Problem::invalid_field(HEADER, "was used with another body: use a new key"))
         }
-        Claim::InFlight => {
-            Err(Problem::conflict("the first request with this Idempotency-Key is still in flight"))
-        }
+        Claim::InFlight => Err(in_flight()),
     }
+}
+
+fn in_flight() -> Problem {
+    Problem::conflict("the first request with this Idempotency-Key is still in flight")
 }
 
 #[cfg(test)]
