@@ -6,6 +6,8 @@ use harness::population::Population;
 use harness::{CapturedLog, IsolatedStores, Organization, ProxiedApi, anonymous_memory, send, wait_until};
 use reqwest::RequestBuilder;
 use tidemark::app::Settings;
+use tidemark::model::organization::KeyStatus;
+use tidemark::store::records::keys;
 
 /// In which a client reads a whole file.
 const READ_TIMEOUT: Duration = Duration::from_secs(600);
@@ -133,6 +135,20 @@ async fn export_that_fails_breaks_off_and_is_logged() {
     while response.chunk().await.is_ok_and(|chunk| chunk.is_some()) {}
     let [line] = &log.take()[1..] else { panic!("a second export broke off") };
     assert!(line.contains("retention just removed history"), "{line}");
+
+    // A key that is revoked while a query runs, which itself would fail later. Retention is as it was, because the process
+    // knows the key's from before.
+    sqlx::query("update organizations set history_since = null").execute(&large.api.app.pg).await.unwrap();
+    let mut response = large.begin().await;
+    large.api.clickhouse.hold();
+    let pg = &large.api.app.pg;
+    let key = keys::list(pg, large.client.id).await.unwrap()[0].id;
+    keys::set_status(pg, key, KeyStatus::Disabled).await.unwrap();
+    while response.chunk().await.is_ok_and(|chunk| chunk.is_some()) {}
+    let lines = log.take();
+    let [line] = &lines[..] else { panic!("{lines:#?}") };
+    assert!(line.contains("no longer accepted"), "{line}");
+    large.api.clickhouse.release();
 }
 
 #[tokio::test(flavor = "multi_thread")]

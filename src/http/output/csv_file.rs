@@ -14,6 +14,7 @@ use salvo::http::{HeaderValue, StatusCode};
 use salvo::{Depot, Request, Response, Writer, async_trait};
 use salvo_oapi::{Components, EndpointOutRegister, Operation};
 
+use super::key_watch::KeyWatch;
 use super::problem::Problem;
 use crate::http::openapi::operation::add_csv;
 use crate::http::request_id::{RequestId, loggable_path};
@@ -117,6 +118,10 @@ fn append_rows<'a>(
 #[async_trait]
 impl<S: CsvSource> Writer for CsvFile<S> {
     async fn write(self, req: &mut Request, depot: &mut Depot, res: &mut Response) {
+        let key_watch = match KeyWatch::from_depot(depot) {
+            Ok(key_watch) => key_watch,
+            Err(problem) => return problem.write(req, depot, res).await,
+        };
         res.status_code(StatusCode::OK);
         let headers = res.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/csv; charset=utf-8"));
@@ -126,8 +131,13 @@ impl<S: CsvSource> Writer for CsvFile<S> {
         headers.extend(HeaderValue::from_str(&disposition).ok().map(|value| (CONTENT_DISPOSITION, value)));
         let (request_id, path) = (RequestId::from_depot(depot).to_owned(), req.uri().path().to_owned());
         let route = trace::current_route();
-        let pieces = try_unfold(self, move |file| trace::with_route(route.clone(), file.next_piece()));
-        res.stream(pieces.map_err(move |problem| {
+        let pieces = try_unfold((self, key_watch), move |(file, mut watch)| {
+            trace::with_route(route.clone(), async move {
+                let next = watch.run(file.next_piece()).await?;
+                Ok(next.map(|(piece, rest)| (piece, (rest, watch))))
+            })
+        });
+        res.stream(pieces.map_err(move |problem: Problem| {
             let (path, cause) = (&*loggable_path(&path), problem.cause());
             tracing::error!(request_id, cause, path, "export broke off");
             std::io::Error::other("the export failed")

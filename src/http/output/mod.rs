@@ -4,6 +4,7 @@ pub mod batch;
 mod csv_file;
 pub mod cursor;
 pub mod envelope;
+mod key_watch;
 pub mod page;
 pub mod problem;
 pub mod problem_kind;

@@ -233,6 +233,25 @@ pub async fn find_grant(pg: &PgPool, key: &ApiKey) -> Result<Option<Grant>, Erro
     Ok(stored.filter(|stored| key.matches(&stored.hash)).map(|stored| stored.grant))
 }
 
+/// Whether a request with a key that was found before would be accepted now.
+pub async fn is_accepted(pg: &PgPool, organization: Uuid, key: Uuid) -> Result<bool, Error> {
+    let is_accepted = sqlx::query_scalar(
+        "select exists (
+             select from api_keys k join organizations o on o.id = k.organization_id
+             where k.id = $1 and k.organization_id = $2 and k.status = $3 and o.subscription = $4
+                and o.deleted_at is null and coalesce(k.expires_at > $5, true)
+         )",
+    )
+    .bind(key)
+    .bind(organization)
+    .bind(KeyStatus::Active)
+    .bind(Subscription::Active)
+    .bind(Utc::now())
+    .fetch_one(pg)
+    .await?;
+    Ok(is_accepted)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
