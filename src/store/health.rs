@@ -33,7 +33,7 @@ pub async fn check_postgres_with_timeout(pg: &PgPool, schema: &SchemaCheck) -> R
 }
 
 /// Whether scrapes of some platforms and the relay are on time, at `now` of the service clock. Scrapes of a platform with a
-/// paused source do not count.
+/// paused source do not count, nor those of deleted organizations.
 pub async fn is_tracker_on_time(
     pg: &PgPool,
     platforms: &[Platform],
@@ -46,6 +46,7 @@ pub async fn is_tracker_on_time(
                  select from scrape_targets t
                  where t.enabled and t.platform = p.platform and t.next_attempt_at < $1
                     and (t.lease_until is null or t.lease_until < now())
+                    and t.organization_id <> all(array(select id from organizations where deleted_at is not null))
                  limit 1
              ) late
              where not exists (select from source_pauses s where s.platform = p.platform and s.until > $1)

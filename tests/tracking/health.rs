@@ -6,6 +6,7 @@ use sandbox::Fault;
 use serde_json::{Value, json};
 use sqlx::types::Json;
 use tidemark::model::platform::Platform;
+use tidemark::store::records::organizations;
 use tidemark::store::tracking::source_pauses::{self, PauseCause, SourcePause};
 use tidemark::store::tracking::{ended_attempts, queues};
 
@@ -248,6 +249,23 @@ async fn health_leaves_out_platforms_that_no_source_reads() {
         let checks = tracker.health_checks(&[readable]).await;
         assert_eq!(parts(&checks["tracker"], &["status", "due"]), json!({"status": status, "due": due}));
     }
+}
+
+#[tokio::test]
+async fn health_leaves_out_targets_of_deleted_organizations() {
+    let tracker = TestTracker::start().await;
+    let (deleted, other) = (tracker.create_organization().await, tracker.create_organization().await);
+    tracker.add_due_accounts(deleted, Platform::Instagram, 3).await;
+    tracker.execute("update scrape_targets set failures = 1 where organization_id = $1", deleted).await;
+    organizations::delete(tracker.pg(), deleted).await.unwrap();
+    let state = |checks: &Value| parts(&checks["tracker"], &["status", "due", "failing", "lag_seconds"]);
+    let idle = json!({"status": "ok", "due": 0, "failing": 0, "lag_seconds": 0});
+    assert_eq!(state(&tracker.health_checks(&Platform::ALL).await), idle);
+    tracker.add_due_accounts(other, Platform::Instagram, 2).await;
+    let checks = tracker.health_checks(&Platform::ALL).await;
+    let now = tracker.databases.clock.now().await;
+    let own = queues::fetch_organization(tracker.pg(), other, &Platform::ALL, now).await.unwrap();
+    assert_eq!((checks["tracker"]["due"].as_i64(), own.due), (Some(2), 2));
 }
 
 /// The index scans of a plan, with the rows that they read.

@@ -84,11 +84,13 @@ pub async fn fetch_totals(
     }))
 }
 
-/// Returns the queue of every platform, at `now` of the service clock. Scans due and failing targets and those with a
-/// refresh; leased targets are due or have a refresh until their attempt ends.
+/// Returns the queue of every platform, at `now` of the service clock, without targets of deleted organizations, which no
+/// tracker leases. Scans due and failing targets and those with a refresh; leased targets are due or have a refresh until
+/// their attempt ends.
 pub async fn fetch_all(pg: &PgPool, now: DateTime<Utc>) -> Result<Vec<Queue>, Error> {
     let queues = sqlx::query_as(
-        "select p.platform, t.due, t.leased + not_due.leased as leased, failing.failing,
+        "with deleted as (select id from organizations where deleted_at is not null)
+         select p.platform, t.due, t.leased + not_due.leased as leased, failing.failing,
                 coalesce(extract(epoch from $1 - t.due_since), 0)::bigint as lag_seconds,
                 pause.paused_until, pause.cause, pause.reason
          from unnest($2::text[]) with ordinality as p(platform, rank)
@@ -97,15 +99,17 @@ pub async fn fetch_all(pg: &PgPool, now: DateTime<Utc>) -> Result<Vec<Queue>, Er
                 count(*) filter (where lease_until >= now()) as leased,
                 min(next_attempt_at) filter (where not coalesce(lease_until >= now(), false)) as due_since
             from scrape_targets where platform = p.platform and enabled and next_attempt_at <= $1
+                and organization_id <> all(array(table deleted))
          ) t
          cross join lateral (
             select count(*) as leased from scrape_targets
             where platform = p.platform and refresh_requested_at is not null and next_attempt_at > $1
-                and enabled and lease_until >= now()
+                and enabled and lease_until >= now() and organization_id <> all(array(table deleted))
          ) not_due
          cross join lateral (
             select count(*) as failing from scrape_targets
             where platform = p.platform and enabled and failures > 0
+                and organization_id <> all(array(table deleted))
          ) failing
          cross join lateral (
             select max(until) as paused_until, min(cause) as cause,
