@@ -182,6 +182,9 @@ pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     let budget = RequestBudget::Postgres(databases.pg.clone());
     let sources = Sources::from_args(&args.sources, &budget)?;
     let schema = migrate::SchemaCheck::at_start(&databases.pg, &databases.clickhouse).await?;
+    if schema.has_passed() {
+        pool::open_connections(&databases.pg).await;
+    }
     let listener = listen(args.listen)?;
     let limits = args.connection_limits();
     let search = open_search(args.search.search_index.clone()).await?;

@@ -23,6 +23,25 @@ async fn assert_shows_connection_pools(api: &Process) {
 }
 
 #[tokio::test]
+async fn connections_are_open_when_the_api_is_ready() {
+    const CONNECTIONS: i64 = 12;
+    let databases = IsolatedStores::create_postgres().await;
+    let mut url: url::Url = databases.connection.database_url.parse().unwrap();
+    url.query_pairs_mut().append_pair("application_name", "ready");
+    let (_api, _base) = databases.serve(&[
+        ("TIDEMARK_DATABASE_URL", url.to_string()),
+        ("TIDEMARK_DATABASE_CONNECTIONS", CONNECTIONS.to_string()),
+    ]);
+    let open: i64 = sqlx::query_scalar(
+        "select count(*) from pg_stat_activity where datname = current_database() and application_name = 'ready'",
+    )
+    .fetch_one(databases.pg())
+    .await
+    .unwrap();
+    assert!(open >= CONNECTIONS, "{open} connections");
+}
+
+#[tokio::test]
 async fn processes_without_postgres_are_live_but_not_ready() {
     let databases = IsolatedStores::create().await;
     let mut url: url::Url = databases.connection.database_url.parse().unwrap();

@@ -51,6 +51,11 @@ impl SchemaCheck {
         Ok(check)
     }
 
+    /// Whether the check has passed.
+    pub fn has_passed(&self) -> bool {
+        self.0.initialized()
+    }
+
     /// Fails while Postgres is not supported, has another schema or is unreachable.
     pub async fn check(&self, pg: &PgPool) -> Result<(), store::Error> {
         let check =

@@ -50,6 +50,16 @@ pub fn connect_for_search_follower(args: &PostgresArgs) -> Result<PgPool, Databa
     build(args, SEARCH_FOLLOWER_CONNECTIONS, SEARCH_FOLLOWER_SETTINGS)
 }
 
+/// Opens all connections of a pool, so that the first requests find them open. Those that cannot be opened now, such as all
+/// while Postgres is down, are opened when they are needed.
+pub async fn open_connections(pg: &PgPool) {
+    let connections = (0..pg.options().get_max_connections()).map(|_| pg.acquire());
+    let opened = futures_util::future::join_all(connections).await;
+    if let Some(error) = opened.into_iter().find_map(Result::err) {
+        tracing::warn!(%error, "cannot open all connections to postgres");
+    }
+}
+
 /// Builds a pool that closes a returned connection unless it is idle, instead of waiting for what still runs on it.
 fn build(args: &PostgresArgs, connections: u32, settings: &str) -> Result<PgPool, DatabaseUrlError> {
     let options = session::parse_url(args.database_url.reveal()).map_err(DatabaseUrlError)?;
