@@ -8,7 +8,7 @@ use super::metrics;
 use crate::app::App;
 use crate::http::input::violations::Violations;
 use crate::http::input::{ListQuery, ListSort, RequestContext, RequestPart, parse_uuid};
-use crate::http::route::{get_or_head, parameter_except};
+use crate::http::route::{get_or_head, get_records, parameter_except};
 use crate::http::{Args, Caller, Collection, Data, ListParams, Path, Result};
 use crate::model::video::{Video, VideoType};
 use crate::store::postgres::keyset::SortDirection;
@@ -16,13 +16,13 @@ use crate::store::records::videos::{self, VideoFilter, VideoSort};
 
 pub(super) fn router() -> Router {
     Router::with_path("account-videos")
-        .push(get_or_head(list))
+        .push(get_records(list))
         .push(
             Router::with_path("metrics")
                 .push(get_or_head(metrics::get_account_videos))
                 .post(metrics::post_account_videos),
         )
-        .push(parameter_except("{video_id}", &["metrics"]).push(get_or_head(get)))
+        .push(parameter_except("{video_id}", &["metrics"]).push(get_records(get)))
 }
 
 impl ListSort for VideoSort {

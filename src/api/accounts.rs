@@ -17,7 +17,7 @@ use crate::http::input::reader::InputSchema;
 use crate::http::input::violations::Violations;
 use crate::http::input::{FromBody, RequestContext, RequestPart, field, parse_uuid};
 use crate::http::openapi::operation::add_parameters;
-use crate::http::route::{get_or_head, parameter_except, post_without_body};
+use crate::http::route::{get_or_head, get_records, parameter_except, post_without_body};
 use crate::http::{
     Args, Body, Caller, Created, Data, IdempotencyKey, NoContent, Query, Result, in_transaction,
 };
@@ -38,11 +38,11 @@ const LITERALS: [&str; 7] = ["batch", "categories", "stats", "top", "metrics", "
 
 pub(super) fn router() -> Router {
     Router::with_path("accounts")
-        .push(get_or_head(account_list::list))
+        .push(get_records(account_list::list))
         .post(create)
         .push(Router::with_path("batch").post(batches::create_accounts).patch(batches::update_accounts))
-        .push(Router::with_path("categories").push(get_or_head(account_list::list_categories)))
-        .push(Router::with_path("stats").push(get_or_head(account_list::list_stats)))
+        .push(Router::with_path("categories").push(get_records(account_list::list_categories)))
+        .push(Router::with_path("stats").push(get_records(account_list::list_stats)))
         .push(Router::with_path("top").push(get_or_head(top_accounts::list)))
         .push(
             Router::with_path("metrics")
@@ -53,10 +53,10 @@ pub(super) fn router() -> Router {
         .push(Router::with_path("timeseries").push(get_or_head(sparklines::get_accounts)))
         .push(
             parameter_except("{account_id}", &LITERALS)
-                .push(get_or_head(get))
+                .push(get_records(get))
                 .patch(patch)
                 .delete(delete)
-                .push(Router::with_path("videos").push(get_or_head(account_videos::list_by_account)))
+                .push(Router::with_path("videos").push(get_records(account_videos::list_by_account)))
                 .push(Router::with_path("analytics").push(get_or_head(daily::get_account)))
                 .push(Router::with_path("benchmarks").push(get_or_head(ages::get_benchmarks)))
                 .push(Router::with_path("refresh").push(post_without_body(refreshes::refresh_account))),

@@ -7,7 +7,7 @@ use super::fields::VideoPath;
 use super::{ages, breakouts, sparklines, top_content};
 use crate::app::App;
 use crate::http::input::{ListQuery, ListSort};
-use crate::http::route::{get_or_head, parameter_except};
+use crate::http::route::{get_or_head, get_records, parameter_except};
 use crate::http::{Caller, Collection, Data, Path, Result};
 use crate::model::content::Content;
 use crate::store::postgres::keyset::SortDirection;
@@ -16,14 +16,14 @@ use crate::store::records::videos::VideoSort;
 
 pub(super) fn router() -> Router {
     Router::with_path("content")
-        .push(get_or_head(list))
+        .push(get_records(list))
         .push(Router::with_path("top").push(get_or_head(top_content::list)))
         .push(Router::with_path("timeseries").push(get_or_head(sparklines::get_content)))
         .push(Router::with_path("ages").push(get_or_head(ages::get_many)))
         .push(Router::with_path("breakouts").push(get_or_head(breakouts::list)))
         .push(
             parameter_except("{video_id}", &["top", "timeseries", "ages", "breakouts"])
-                .push(get_or_head(get))
+                .push(get_records(get))
                 .push(Router::with_path("ages").push(get_or_head(ages::get_video))),
         )
 }

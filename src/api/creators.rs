@@ -8,7 +8,7 @@ use super::fields::CreatorPath;
 use super::{daily, links, metrics, sparklines, timeseries, top_creators};
 use crate::app::App;
 use crate::http::input::{FromBody, ListQuery, ListSort};
-use crate::http::route::{get_or_head, parameter_except};
+use crate::http::route::{get_or_head, get_records, parameter_except};
 use crate::http::{
     Args, Body, Caller, Collection, Created, Data, IdempotencyKey, NoContent, Path, Result, in_transaction,
 };
@@ -19,7 +19,7 @@ use crate::store::records::creators::{self, CreatorChange, CreatorFilter, Creato
 
 pub(super) fn router() -> Router {
     Router::with_path("creators")
-        .push(get_or_head(list))
+        .push(get_records(list))
         .post(create)
         .push(Router::with_path("top").push(get_or_head(top_creators::list)))
         .push(Router::with_path("timeseries").push(get_or_head(sparklines::get_creators)))
@@ -30,12 +30,12 @@ pub(super) fn router() -> Router {
         )
         .push(
             parameter_except("{creator_id}", &["top", "metrics", "timeseries"])
-                .push(get_or_head(get))
+                .push(get_records(get))
                 .patch(patch)
                 .delete(delete)
                 .push(
                     Router::with_path("accounts/{account_id}")
-                        .push(get_or_head(links::get))
+                        .push(get_records(links::get))
                         .put(links::put)
                         .delete(links::delete),
                 )

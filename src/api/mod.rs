@@ -38,7 +38,7 @@ use salvo_oapi::RouterExt;
 
 pub use v1::DeprecationHeaders;
 
-use crate::http::route::get_or_head;
+use crate::http::route::{get_or_head, get_records};
 use crate::http::{self, RequireAccept};
 
 /// All routes of the service.
@@ -71,7 +71,7 @@ fn public() -> Router {
 
 fn private() -> Router {
     Router::new()
-        .push(Router::with_path("whoami").push(get_or_head(system::get_identity)).oapi_tag("System"))
+        .push(Router::with_path("whoami").push(get_records(system::get_identity)).oapi_tag("System"))
         .push(accounts::router().oapi_tag("Accounts"))
         .push(account_videos::router().oapi_tag("Account videos"))
         .push(videos::router().oapi_tag("Videos"))
@@ -84,7 +84,7 @@ fn private() -> Router {
         )
         .push(Router::with_path("overview").push(get_or_head(overview::get)).oapi_tag("Analytics"))
         .push(tracking::router().oapi_tag("Tracking"))
-        .push(Router::with_path("search").push(get_or_head(search::search)).oapi_tag("Search"))
+        .push(Router::with_path("search").push(get_records(search::search)).oapi_tag("Search"))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::app::App;
 use crate::http::input::WindowParams;
 use crate::http::output::WindowMeta;
-use crate::http::route::get_or_head;
+use crate::http::route::{get_or_head, get_records};
 use crate::http::{Analytics, Cached, Caller, Data, Query, RecordDependency, Result, WithMeta};
 use crate::model::platform::Platform;
 use crate::model::readable::{KnownSource, ReadablePlatforms};
@@ -26,7 +26,7 @@ use crate::store::tracking::target_counts::{self, TargetCount};
 
 pub(super) fn router() -> Router {
     Router::with_path("tracking")
-        .push(get_or_head(get))
+        .push(get_records(get))
         .push(Router::with_path("coverage").push(get_or_head(get_coverage)))
 }
 
@@ -137,12 +137,10 @@ impl Source {
 #[endpoint(operation_id = "getTracking")]
 async fn get(app: App, caller: Caller) -> Result<Data<TrackingHealth>> {
     let (pg, organization, now) = (&app.pg, caller.organization, app.clock.now().await);
-    let (counts, queue, attempts, pauses) = tokio::try_join!(
-        target_counts::fetch(pg, organization),
-        queues::fetch_organization(pg, organization, &app.readable.accounts, now),
-        ended_attempts::count(pg, organization, now),
-        source_pauses::fetch_all(pg),
-    )?;
+    let counts = target_counts::fetch(pg, organization).await?;
+    let queue = queues::fetch_organization(pg, organization, &app.readable.accounts, now).await?;
+    let attempts = ended_attempts::count(pg, organization, now).await?;
+    let pauses = source_pauses::fetch_all(pg).await?;
     let sources = app.sources.iter().map(|source| Source::new(source, &pauses, now)).collect();
     Ok(Data { data: TrackingHealth::new(&counts, &app.readable, queue, attempts, sources) })
 }

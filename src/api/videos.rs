@@ -9,7 +9,7 @@ use super::new_records::NewVideoBody;
 use super::{batches, daily, deltas, metrics, refreshes};
 use crate::app::App;
 use crate::http::input::{FromBody, ListQuery, ListSort};
-use crate::http::route::{get_or_head, parameter_except, post_without_body};
+use crate::http::route::{get_or_head, get_records, parameter_except, post_without_body};
 use crate::http::{
     Args, Body, Caller, Collection, Created, Data, Deadline, ExternalTimeout, IdempotencyKey, NoContent,
     Path, Problem, Result, in_transaction,
@@ -24,14 +24,14 @@ use crate::store::records::videos::{self, TrackedVideoSort, VideoFilter};
 
 pub(super) fn router() -> Router {
     Router::with_path("videos")
-        .push(get_or_head(list))
+        .push(get_records(list))
         .post(create)
         .push(Router::with_path("batch").post(batches::create_videos))
         .push(Router::with_path("metrics").push(get_or_head(metrics::get_videos)).post(metrics::post_videos))
         .push(Router::with_path("deltas").push(get_or_head(deltas::get)).post(deltas::post))
         .push(
             parameter_except("{video_id}", &["batch", "metrics", "deltas"])
-                .push(get_or_head(get))
+                .push(get_records(get))
                 .patch(patch)
                 .delete(delete)
                 .push(Router::with_path("analytics").push(get_or_head(daily::get_video)))

@@ -26,15 +26,19 @@ use crate::shutdown::InFlightRequests;
 use crate::store::analytics::HistoryReader;
 use crate::store::analytics::rollup_cache::RollupCache;
 use crate::store::clickhouse::client;
+use crate::store::fair_limiter::FairLimiter;
 use crate::store::migrate::SchemaCheck;
 use crate::store::postgres::pool::{self, DatabaseUrlError};
 use crate::store::search::SearchIndex;
+use crate::telemetry::labels::POSTGRES_POOL;
 use crate::tls;
 
 /// The state that API handlers share. Cheap to clone.
 #[derive(Clone)]
 pub struct App {
     pub pg: PgPool,
+    /// Permits to read records; each allows the use of one connection.
+    pub reads: FairLimiter,
     /// Whether Postgres has the migrations of this version.
     pub schema: SchemaCheck,
     pub history: HistoryReader,
@@ -43,11 +47,11 @@ pub struct App {
     pub responses: ResponseCache,
     pub exports: OpenExports,
     pub batches: BatchQueue,
+    pub idempotency_keys: InFlightKeys,
     /// Copies of pictures, if there is a folder for them.
     pub media: Option<MediaReader>,
     pub readable: ReadablePlatforms,
     /// The sources that the program has; none in most tests.
-    pub idempotency_keys: InFlightKeys,
     pub sources: Arc<[KnownSource]>,
     pub settings: Arc<Settings>,
     /// Counts requests in flight; rejects new ones during shutdown.
@@ -120,6 +124,7 @@ impl App {
         let history = HistoryReader::new(&clickhouse, settings.analytics_concurrency, rollups);
         let responses = ResponseCache::new(settings.response_cache_bytes);
         App {
+            reads: FairLimiter::new(read_permits(&pg), POSTGRES_POOL),
             pg,
             schema: SchemaCheck::default(),
             history,
@@ -128,14 +133,20 @@ impl App {
             responses,
             exports: OpenExports::default(),
             batches: BatchQueue::default(),
+            idempotency_keys: InFlightKeys::default(),
             media: settings.media_dir.clone().map(MediaReader::new),
             readable,
             sources: Arc::default(),
             settings: Arc::new(settings),
             in_flight: InFlightRequests::default(),
-            idempotency_keys: InFlightKeys::default(),
         }
     }
+}
+
+/// The connections that reads may use at a time: a quarter is left to writes and authentication.
+fn read_permits(pg: &PgPool) -> usize {
+    let connections = pg.options().get_max_connections() as usize;
+    connections - connections.div_ceil(4)
 }
 
 /// Connections to Postgres and ClickHouse, and the clock. Cheap to clone.

@@ -25,8 +25,10 @@ use crate::model::period::{Period, Window};
 use crate::model::picture::copies_url;
 use crate::model::readable::ReadablePlatforms;
 use crate::response_cache::{CacheKey, CachedResponse, ResponseCache};
+use crate::store;
 use crate::store::analytics::rollup_cache::ReadVersion;
 use crate::store::analytics::{HistoryReader, VersionedHistory};
+use crate::store::fair_limiter::{FairLimiter, Permit};
 use crate::store::outbox::data_version::{self, CacheDependencies, VersionedRecords};
 use crate::store::postgres::RecordsQuery;
 
@@ -69,6 +71,7 @@ pub enum RecordDependency {
 /// Everything that handlers of analytics may use besides their arguments, so that a response depends on nothing else.
 pub struct Analytics {
     pub pg: PgPool,
+    reads: FairLimiter,
     /// Equal for all requests of a process.
     pub readable: ReadablePlatforms,
     pub organization: Uuid,
@@ -83,10 +86,11 @@ pub struct Analytics {
 
 impl Analytics {
     async fn from_request(req: &Request, depot: &Depot) -> Result<Self, Problem> {
-        let App { pg, history, readable, clock, responses, .. } = App::from_request(req, depot)?;
+        let App { pg, reads, history, readable, clock, responses, .. } = App::from_request(req, depot)?;
         let Caller { organization, history_since, .. } = Caller::from_depot(depot)?;
         Ok(Analytics {
             pg,
+            reads,
             readable,
             organization,
             history_since,
@@ -106,6 +110,11 @@ impl Analytics {
     ) -> Result<WindowArgs<A>, Problem> {
         let window = params(&args).resolve(self.now)?;
         Ok(WindowArgs { args, window, complete_through: window.complete_through(self.now) })
+    }
+
+    /// Waits for a permit to read records over one connection.
+    pub async fn acquire_read(&self) -> Result<Permit, store::Error> {
+        self.reads.acquire(self.organization).await
     }
 
     /// Arguments without a window: theirs are the last `days` days.
@@ -165,6 +174,7 @@ impl Analytics {
         // One statement reads the version and, unless that is the cached response's, the records.
         let fetch = async |cached| -> Result<_, Problem> {
             let Analytics { pg, organization, history_since, .. } = self;
+            let _permit = self.acquire_read().await?;
             let read_at = Instant::now();
             let fetched =
                 data_version::fetch(pg, *organization, dependencies, *history_since, cached, query).await?;

@@ -4,9 +4,16 @@ use salvo::http::Method;
 use salvo::routing::{Filter, FilterInfo, PathState};
 use salvo::{Handler, Request, Router, async_trait};
 
+use super::middleware::LimitReads;
+
 /// Routes GET and HEAD.
 pub fn get_or_head(handler: impl Handler) -> Router {
     Router::with_filter(GetOrHead).goal(handler)
+}
+
+/// Routes GET and HEAD to a handler that reads records, over one connection at a time. Fairly between organizations.
+pub fn get_records(handler: impl Handler) -> Router {
+    Router::with_filter(GetOrHead).hoop(LimitReads).goal(handler)
 }
 
 /// Routes POST, for which a body is optional.

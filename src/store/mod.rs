@@ -6,6 +6,7 @@
 pub mod analytics;
 pub mod clickhouse;
 mod error;
+pub mod fair_limiter;
 pub mod health;
 pub mod lifecycle;
 pub mod migrate;

@@ -17,6 +17,7 @@ mod contention;
 mod conventions;
 mod creators;
 mod dashboard;
+mod fairness;
 mod idempotency;
 mod outage;
 mod paging;

@@ -41,7 +41,7 @@ const USES: [(&str, &[&str]); 20] = [
     ("api", &["platforms", "http", "app", "response_cache", "store", "telemetry", "model"]),
     ("platforms", &["store", "telemetry", "tls", "model"]),
     ("http", &["app", "response_cache", "store", "shutdown", "telemetry", "model"]),
-    ("app", &["media", "response_cache", "store", "config", "shutdown", "tls", "model"]),
+    ("app", &["media", "response_cache", "store", "config", "shutdown", "telemetry", "tls", "model"]),
     ("media", &["model"]),
     ("response_cache", &["store"]),
     ("store", &["config", "failpoint", "telemetry", "model"]),

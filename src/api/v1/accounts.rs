@@ -11,7 +11,7 @@ use crate::api::new_records::{check_username, parse_username};
 use crate::app::App;
 use crate::http::input::FromBody;
 use crate::http::input::violations::Violations;
-use crate::http::route::get_or_head;
+use crate::http::route::get_records;
 use crate::http::{Body, Caller, Query, Result, in_transaction};
 use crate::model::account::Account;
 use crate::model::limits::MAX_USERNAME_CHARS;
@@ -23,7 +23,7 @@ use crate::store::records::accounts::{self, AccountFilter};
 
 pub(super) fn router() -> Router {
     Router::new()
-        .push(Router::with_path("getAccounts").push(get_or_head(list)))
+        .push(Router::with_path("getAccounts").push(get_records(list)))
         .push(Router::with_path("addAccount").post(add))
         .push(Router::with_path("activateAccount").post(SetActive(true)))
         .push(Router::with_path("deactivateAccount").post(SetActive(false)))

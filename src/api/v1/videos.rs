@@ -12,7 +12,7 @@ use crate::api::videos::resolve_short_link;
 use crate::app::App;
 use crate::http::input::FromBody;
 use crate::http::input::violations::Violations;
-use crate::http::route::get_or_head;
+use crate::http::route::get_records;
 use crate::http::{Body, Caller, Deadline, Problem, Query, Result, in_transaction};
 use crate::model::account::Metadata;
 use crate::model::identifier::VideoIdentifier;
@@ -27,11 +27,11 @@ pub(super) fn router() -> Router {
     Router::new()
         .push(
             Router::with_path("getInstagramPosts")
-                .push(get_or_head(List { member: "posts", platform: Platform::Instagram })),
+                .push(get_records(List { member: "posts", platform: Platform::Instagram })),
         )
         .push(
             Router::with_path("getTiktokVideos")
-                .push(get_or_head(List { member: "videos", platform: Platform::Tiktok })),
+                .push(get_records(List { member: "videos", platform: Platform::Tiktok })),
         )
         .push(Router::with_path("addInstagramPost").post(add_instagram_post))
         .push(Router::with_path("addTiktokVideo").post(add_tiktok_video))

@@ -258,7 +258,7 @@ impl From<store::Error> for Problem {
     fn from(error: store::Error) -> Self {
         if matches!(error, store::Error::TooManyQueries) {
             let detail =
-                "no analytics query could start within three seconds: send fewer at once, or retry shortly";
+                "no query could start within three seconds: send fewer requests at once, or retry shortly";
             return Self::caused_by(&kind::SERVICE_UNAVAILABLE, detail, error);
         }
         if error.is_write_conflict() {

@@ -6,9 +6,10 @@ use clickhouse::query::Query;
 use clickhouse::{Client, RowOwned, RowRead};
 use uuid::Uuid;
 
-use super::fair_limiter::FairLimiter;
 use crate::store::Error;
 use crate::store::clickhouse::client::{self, Timeout};
+use crate::store::fair_limiter::FairLimiter;
+use crate::telemetry::labels::ANALYTICS_POOL;
 
 /// A request has five seconds in all.
 const TIMEOUT: Timeout = Timeout { execution: Duration::from_secs(4), response: Duration::from_secs(4) };
@@ -36,7 +37,7 @@ impl HistoryClient {
     pub fn new(client: &Client, max_concurrency: usize) -> Self {
         let client =
             SETTINGS.iter().fold(client.clone(), |client, (name, value)| client.with_setting(*name, *value));
-        HistoryClient { client, limiter: FairLimiter::new(max_concurrency) }
+        HistoryClient { client, limiter: FairLimiter::new(max_concurrency, ANALYTICS_POOL) }
     }
 
     /// Sets the comment of its queries in ClickHouse's query log.

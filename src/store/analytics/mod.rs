@@ -13,7 +13,6 @@ pub mod coverage;
 pub mod creators;
 pub mod days;
 pub mod exports;
-mod fair_limiter;
 mod new_posts;
 pub mod overview;
 mod reader;

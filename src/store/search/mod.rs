@@ -121,11 +121,10 @@ impl SearchIndex {
         }
         let index = self.current();
         let search = ranking::Search { pg, index: &index, organization, query: &query };
-        let (accounts, creators, videos) = tokio::try_join!(
-            search.find_ranked(caps.accounts),
-            search.find_creators(caps.creators),
-            search.find_ranked(caps.videos),
-        )?;
+        // One after the other: a read uses one connection at a time (`http::middleware::limit_reads`).
+        let accounts = search.find_ranked(caps.accounts).await?;
+        let creators = search.find_creators(caps.creators).await?;
+        let videos = search.find_ranked(caps.videos).await?;
         Ok(Sections { accounts, creators, videos, effective_caps: caps })
     }
 

@@ -1,4 +1,5 @@
-//! Limits concurrent queries to ClickHouse, fairly between organizations.
+//! Limits concurrent queries, fairly between organizations: those of analytics to ClickHouse, and reads of records from
+//! Postgres.
 //!
 //! An organization holds at most half of the permits. The next permit goes to the waiting organization with the fewest,
 //! then to the one served longest ago: however many queries one organization has, another waits for one query at most.
@@ -25,6 +26,8 @@ pub struct FairLimiter {
     permits: usize,
     max_per_organization: usize,
     acquire_timeout: Duration,
+    /// The name of the permits in metrics.
+    pool: &'static str,
 }
 
 #[derive(Default)]
@@ -52,13 +55,14 @@ pub struct Permit {
 }
 
 impl FairLimiter {
-    pub fn new(permits: usize) -> Self {
+    pub fn new(permits: usize, pool: &'static str) -> Self {
         let permits = permits.max(1);
         FairLimiter {
             state: Arc::new(Mutex::new(State { available: permits, ..State::default() })),
             permits,
             max_per_organization: permits.div_ceil(2),
             acquire_timeout: ACQUIRE_TIMEOUT,
+            pool,
         }
     }
 
@@ -66,11 +70,11 @@ impl FairLimiter {
     pub async fn acquire(&self, organization: Uuid) -> Result<Permit, Error> {
         let started = Instant::now();
         let Some(permit) = self.wait(organization).await else {
-            metrics::count_pool_timeout(labels::ANALYTICS_POOL);
+            metrics::count_pool_timeout(self.pool);
             return Err(Error::TooManyQueries);
         };
         if let Some(metrics) = metrics::instruments() {
-            let labels = [KeyValue::new(labels::POOL, labels::ANALYTICS_POOL)];
+            let labels = [KeyValue::new(labels::POOL, self.pool)];
             metrics::record_duration(&metrics.connection_wait, started.elapsed(), &labels);
         }
         Ok(permit)
@@ -202,7 +206,7 @@ mod tests {
 
     #[tokio::test]
     async fn organization_holds_at_most_half_of_the_permits() {
-        let limiter = FairLimiter::new(4);
+        let limiter = FairLimiter::new(4, labels::ANALYTICS_POOL);
         let held = [limiter.acquire(ONE).await.unwrap(), limiter.acquire(ONE).await.unwrap()];
         let mut third = acquire(&limiter, ONE);
         let others = [limiter.acquire(OTHER).await.unwrap(), limiter.acquire(OTHER).await.unwrap()];
@@ -216,7 +220,7 @@ mod tests {
 
     #[tokio::test]
     async fn late_organization_waits_for_one_query_of_many() {
-        let limiter = FairLimiter::new(1);
+        let limiter = FairLimiter::new(1, labels::ANALYTICS_POOL);
         let running = limiter.acquire(ONE).await.unwrap();
         let mut many: VecDeque<_> = (0..64).map(|_| acquire(&limiter, ONE)).collect();
         let mut other = acquire(&limiter, OTHER);
@@ -236,7 +240,7 @@ mod tests {
 
     #[tokio::test]
     async fn organization_with_fewest_permits_is_next() {
-        let limiter = FairLimiter::new(4);
+        let limiter = FairLimiter::new(4, labels::ANALYTICS_POOL);
         let third = Uuid::from_u128(3);
         let one = [limiter.acquire(ONE).await.unwrap()];
         let other = [limiter.acquire(OTHER).await.unwrap(), limiter.acquire(OTHER).await.unwrap()];
@@ -251,7 +255,10 @@ mod tests {
 
     #[tokio::test]
     async fn abandoned_requests_take_no_permit() {
-        let limiter = FairLimiter { acquire_timeout: Duration::from_millis(50), ..FairLimiter::new(1) };
+        let limiter = FairLimiter {
+            acquire_timeout: Duration::from_millis(50),
+            ..FairLimiter::new(1, labels::ANALYTICS_POOL)
+        };
         let running = limiter.acquire(ONE).await.unwrap();
         assert!(matches!(limiter.acquire(ONE).await, Err(Error::TooManyQueries)));
         let dropped = acquire(&limiter, ONE);
