@@ -176,9 +176,9 @@ class Bench:
         self.alternate({
             "move a video": lambda i: (
                 self.query(SQL["copy_video_snapshots"], moves=tuples((org(1), subject, video + i, 10**9 + i, video + i))),
-                self.query(SQL["remove_moved_snapshots"], videos=tuples((org(1), subject, video + i)))),
+                self.query(SQL["remove_moved_snapshots"], version=2, videos=tuples((org(1), subject, video + i)))),
             "remove a subject": lambda i: self.query(
-                SQL["remove_video_snapshots"], subjects=tuples((org(1), subject + 1 + i)))}, 4)
+                SQL["remove_video_snapshots"], version=2, subjects=tuples((org(1), subject + 1 + i)))}, 4)
 
 
 def main():

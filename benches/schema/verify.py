@@ -207,7 +207,7 @@ class History:
         for _ in range(self.rng.choice([1, 2])):
             engine.run("copy_video_snapshots", moves=tuples((self.org, *old, *new)))
         for _ in range(self.rng.choice([1, 2])):
-            engine.run("remove_moved_snapshots", videos=tuples((self.org, *old)))
+            engine.run("remove_moved_snapshots", videos=tuples((self.org, *old)), version=self.version)
         moved = self.snapshots.pop(old)
         history = self.snapshots.setdefault(new, {})
         for on, snapshot in moved.items():
@@ -270,8 +270,8 @@ class History:
 
     def remove(self, engine, subject):
         self.flush(engine)
-        engine.run("remove_video_snapshots", subjects=tuples((self.org, subject)))
-        engine.run("remove_account_snapshots", subjects=tuples((self.org, subject)))
+        engine.run("remove_video_snapshots", subjects=tuples((self.org, subject)), version=self.version)
+        engine.run("remove_account_snapshots", subjects=tuples((self.org, subject)), version=self.version)
         self.change(subject)
 
     # The model: the numbers by definition.

@@ -295,7 +295,7 @@ async fn delivery_during_a_load_is_not_missed() {
     let deliver_and_release = async {
         proxy.wait_held(1).await;
         observe(&organization, "ann", today - Days::new(1), 150).await;
-        proxy.hold_after("never");
+        proxy.hold_after("in no statement");
         proxy.release();
     };
     // The load begins a tenth of a second after the request, whose own statements may be held with it.

@@ -204,7 +204,7 @@ async fn delivered_rows_are_pruned_while_others_wait() {
         .await
         .unwrap();
     assert_eq!(delivered, 0);
-    proxy.hold_after("never");
+    proxy.hold_after("in no statement");
     proxy.release();
     stores.wait_applied(tenant.id).await;
     relay.stop().await;

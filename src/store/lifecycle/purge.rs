@@ -29,9 +29,15 @@ struct TombstoneTable {
     table: &'static str,
     /// A tombstone hides all rows with the same values of these columns.
     key: &'static str,
-    /// The row with the greatest version wins; `None`: a tombstone always wins.
+    /// The row with the greatest version, the number of a delivery, wins; `None`: a tombstone always wins.
     version: Option<&'static str>,
 }
+
+/// The condition of tombstones that always win whose delivery is applied: its number is in the microseconds of
+/// `observed_at`, except in those of 0.1.0.
+const IS_FINAL_DELIVERED: &str =
+    "(dateDiff('microsecond', toDateTime64('2299-01-01 00:00:00', 6, 'UTC'), observed_at) <= {delivered:UInt64}
+      OR observed_at = toDateTime64('2299-12-31 23:59:59.999999', 6, 'UTC'))";
 
 /// A removed subject, or video of a subject, is never reused (docs/storage.md), so one tombstone hides all days of its
 /// snapshots.
@@ -71,18 +77,18 @@ impl TombstoneTable {
         }
     }
 
-    /// The condition of tombstones that hide no row. Of versioned ones, only those up to a delivery.
+    /// The condition of tombstones that hide no row, up to a delivery.
     fn unused_tombstones_condition(&self, scope: &str) -> String {
         let TombstoneTable { table, key, version } = self;
-        let delivered = version.map(|version| format!("AND {version} <= {{delivered:UInt64}}"));
+        let delivered = version.map(|version| format!("{version} <= {{delivered:UInt64}}"));
+        let is_delivered = delivered.as_deref().unwrap_or(IS_FINAL_DELIVERED);
         format!(
-            "{scope} AND is_deleted = 1 {} AND ({key}) NOT IN
+            "{scope} AND is_deleted = 1 AND {is_delivered} AND ({key}) NOT IN
              (
                  SELECT {key} FROM {table}/*_local*/
                  WHERE {scope} AND is_deleted = 0
                      AND ({key}) IN (SELECT {key} FROM {table}/*_local*/ WHERE {scope} AND is_deleted = 1)
-             )",
-            delivered.unwrap_or_default()
+             )"
         )
     }
 }
@@ -92,7 +98,8 @@ impl TombstoneTable {
 pub struct PurgeScope {
     /// Those of one organization or of all.
     pub organization: Option<Uuid>,
-    /// The last delivery whose tombstones are deleted. Rollups in memory may need those of later ones.
+    /// The last delivery whose tombstones are deleted. Rollups in memory may need those of later ones, and so may the relay,
+    /// which recomputes rollups after it has written tombstones of snapshots.
     pub delivered: i64,
 }
 

@@ -43,8 +43,8 @@ pub(super) async fn deliver(
     history_writer::copy_moved_snapshots(client, &plan.moves).await?;
     failpoint::reached("relay-copied");
     timeout::short(lock.ensure_held()).await?;
-    history_writer::remove_moved_snapshots(client, &plan.moved_from).await?;
-    history_writer::remove_snapshots(client, &plan.removed_subjects).await?;
+    history_writer::remove_moved_snapshots(client, &plan.moved_from, number).await?;
+    history_writer::remove_snapshots(client, &plan.removed_subjects, number).await?;
     dimensions::remove(client, &plan.removed, number).await?;
     failpoint::reached("relay-removed");
     timeout::short(lock.ensure_held()).await?;

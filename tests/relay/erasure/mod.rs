@@ -4,6 +4,7 @@
 mod failures;
 mod organizations;
 mod outbox;
+mod undelivered;
 mod vacuum;
 
 use std::collections::BTreeSet;

@@ -2,7 +2,8 @@
 -- records are written. Writes the videos that changed; one without any such views has no row, or a tombstone.
 --
 -- subjects  (organization, subject) whose snapshots, or whose videos' posted_at or media_type, changed
--- since     videos without a snapshot since then have not changed
+-- since     videos without a snapshot since then have not changed; by 1974-12-31, before all history: all may have, or have lost
+--           their snapshots
 -- version   delivery number
 -- all_days  true = also writes videos that look unchanged or have no views, so that they replace every row with a lower
 --           version, written before or later
@@ -87,7 +88,7 @@ WITH
         WHERE {all_days:Bool} AND (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))} AND is_deleted = 1
     ),
 
-    -- Rows already in the table.
+    -- Rows already in the table: of a change of all days also those whose snapshots are gone.
     stored AS
     (
         SELECT
@@ -96,7 +97,7 @@ WITH
             [views_1, views_3, views_7, views_14, views_30] AS stored_views
         FROM video_ages/*_local*/ FINAL
         WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))}
-            AND ({all_days:Bool} OR (org_id, subject_id, video_id) /*cluster:GLOBAL */IN
+            AND ({all_days:Bool} OR {since:Date} <= '1974-12-31' OR (org_id, subject_id, video_id) /*cluster:GLOBAL */IN
         (
             SELECT org_id, subject_id, video_id FROM video_snapshots/*_local*/
             WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))} AND date >= {since:Date}

@@ -115,16 +115,21 @@ pub async fn copy_moved_snapshots(client: &Client, moves: &[VideoMove]) -> Resul
 }
 
 /// Removes the snapshots that were copied elsewhere, for good.
-pub async fn remove_moved_snapshots(client: &Client, videos: &[(Uuid, SubjectVideo)]) -> Result<(), Error> {
+pub async fn remove_moved_snapshots(
+    client: &Client,
+    videos: &[(Uuid, SubjectVideo)],
+    delivery: i64,
+) -> Result<(), Error> {
     let videos: Vec<_> =
         videos.iter().map(|(organization, video)| (organization, video.subject_id, video.video_id)).collect();
-    execute_in_batches(client, include_str!("remove_moved_snapshots.sql"), "videos", &videos, None).await
+    let sql = include_str!("remove_moved_snapshots.sql");
+    execute_in_batches(client, sql, "videos", &videos, Some(delivery)).await
 }
 
 /// Removes all snapshots of subjects, for good; a recompute then empties their rollup.
-pub async fn remove_snapshots(client: &Client, subjects: &[Subject]) -> Result<(), Error> {
+pub async fn remove_snapshots(client: &Client, subjects: &[Subject], delivery: i64) -> Result<(), Error> {
     for sql in [include_str!("remove_video_snapshots.sql"), include_str!("remove_account_snapshots.sql")] {
-        execute_in_batches(client, sql, "subjects", subjects, None).await?;
+        execute_in_batches(client, sql, "subjects", subjects, Some(delivery)).await?;
     }
     Ok(())
 }
