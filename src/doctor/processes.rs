@@ -7,6 +7,7 @@ use sqlx::PgPool;
 use super::report::{Report, Status, with_timeout};
 use crate::model::platform::Platform;
 use crate::store::clickhouse::history_writer;
+use crate::store::lifecycle::retention::{self, OverdueRetention};
 use crate::store::search::changes;
 use crate::store::tracking::skewed_clocks;
 use crate::store::tracking::source_pauses::{self, PauseCause};
@@ -28,6 +29,7 @@ pub(super) async fn check(
     if let Some(now) = now {
         add_findings(report, "tracker", check_tracker(pg, now)).await;
     }
+    add_findings(report, "retention", check_retention(pg)).await;
     add_findings(report, "api", check_api(pg)).await;
 }
 
@@ -129,6 +131,23 @@ async fn check_tracker(pg: &PgPool, now: DateTime<Utc>) -> Result<Report, Error>
             "scrapes are 15 minutes late, or deliveries 2 minutes",
             "see `tidemark track --status`; start a tracker or raise TIDEMARK_TRACK_CONCURRENCY",
         );
+    }
+    Ok(report)
+}
+
+async fn check_retention(pg: &PgPool) -> Result<Report, Error> {
+    let (mut report, check) = (Report::default(), "retention");
+    let overdue = retention::fetch_overdue(pg).await?;
+    for OverdueRetention { organization, name, since, set_at } in &overdue {
+        let due = set_at.to_rfc3339_opts(SecondsFormat::Secs, true);
+        report.fail(
+            check,
+            format!("history of {name} ({organization}) before {since} is not deleted, due since {due}"),
+            "read why in the log of `tidemark track`",
+        );
+    }
+    if overdue.is_empty() {
+        report.ok(check, "expired history is deleted");
     }
     Ok(report)
 }

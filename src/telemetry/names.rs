@@ -134,6 +134,8 @@ metrics! {
         "Duration of the relay's deliveries to ClickHouse: `delivered`, `failed`, or `lost` when ClickHouse's data was replaced meanwhile.";
     DELIVERED_ROWS: "tidemark.relay.rows", Counter, "{row}", [], Tracker,
         "Outbox rows that the relay delivered to ClickHouse.";
+    RETENTION_OVERDUE: "tidemark.retention.overdue", Gauge, "{organization}", [], Tracker,
+        "Organizations whose expired history is not deleted an hour after it was due; the log and `tidemark doctor` name them.";
     PICTURES: "tidemark.pictures", Counter, "{picture}", [OUTCOME], Tracker,
         "Pictures: `copied`, `shared` with another record, `gone`, `failed`, `other_host`, `too_large`, `undecodable`, `not_stored`, `dropped`, `evicted`, `lost`.";
     PICTURE_DELAY: "tidemark.picture.delay", Histogram(TASK_SECONDS), "s", [], Tracker,

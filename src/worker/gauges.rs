@@ -15,6 +15,7 @@ use crate::app::Databases;
 use crate::model::platform::Platform;
 use crate::platforms::Sources;
 use crate::store::analytics::HistoryReader;
+use crate::store::lifecycle::retention;
 use crate::store::pictures::{self, UsageSummary};
 use crate::store::postgres::clock::{self, ClockSkew};
 use crate::store::records::organizations;
@@ -76,6 +77,7 @@ struct TrackerState {
     pauses: Vec<SourcePause>,
     backlog: outbox::Backlog,
     clock_skew: ClockSkew,
+    overdue_retentions: usize,
     /// None before a tracker used a media folder.
     media: Option<UsageSummary>,
 }
@@ -145,6 +147,7 @@ fn register_tracker(
     register_usage(&names::SOURCE_REMAINING, |usage| (i64::from(usage.limit) - usage.requests).max(0));
     register_single(&names::OUTBOX_ROWS, state, |state| state.backlog.rows as f64);
     register_single(&names::OUTBOX_LAG, state, |state| state.backlog.oldest_seconds);
+    register_single(&names::RETENTION_OVERDUE, state, |state| state.overdue_retentions as f64);
     register_single(&names::CLOCK_SKEW, state, |state| state.clock_skew.as_seconds());
 }
 
@@ -176,8 +179,9 @@ async fn read_tracker_state(databases: &Databases, sources: &Sources) -> Result<
     pauses.retain(|pause| pause.is_active(now));
     let (queues, backlog) = (queues::fetch_all(pg, now).await?, outbox::fetch_backlog(pg).await?);
     let clock_skew = clock::fetch_skew(pg, databases.clock.read_machine()).await?;
+    let overdue_retentions = retention::fetch_overdue(pg).await?.len();
     let media = pictures::fetch_summary(pg).await?;
-    Ok(TrackerState { queues, usages, pauses, backlog, clock_skew, media })
+    Ok(TrackerState { queues, usages, pauses, backlog, clock_skew, overdue_retentions, media })
 }
 
 /// Returns 1 or 0 for each platform, source and cause.

@@ -14,6 +14,7 @@ pub mod indexer;
 pub mod organization_erasure;
 mod passes;
 pub mod pictures;
+mod ranges;
 mod refresh_budget;
 pub mod relay;
 pub mod retention;

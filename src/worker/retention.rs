@@ -14,11 +14,13 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::chunks::Chunks;
+use super::ranges::Ranges;
 use super::timeout;
 use crate::app::Databases;
 use crate::failpoint;
 use crate::store::clickhouse::history_writer;
 use crate::store::lifecycle::retention::{self, Cutoff, RetainedSubject};
+use crate::store::lifecycle::subject_range::SubjectRange;
 use crate::store::lifecycle::{ErasureLock, organizations};
 use crate::store::outbox::visibility;
 use crate::store::{Error, Write, outbox, retry_on_conflict};
@@ -30,8 +32,10 @@ const MAX_COMPACTED_SUBJECTS: usize = 500;
 const MAX_RECOMPUTED_SUBJECTS: usize = 50;
 /// One mutation purges many organizations, because ClickHouse rewrites whole parts for it.
 const MAX_PURGED_ORGANIZATIONS: usize = 300;
-/// A mutation needs memory for each video.
-const MAX_PURGED_VIDEOS: u64 = 1_000_000;
+/// A mutation needs about 2 KB of memory for each video.
+const MAX_PURGED_VIDEOS: u64 = 300_000;
+/// Organizations that a log line names.
+const MAX_LOGGED_ORGANIZATIONS: usize = 20;
 /// How long to wait for the relay, for all organizations together.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(60);
 const DELIVERY_POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -114,8 +118,10 @@ struct Sweep<'a> {
 }
 
 impl Sweep<'_> {
-    fn record_error(&mut self, error: Error) {
-        tracing::debug!(%error, "cannot purge expired history of some organizations");
+    fn record_error(&mut self, organizations: &[Uuid], error: Error) {
+        let named = &organizations[..organizations.len().min(MAX_LOGGED_ORGANIZATIONS)];
+        let count = organizations.len();
+        tracing::warn!(organizations = ?named, count, %error, "expired history of organizations is not deleted");
         if self.result.is_ok() {
             self.result = Err(error);
         }
@@ -142,7 +148,7 @@ impl Sweep<'_> {
         }
         if !pending.is_empty() {
             cutoffs.retain(|cutoff| !pending.contains(&cutoff.organization));
-            self.record_error(not_delivered());
+            self.record_error(&pending.into_iter().collect::<Vec<_>>(), not_delivered());
         }
         Ok(())
     }
@@ -151,17 +157,17 @@ impl Sweep<'_> {
     async fn find_expired(&mut self, since: NaiveDate, cutoffs: &[Cutoff]) -> Vec<Expired> {
         let organizations: Vec<Uuid> = cutoffs.iter().map(|cutoff| cutoff.organization).collect();
         let (mut uncompacted, mut unknown) = (BTreeMap::<Uuid, Vec<_>>::new(), HashSet::<Uuid>::new());
-        let mut chunks = Chunks::new(&organizations, MAX_QUERIED_ORGANIZATIONS);
-        while let Some(chunk) = chunks.pop() {
-            let found = retention::find_uncompacted_subjects(&self.client, since, chunk).await;
+        let mut ranges = Ranges::new(&self.client, since, &organizations, MAX_QUERIED_ORGANIZATIONS);
+        while let Some(range) = ranges.pop() {
+            let found = retention::find_uncompacted_subjects(&self.client, since, &range).await;
             let found = found.map(|subjects| {
                 for subject in subjects {
                     uncompacted.entry(subject.org_id).or_default().push(subject);
                 }
             });
-            if let Err(error) = chunks.retry_halved(chunk, found) {
-                unknown.extend(chunk);
-                self.record_error(error);
+            if let Err(error) = ranges.retry_split(&range, found).await {
+                unknown.extend(&range.organizations);
+                self.record_error(&range.organizations, error);
             }
         }
         let has_work = |cutoff: &&Cutoff| {
@@ -172,13 +178,14 @@ impl Sweep<'_> {
             cutoffs.iter().filter(has_work).map(|cutoff| cutoff.organization).collect();
         let mut expired = Vec::with_capacity(with_work.len());
         for chunk in with_work.chunks(MAX_QUERIED_ORGANIZATIONS) {
-            match retention::count_videos(&self.client, since, chunk).await {
+            let range = SubjectRange::all_subjects(chunk);
+            match retention::count_videos(&self.client, since, &range).await {
                 Ok(videos) => expired.extend(chunk.iter().map(|organization| Expired {
                     organization: *organization,
                     uncompacted: uncompacted.remove(organization).unwrap_or_default(),
                     videos: videos.get(organization).copied().unwrap_or_default(),
                 })),
-                Err(error) => self.record_error(error),
+                Err(error) => self.record_error(chunk, error),
             }
         }
         expired
@@ -188,15 +195,8 @@ impl Sweep<'_> {
     /// is lost.
     async fn purge_batch(&mut self, since: NaiveDate, batch: Vec<Expired>) -> Result<(), Error> {
         let mut left = self.compact(since, &batch).await?;
-        timeout::short(self.lock.ensure_held()).await?;
-        let rolled_up = match self.purge_redundant_rows(since, &left).await {
-            Ok(subjects) => subjects,
-            Err(error) => {
-                self.record_error(error);
-                return Ok(());
-            }
-        };
-        let failed = self.recompute_rollup(&rolled_up).await?;
+        let (rolled_up, mut failed) = self.purge_redundant_rows(since, &left).await?;
+        failed.extend(self.recompute_rollup(&rolled_up).await?);
         left.retain(|organization| !failed.contains(organization));
         let uncompacted = batch.iter().flat_map(|expired| &expired.uncompacted);
         let changed: HashSet<Uuid> =
@@ -209,16 +209,31 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    /// Purges what no later day needs, and returns the subjects with purged days in the rollup.
+    /// Purges what no later day needs. Returns the subjects with purged days in the rollup, and the organizations for which
+    /// that failed.
     async fn purge_redundant_rows(
         &mut self,
         since: NaiveDate,
         organizations: &[Uuid],
-    ) -> Result<Vec<RetainedSubject>, Error> {
-        let client = &self.client;
-        self.rows += retention::purge_redundant_rows(client, organizations, since, self.deadline).await?;
-        failpoint::reached("retention-purged");
-        retention::find_rolled_up_subjects(client, since, organizations).await
+    ) -> Result<(Vec<RetainedSubject>, HashSet<Uuid>), Error> {
+        let (mut rolled_up, mut failed) = (Vec::new(), HashSet::new());
+        let mut ranges = Ranges::new(&self.client, since, organizations, MAX_PURGED_ORGANIZATIONS);
+        while let Some(range) = ranges.pop() {
+            timeout::short(self.lock.ensure_held()).await?;
+            let purged = async {
+                let (client, deadline) = (&self.client, self.deadline);
+                self.rows += retention::purge_redundant_rows(client, since, &range, deadline).await?;
+                failpoint::reached("retention-purged");
+                rolled_up.extend(retention::find_rolled_up_subjects(client, since, &range).await?);
+                Ok(())
+            };
+            let purged = purged.await;
+            if let Err(error) = ranges.retry_split(&range, purged).await {
+                failed.extend(&range.organizations);
+                self.record_error(&range.organizations, error);
+            }
+        }
+        Ok((rolled_up, failed))
     }
 
     /// Returns whether it was recorded.
@@ -232,7 +247,7 @@ impl Sweep<'_> {
         let recorded =
             timeout::short(retention::record_compaction(pg, organizations, since, is_compacted)).await;
         let is_recorded = recorded.is_ok();
-        recorded.unwrap_or_else(|error| self.record_error(error));
+        recorded.unwrap_or_else(|error| self.record_error(organizations, error));
         is_recorded
     }
 
@@ -258,8 +273,9 @@ impl Sweep<'_> {
             }
             let compacted = retention::compact(&self.client, since, &present).await;
             if let Err(error) = chunks.retry_halved(chunk, compacted) {
-                failed.extend(chunk.iter().map(|subject| subject.org_id));
-                self.record_error(error);
+                let organizations: HashSet<Uuid> = chunk.iter().map(|subject| subject.org_id).collect();
+                self.record_error(&organizations.iter().copied().collect::<Vec<_>>(), error);
+                failed.extend(organizations);
             }
             failpoint::reached("retention-compacted");
         }
@@ -280,7 +296,7 @@ impl Sweep<'_> {
                     Err(error) => {
                         failed.insert(group[0].org_id);
                         if !matches!(error, Error::NotFound("organization")) {
-                            self.record_error(error);
+                            self.record_error(&[group[0].org_id], error);
                         }
                     }
                 }
@@ -294,7 +310,7 @@ impl Sweep<'_> {
                 }
                 if let Err(error) = delivered.unwrap_or_else(|_| Err(not_delivered())) {
                     failed.insert(organization);
-                    self.record_error(error);
+                    self.record_error(&[organization], error);
                 }
             }
         }

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use chrono::{Days, TimeDelta};
 use clickhouse::Client;
-use harness::{CapturedLog, ClickhouseProxy, IsolatedStores, Stack, WAIT_TIMEOUT, wait_until};
+use harness::{
+    CapturedLog, ClickhouseProxy, IsolatedStores, Stack, WAIT_TIMEOUT, create_organization, wait_until,
+};
 use sqlx::AssertSqlSafe;
 use tidemark::app::Databases;
 use tidemark::model::counters::ProfileCounters;
@@ -177,6 +179,61 @@ async fn compaction_error_affects_only_its_organization() {
     let (result, compacted) = compact_two("raise exception 'not this one'").await;
     assert!(matches!(result, Err(Error::Postgres(_))), "{result:?}");
     assert_eq!(compacted, [false, true]);
+}
+
+/// Writes four days of history before the cutoff, in ClickHouse alone.
+async fn insert_old_history(
+    stores: &IsolatedStores,
+    organization: Uuid,
+    videos: u32,
+    videos_per_subject: u32,
+) {
+    let sql = "insert into video_snapshots (org_id, subject_id, video_id, date, observed_at, view_count)
+               select {org:UUID}, 1 + intDiv(number, {per_subject:UInt32}), number, day, day, 100
+               from numbers({videos:UInt32})
+               array join arrayMap(days -> {today:Date} - days, [100, 90, 80, 70]) as day";
+    let query = stores.databases.clickhouse.query_raw(sql).param("org", organization);
+    let query = query.param("videos", videos).param("per_subject", videos_per_subject);
+    query.param("today", harness::now().date_naive()).execute().await.unwrap();
+}
+
+#[tokio::test]
+async fn history_that_exceeds_memory_is_purged_in_parts() {
+    let stores = IsolatedStores::create().await;
+    let proxy = ClickhouseProxy::start(&stores.connection.clickhouse_url).await;
+    proxy.replace("max_memory_usage=1000000000", "max_memory_usage=0040000000");
+    let clickhouse = stores.databases.clickhouse.clone().with_url(&proxy.url);
+    let databases = Databases { clickhouse, ..stores.databases.clone() };
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        ids.push(create_organization(stores.pg(), OrganizationChange::default()).await.0);
+    }
+    let [divisible, indivisible, small] = ids[..] else { unreachable!() };
+    insert_old_history(&stores, divisible, 40_000, 100).await;
+    // Of one subject.
+    insert_old_history(&stores, indivisible, 40_000, 40_000).await;
+    insert_old_history(&stores, small, 10, 5).await;
+    set_cutoff(&stores, &ids).await;
+    let (log, _guard) = CapturedLog::start("tidemark=warn");
+    let mut lock = ErasureLock::try_acquire(stores.pg()).await.unwrap().unwrap();
+    let deadline = Instant::now() + WAIT_TIMEOUT;
+    let purged = worker::retention::purge_expired(&databases, &mut lock, None, deadline).await;
+    assert!(purged.as_ref().is_err_and(Error::exceeds_query_limit), "{purged:?}");
+    assert_eq!(count_old_snapshots(&stores, divisible).await, (80_000, 40_000));
+    assert_eq!(count_old_snapshots(&stores, indivisible).await, (160_000, 160_000));
+    assert_eq!(count_old_snapshots(&stores, small).await, (20, 10));
+    let failures = log.take();
+    assert!(!failures.is_empty(), "the log names the organization");
+    for line in failures {
+        assert!(line.contains(&indivisible.to_string()) && line.contains("count=1 "), "{line}");
+    }
+    assert_eq!(retention::fetch_overdue(stores.pg()).await.unwrap(), []);
+    sqlx::query("update organizations set history_since_set_at = now() - interval '2 hours'")
+        .execute(stores.pg())
+        .await
+        .unwrap();
+    let overdue = retention::fetch_overdue(stores.pg()).await.unwrap();
+    assert_eq!(overdue.iter().map(|overdue| overdue.organization).collect::<Vec<_>>(), [indivisible]);
 }
 
 /// Creates organizations with a retention limit and without history.

@@ -8,8 +8,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-use chrono::NaiveDate;
-use clickhouse::query::Query;
+use chrono::{DateTime, NaiveDate, Utc};
 use clickhouse::{Client, Row, RowOwned, RowRead};
 use serde::Deserialize;
 use sqlx::{AssertSqlSafe, PgPool};
@@ -17,6 +16,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::purge::{delete_rows, execute, fetch_all};
+use super::subject_range::SubjectRange;
 use crate::model::counters::{Counters, ProfileCounters};
 use crate::store::Error;
 use crate::store::postgres::Transaction;
@@ -30,9 +30,15 @@ const ADVANCED_ORGANIZATIONS: usize = 500;
 /// Identifies the statements of a compaction (`log_comment`).
 const LOG_COMMENT: &str = "retention";
 
+/// The memory of a statement, and so of the mutation that follows. One that needs more fails, and is repeated in parts.
+const MAX_STATEMENT_MEMORY: &str = "1000000000";
+
 /// A client for the statements of a compaction.
 pub fn client(clickhouse: &Client) -> Client {
-    clickhouse.clone().with_setting("log_comment", LOG_COMMENT)
+    clickhouse
+        .clone()
+        .with_setting("log_comment", LOG_COMMENT)
+        .with_setting("max_memory_usage", MAX_STATEMENT_MEMORY)
 }
 
 /// The first day of an organization's history.
@@ -135,6 +141,27 @@ pub async fn fetch_cutoffs(pg: &PgPool, organization: Option<Uuid>) -> Result<Ve
     .fetch_all(pg)
     .await?;
     Ok(cutoffs)
+}
+
+/// An organization whose expired history is still stored long after its cutoff advanced.
+#[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
+pub struct OverdueRetention {
+    pub organization: Uuid,
+    pub name: String,
+    pub since: NaiveDate,
+    pub set_at: DateTime<Utc>,
+}
+
+/// Returns organizations whose retention is overdue by an hour, in which it is tried four times.
+pub async fn fetch_overdue(pg: &PgPool) -> Result<Vec<OverdueRetention>, Error> {
+    let overdue = sqlx::query_as(
+        "select id as organization, name, history_since as since, history_since_set_at as set_at
+         from organizations
+         where deleted_at is null and history_since_set_at < now() - interval '1 hour'
+             and history_compacted_before is distinct from history_since
+         order by history_since_set_at, id",
+    );
+    Ok(overdue.fetch_all(pg).await?)
 }
 
 /// Waits until no compaction statement is running: a killed process may have left one, whose rows would bring back deleted
@@ -274,18 +301,16 @@ impl SnapshotTable {
     }
 }
 
-const BEFORE_CUTOFF: &str = "org_id IN {orgs:Array(UUID)} AND date < {since:Date}";
-
-/// Returns subjects of organizations with history before a day to compact.
+/// Returns subjects with history before a day to compact.
 pub async fn find_uncompacted_subjects(
     client: &Client,
     since: NaiveDate,
-    organizations: &[Uuid],
+    range: &SubjectRange,
 ) -> Result<Vec<RetainedSubject>, Error> {
     let mut found = BTreeSet::new();
     for table in &SNAPSHOT_TABLES {
-        let sql = table.uncompacted_subjects_query(BEFORE_CUTOFF);
-        found.extend(fetch_before::<RetainedSubject>(client, since, organizations, &sql).await?);
+        let sql = table.uncompacted_subjects_query(SubjectRange::BEFORE_CUTOFF);
+        found.extend(fetch_before::<RetainedSubject>(client, since, range, &sql).await?);
     }
     Ok(found.into_iter().collect())
 }
@@ -294,7 +319,7 @@ pub async fn find_uncompacted_subjects(
 pub async fn count_videos(
     client: &Client,
     since: NaiveDate,
-    organizations: &[Uuid],
+    range: &SubjectRange,
 ) -> Result<HashMap<Uuid, u64>, Error> {
     #[derive(Row, Deserialize)]
     struct VideoCount {
@@ -303,32 +328,34 @@ pub async fn count_videos(
         videos: u64,
     }
     let sql = format!(
-        "SELECT org_id, uniq(subject_id, video_id) AS videos FROM video_snapshots WHERE {BEFORE_CUTOFF} GROUP BY org_id"
+        "SELECT org_id, uniq(subject_id, video_id) AS videos FROM video_snapshots WHERE {} GROUP BY org_id",
+        SubjectRange::BEFORE_CUTOFF
     );
-    let counts: Vec<VideoCount> = fetch_before(client, since, organizations, &sql).await?;
+    let counts: Vec<VideoCount> = fetch_before(client, since, range, &sql).await?;
     Ok(counts.into_iter().map(|count| (count.org_id, count.videos)).collect())
 }
 
-/// Returns subjects of organizations with days in the rollup before a day.
+/// Returns subjects with days in the rollup before a day.
 pub async fn find_rolled_up_subjects(
     client: &Client,
     since: NaiveDate,
-    organizations: &[Uuid],
+    range: &SubjectRange,
 ) -> Result<Vec<RetainedSubject>, Error> {
     let sql = format!(
-        "SELECT DISTINCT org_id, subject_id FROM account_daily WHERE {BEFORE_CUTOFF} AND is_deleted = 0
-         ORDER BY org_id, subject_id"
+        "SELECT DISTINCT org_id, subject_id FROM account_daily WHERE {} AND is_deleted = 0
+         ORDER BY org_id, subject_id",
+        SubjectRange::BEFORE_CUTOFF
     );
-    fetch_before(client, since, organizations, &sql).await
+    fetch_before(client, since, range, &sql).await
 }
 
 async fn fetch_before<T: RowOwned + RowRead>(
     client: &Client,
     since: NaiveDate,
-    organizations: &[Uuid],
+    range: &SubjectRange,
     sql: &str,
 ) -> Result<Vec<T>, Error> {
-    fetch_all(client, sql, |query| query.param("orgs", organizations).param("since", since)).await
+    fetch_all(client, sql, |query| range.bind(query, since)).await
 }
 
 /// Rewrites the first day of subjects before a day. Later days have the same numbers with and without the days that
@@ -347,15 +374,15 @@ pub async fn compact(client: &Client, since: NaiveDate, subjects: &[RetainedSubj
 /// Deletes rows that no later day needs, of organizations with the same cutoff. Returns their number.
 pub async fn purge_redundant_rows(
     client: &Client,
-    organizations: &[Uuid],
     since: NaiveDate,
+    range: &SubjectRange,
     deadline: Instant,
 ) -> Result<u64, Error> {
     let mut rows = 0;
-    let bind = |query: Query| query.param("orgs", organizations).param("since", since);
     for table in &SNAPSHOT_TABLES {
-        let redundant = table.redundant_rows_condition(BEFORE_CUTOFF);
-        rows += delete_rows(client, table.table, &redundant, bind, deadline).await?;
+        let redundant = table.redundant_rows_condition(SubjectRange::BEFORE_CUTOFF);
+        rows +=
+            delete_rows(client, table.table, &redundant, |query| range.bind(query, since), deadline).await?;
     }
     Ok(rows)
 }

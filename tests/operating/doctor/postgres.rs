@@ -81,12 +81,15 @@ async fn data_problems_are_reported() {
         "insert into source_pauses values ('tiktok', 'http', now(), 'credentials', 'refused', now())",
         "insert into missing_history values (7, null, now())",
         "insert into skewed_clocks values ('10.0.0.7', -3600, now())",
+        "insert into organizations (id, name, history_since, history_since_set_at)
+         values (gen_random_uuid(), 'Slow', '2026-01-01', now() - interval '61 minutes')",
     ] {
         sqlx::query(statement).execute(pg).await.unwrap();
     }
     expect("fail", "tracker", &["tiktok rejects the credentials of http"]);
     expect("fail", "tracker", &["10.0.0.7", "its clock is 3600 s behind Postgres'", "`tidemark repair`"]);
     expect("fail", "history", &["restore a backup of clickhouse"]);
+    expect("fail", "retention", &["history of Slow (", "before 2026-01-01 is not deleted"]);
     let last = "delete from _sqlx_migrations where version = (select max(version) from _sqlx_migrations)";
     sqlx::query(last).execute(pg).await.unwrap();
     expect("fail", "postgres-schema", &["lacks 1 migrations", "`tidemark migrate`"]);

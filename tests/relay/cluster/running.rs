@@ -9,6 +9,7 @@ use tidemark::store::clickhouse::cluster::Layout;
 use tidemark::store::clickhouse::diagnosis::WRITTEN_TABLES;
 use tidemark::store::clickhouse::history_writer;
 use tidemark::store::lifecycle::retention;
+use tidemark::store::lifecycle::subject_range::SubjectRange;
 use tidemark::store::migrate::CREATE_SCHEMA_MIGRATIONS;
 use uuid::Uuid;
 
@@ -139,7 +140,8 @@ async fn copy_history(node: &Node, name: &str, delivery: i64) -> Client {
 async fn assert_older_history_is_compacted(stores: &IsolatedStores, organization: Uuid) {
     let client = &stores.databases.clickhouse;
     let since = harness::now().date_naive() - Days::new(2);
-    let subjects = retention::find_uncompacted_subjects(client, since, &[organization]).await.unwrap();
+    let range = SubjectRange::all_subjects(&[organization]);
+    let subjects = retention::find_uncompacted_subjects(client, since, &range).await.unwrap();
     retention::compact(client, since, &subjects).await.unwrap();
     let cleared =
         "SELECT count() FROM video_snapshots FINAL WHERE date < {since:Date} AND view_count IS NULL";
