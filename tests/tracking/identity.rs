@@ -1,8 +1,12 @@
 //! Which account a response belongs to: usernames that change, return or belong to another account.
 
 use harness::{rebuild_derived_tables, sandbox_platform};
+use tidemark::model::identifier::Username;
 use tidemark::model::platform::Platform;
-use tidemark::store::records::accounts::change;
+use tidemark::store::Write;
+use tidemark::store::records::accounts::change::{self, AccountChange};
+use tidemark::store::records::accounts::create::{self, NewAccount};
+use uuid::Uuid;
 
 use crate::test_tracker::TestTracker;
 
@@ -155,6 +159,106 @@ async fn account_added_twice_keeps_the_older_record() {
     tracker.make_due(older).await;
     assert_eq!(tracker.wait_attempted(older).await.failures, 0);
     assert_eq!(state(older).await.0, "another.name");
+}
+
+/// Tracks an account of the sandbox as `smith.now`, which then takes the username of one that is tracked and paused, and
+/// returns both after a scrape of the paused one.
+async fn resume_account_with_taken_username(tracker: &TestTracker, paused_first: bool) -> [Uuid; 2] {
+    let organization = tracker.create_organization().await;
+    let platform = sandbox::Platform::Instagram;
+    let names = tracker.usernames(Platform::Instagram);
+    let bob = &names[0];
+    let add_paused = async || {
+        let mut write = Write::begin(tracker.pg(), organization).await.unwrap();
+        let username = Username::parse(Platform::Instagram, bob).unwrap();
+        let change = AccountChange { is_active: Some(false), ..AccountChange::default() };
+        let new = NewAccount { platform: Platform::Instagram, username, change };
+        let now = tracker.databases.clock.now().await;
+        let id = create::create(&mut write, &new, now).await.unwrap();
+        write.commit().await.unwrap();
+        id
+    };
+    // bob becomes smith, and another account bob.
+    let first = if paused_first { Some(add_paused().await) } else { None };
+    tracker.sandbox.world.rename(platform, bob, "smith.now").unwrap();
+    tracker.sandbox.world.rename(platform, &names[1], bob).unwrap();
+    let smith = tracker.add_account(organization, Platform::Instagram, "smith.now").await;
+    tracker.run(1);
+    assert_eq!(tracker.wait_attempted(smith).await.failures, 0);
+    let paused = match first {
+        Some(paused) => paused,
+        None => add_paused().await,
+    };
+    // That one becomes ann, and smith bob again.
+    tracker.sandbox.world.rename(platform, bob, "ann.now").unwrap();
+    tracker.sandbox.world.rename(platform, "smith.now", bob).unwrap();
+    tracker.make_due(smith).await;
+    assert_eq!(tracker.wait_attempted(smith).await.failures, 0, "it is fetched by its id");
+    let mut write = Write::begin(tracker.pg(), organization).await.unwrap();
+    let resume = AccountChange { is_active: Some(true), ..AccountChange::default() };
+    change::update(&mut write, paused, &resume).await.unwrap();
+    write.commit().await.unwrap();
+    tracker.wait_attempted(paused).await;
+    [paused, smith]
+}
+
+/// Whether an account is unavailable, whether it has an id, and the number of its posts.
+async fn identity(tracker: &TestTracker, account: Uuid) -> (bool, bool, i64) {
+    sqlx::query_as(
+        "select is_unavailable, platform_id is not null, (select count(*) from videos where account_id = a.id)
+         from accounts a where id = $1",
+    )
+    .bind(account)
+    .fetch_one(tracker.pg())
+    .await
+    .unwrap()
+}
+
+#[tokio::test]
+async fn older_account_keeps_its_username_when_resumed() {
+    let tracker = TestTracker::start().await;
+    let [older, smith] = resume_account_with_taken_username(&tracker, true).await;
+    assert_eq!(identity(&tracker, older).await, (false, true, 0));
+    let (is_unavailable, has_id, posts) = identity(&tracker, smith).await;
+    assert!(is_unavailable && !has_id && posts > 0, "nothing is merged");
+    let bob = &tracker.usernames(Platform::Instagram)[0];
+    let error = tracker.target(smith).await.last_error.unwrap();
+    assert!(error.contains(&format!("tracked already, as {bob}")), "{error}");
+}
+
+#[tokio::test]
+async fn newer_account_is_unavailable_when_resumed() {
+    let tracker = TestTracker::start().await;
+    let [newer, smith] = resume_account_with_taken_username(&tracker, false).await;
+    assert_eq!(identity(&tracker, newer).await, (true, false, 0));
+    let (is_unavailable, has_id, posts) = identity(&tracker, smith).await;
+    assert!(!is_unavailable && has_id && posts > 0);
+}
+
+/// An older account with history of another platform account gets no history of this one.
+#[tokio::test]
+async fn history_of_two_platform_accounts_is_never_mixed() {
+    let tracker = TestTracker::start().await;
+    let organization = tracker.create_organization().await;
+    let names = tracker.usernames(Platform::Instagram);
+    let [older, newer] = [&names[0], &names[1]];
+    let older_id = tracker.add_account(organization, Platform::Instagram, older).await;
+    let stop = tracker.run(1);
+    assert_eq!(tracker.wait_attempted(older_id).await.failures, 0);
+    stop.cancel();
+    // As an import leaves it: with posts, and without the platform's id.
+    tracker.execute("update accounts set platform_id = null where id = $1", older_id).await;
+    let platform = sandbox::Platform::Instagram;
+    tracker.sandbox.world.rename(platform, older, "gone.away").unwrap();
+    let newer_id = tracker.add_account(organization, Platform::Instagram, newer).await;
+    tracker.run(1);
+    assert_eq!(tracker.wait_attempted(newer_id).await.failures, 0);
+    let before = (identity(&tracker, older_id).await.2, identity(&tracker, newer_id).await);
+    tracker.sandbox.world.rename(platform, newer, older).unwrap();
+    tracker.make_due(older_id).await;
+    assert_eq!(tracker.wait_attempted(older_id).await.failures, 1);
+    assert_eq!(identity(&tracker, older_id).await, (true, false, before.0));
+    assert_eq!(identity(&tracker, newer_id).await, before.1);
 }
 
 #[tokio::test]

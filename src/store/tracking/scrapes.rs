@@ -167,12 +167,13 @@ pub async fn check_identity(
     }
     if locked.platform_id.is_none()
         && let Some(platform_id) = observed.platform_id
-        && let Some(other) = find_by_platform_id(write, account, locked.platform, platform_id).await?
+        && let Some(other) = find_by_platform_id(write, account, platform_id, observed.post_ids).await?
     {
-        mark_unavailable(write, account, true).await?;
-        return Ok(IdentityCheck::OtherAccount(format!(
-            "the platform's account is tracked already, as {other}: delete this one"
-        )));
+        if !other.gives_way {
+            mark_unavailable(write, account, true).await?;
+            return Ok(IdentityCheck::OtherAccount(describe_duplicate(&other.username)));
+        }
+        release_platform_id(write, other.id, &locked.username).await?;
     }
     let same_id = locked.platform_id.is_some() && observed.platform_id.is_some();
     if locked.username_unchecked && !same_id && !has_known_post(write, account, observed).await? {
@@ -187,24 +188,60 @@ pub async fn check_identity(
     Ok(IdentityCheck::Matches)
 }
 
-/// Returns the username of another account with a platform id.
+/// Another account with the platform id of a response.
+#[derive(sqlx::FromRow)]
+struct Duplicate {
+    id: Uuid,
+    username: String,
+    /// It is newer, and the history of this account, if it has any, is that of the response.
+    gives_way: bool,
+}
+
+fn describe_duplicate(username: &str) -> String {
+    format!("the platform's account is tracked already, as {username}: delete this one")
+}
+
 async fn find_by_platform_id(
     write: &mut Write,
     account: Uuid,
-    platform: Platform,
     platform_id: &str,
-) -> Result<Option<String>, Error> {
-    let username = sqlx::query_scalar(
-        "select username from accounts
-         where organization_id = $1 and platform = $2 and platform_id = $3 and id <> $4",
+    post_ids: &[&str],
+) -> Result<Option<Duplicate>, Error> {
+    let duplicate = sqlx::query_as(
+        "select o.id, o.username,
+                (o.added_at, o.id) > (a.added_at, a.id) and (a.tracked_since is null or exists (
+                    select from videos where account_id = a.id and external_id = any($4)
+                )) as gives_way
+         from accounts a
+         join accounts o on o.organization_id = a.organization_id and o.platform = a.platform
+             and o.platform_id = $3 and o.id <> a.id
+         where a.organization_id = $1 and a.id = $2",
     )
     .bind(write.organization())
-    .bind(platform)
-    .bind(platform_id)
     .bind(account)
+    .bind(platform_id)
+    .bind(post_ids)
     .fetch_optional(write.connection())
     .await?;
-    Ok(username)
+    Ok(duplicate)
+}
+
+/// Marks an account as unavailable because an older one, with a username, is that of the platform. What has its own username
+/// later must show one of its known posts.
+async fn release_platform_id(write: &mut Write, account: Uuid, older: &str) -> Result<(), Error> {
+    mark_unavailable(write, account, true).await?;
+    sqlx::query(
+        "with released as (
+             update accounts set platform_id = null, username_unchecked = true where organization_id = $1 and id = $2
+         )
+         update scrape_targets set last_error = $3 where organization_id = $1 and id = $2",
+    )
+    .bind(write.organization())
+    .bind(account)
+    .bind(describe_duplicate(older))
+    .execute(write.connection())
+    .await?;
+    Ok(())
 }
 
 /// Stores the platform id, and the username if the account owns it and no other account of the organization holds it.
