@@ -49,7 +49,7 @@ const HARMLESS_FUNCTIONS: [&str; 3] = ["urlhash", "urlhierarchy", "urlpathhierar
 const FORBIDDEN_FUNCTIONS: [&str; 6] =
     ["file", "aiclassify", "aiembed", "aiextract", "aigenerate", "aitranslate"];
 
-const ALLOWED_SETTING_PREFIXES: [&str; 21] = [
+const ALLOWED_SETTING_PREFIXES: [&str; 20] = [
     "max_",
     "output_format_",
     "date_time_",
@@ -69,7 +69,6 @@ const ALLOWED_SETTING_PREFIXES: [&str; 21] = [
     "final",
     "cast_string_to_dynamic_use_inference",
     "describe_",
-    "priority",
     "readonly",
 ];
 
@@ -172,6 +171,7 @@ mod tests {
             "format_template_resultset",
             "allow_experimental_eval_table_function",
             "max_path",
+            "priority",
         ] {
             assert!(check_setting(name).is_err(), "{name}");
         }

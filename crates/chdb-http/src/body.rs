@@ -49,12 +49,7 @@ impl ResponseBody {
         stream: Option<ChunkStream>,
         compress: bool,
     ) -> Self {
-        let chunks = chunks.into_iter().filter(|chunk| !chunk.is_empty());
-        let buffered = if compress {
-            chunks.map(|chunk| compressed_blocks::encode(&chunk)).collect()
-        } else {
-            chunks.collect()
-        };
+        let buffered = chunks.into_iter().filter(|chunk| !chunk.is_empty()).collect();
         Self { buffered, stream, compress }
     }
 }
@@ -67,10 +62,20 @@ impl Body for ResponseBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        if let Some(chunk) = self.buffered.pop_front() {
-            return Poll::Ready(Some(Ok(Frame::data(chunk))));
-        }
         let compress = self.compress;
+        if let Some(chunk) = self.buffered.front_mut() {
+            let part = if compress {
+                // Block by block, so that not all of it is in memory twice.
+                let length = chunk.len().min(compressed_blocks::RESPONSE_BLOCK_BYTES);
+                compressed_blocks::encode(&chunk.split_to(length))
+            } else {
+                std::mem::take(chunk)
+            };
+            if chunk.is_empty() {
+                self.buffered.pop_front();
+            }
+            return Poll::Ready(Some(Ok(Frame::data(part))));
+        }
         let Some(stream) = &mut self.stream else { return Poll::Ready(None) };
         let received = ready!(stream.chunks.poll_recv(context));
         let chunk = match received {
@@ -94,6 +99,7 @@ impl Body for ResponseBody {
     fn size_hint(&self) -> SizeHint {
         match self.stream {
             Some(_) => SizeHint::default(),
+            None if self.compress && !self.buffered.is_empty() => SizeHint::default(),
             None => SizeHint::with_exact(self.buffered.iter().map(|chunk| chunk.len() as u64).sum()),
         }
     }

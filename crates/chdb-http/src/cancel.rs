@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use crate::engine::Engine;
 
-/// A query that is not in `system.processes` yet is missed by the first attempts.
-const MAX_KILL_ATTEMPTS: u32 = 200;
-const KILL_INTERVAL: Duration = Duration::from_millis(20);
+/// A query that is not in `system.processes` yet is missed by the first attempts, which therefore follow quickly.
+const FIRST_KILL_INTERVAL: Duration = Duration::from_millis(20);
+const MAX_KILL_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 struct QueryState {
@@ -66,14 +66,13 @@ impl Drop for KillOnDrop {
         let (engine, marker, state) =
             (Arc::clone(&self.engine), std::mem::take(&mut self.marker), Arc::clone(&self.state));
         let kill = move || {
-            for _ in 0..MAX_KILL_ATTEMPTS {
-                if state.done.load(Ordering::Acquire) {
-                    return;
-                }
+            let mut interval = FIRST_KILL_INTERVAL;
+            while !state.done.load(Ordering::Acquire) {
                 if let Err(exception) = engine.kill(&marker) {
                     tracing::warn!(code = exception.code, "cannot kill the query of a disconnected client");
                 }
-                std::thread::sleep(KILL_INTERVAL);
+                std::thread::sleep(interval);
+                interval = (interval * 2).min(MAX_KILL_INTERVAL);
             }
         };
         if let Err(error) = std::thread::Builder::new().name("kill-query".to_owned()).spawn(kill) {

@@ -11,7 +11,7 @@ const LZ4: u8 = 0x82;
 const ZSTD: u8 = 0x90;
 /// Clients write about 1 MiB.
 const MAX_BLOCK_BYTES: usize = 1 << 28;
-const RESPONSE_BLOCK_BYTES: usize = 1 << 20;
+pub(crate) const RESPONSE_BLOCK_BYTES: usize = 1 << 20;
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum BlockError {
@@ -128,10 +128,10 @@ mod tests {
         let mut block = encode(b"abc").to_vec();
         block[CHECKSUM_BYTES + 5..CHECKSUM_BYTES + 9].copy_from_slice(&u32::MAX.to_le_bytes());
         assert_eq!(decode(&block, usize::MAX), Err(BlockError::Length(u32::MAX as usize)));
-        let mut block = encode(b"abc").to_vec();
-        block[CHECKSUM_BYTES + 5] = 9;
-        let sum = checksum(&block[CHECKSUM_BYTES..]).to_le_bytes();
-        block[..CHECKSUM_BYTES].copy_from_slice(&sum);
-        assert_eq!(decode(&block, 100), Err(BlockError::Data));
+        let mut other = encode(b"abc").to_vec();
+        other[CHECKSUM_BYTES + 5] = 9;
+        let sum = checksum(&other[CHECKSUM_BYTES..]).to_le_bytes();
+        other[..CHECKSUM_BYTES].copy_from_slice(&sum);
+        assert_eq!(decode(&other, 100), Err(BlockError::Data));
     }
 }

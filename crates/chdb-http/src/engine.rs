@@ -11,12 +11,15 @@ use parking_lot::Mutex;
 
 use crate::exception::{Exception, Result};
 use crate::ffi::{Api, Connection, set_time_zone_utc};
+use crate::limits::Limits;
 
 /// The version of libchdb whose C interface this crate declares.
 pub const LIBCHDB_VERSION: &str = "26.7.3-stable.1";
 
-/// Options of every connection. An insert forms one block whatever its size, so that it is atomic.
-const CONNECTION_OPTIONS: [&str; 6] = [
+/// Options of every connection. An insert forms one block whatever its size, so that it is atomic. Statements of the read-only
+/// user get a lower priority.
+const CONNECTION_OPTIONS: [&str; 7] = [
+    "--priority=1",
     "--implicit_select=0",
     "--allow_introspection_functions=0",
     "--max_insert_block_size=4294967296",
@@ -58,15 +61,19 @@ pub struct Engine {
     /// Open connections that no request has used.
     spares: Mutex<Vec<Connection>>,
     version: String,
+    readonly_limits: Limits,
     _lock: File,
 }
 
 impl Engine {
-    /// Opens the data directory `data`. Without `max_memory`, the engine uses up to half of the machine's memory.
+    /// Opens the data directory `data`. Without `max_memory`, the engine uses up to half of the machine's memory. The read-only
+    /// user executes up to `readonly_queries` statements at a time, on half of `cores`.
     pub(crate) fn open(
         libchdb: Option<&Path>,
         data: &Path,
         max_memory: Option<u64>,
+        readonly_queries: u16,
+        cores: usize,
     ) -> Result<Self, EngineError> {
         let libchdb = match libchdb {
             Some(path) if !path.exists() => return Err(EngineError::LibraryMissing(path.to_owned())),
@@ -92,12 +99,17 @@ impl Engine {
             .map(|argument| CString::new(argument).map_err(|_| rejected()))
             .collect::<Result<Vec<_>, _>>()?;
         let mut base = Connection::open(api, &arguments).ok_or_else(rejected)?;
-        let version = base
-            .query(b"SELECT version()", "TSVRaw", &[])
-            .map_err(|exception| EngineError::FirstQuery(store.clone(), exception.to_string()))?;
-        let version = String::from_utf8_lossy(version.as_ref()).trim().to_owned();
-        let base = Mutex::new(Some(base));
-        Ok(Self { api, arguments, base, spares: Mutex::default(), version, _lock: lock })
+        let query_failed =
+            |exception: Exception| EngineError::FirstQuery(store.clone(), exception.to_string());
+        let output = base.query(b"SELECT version()", "TSVRaw", &[]).map_err(query_failed)?;
+        let version = String::from_utf8_lossy(output.as_ref()).trim().to_owned();
+        let readonly_limits = Limits::read(&mut base, readonly_queries, cores).map_err(query_failed)?;
+        let (base, spares) = (Mutex::new(Some(base)), Mutex::default());
+        Ok(Self { api, arguments, base, spares, version, readonly_limits, _lock: lock })
+    }
+
+    pub(crate) fn readonly_limits(&self) -> &Limits {
+        &self.readonly_limits
     }
 
     /// The result of `version()`.
@@ -224,7 +236,7 @@ mod tests {
     #[test]
     fn missing_library_is_named() {
         let folder = tempfile::tempdir().unwrap();
-        let error = Engine::open(Some(Path::new("/nowhere/libchdb.so")), folder.path(), None);
+        let error = Engine::open(Some(Path::new("/nowhere/libchdb.so")), folder.path(), None, 1, 1);
         let text = error.err().unwrap().to_string();
         assert!(text.contains("/nowhere/libchdb.so"), "{text}");
     }

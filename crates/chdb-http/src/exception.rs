@@ -30,7 +30,8 @@ impl Exception {
     }
 
     pub(crate) fn too_large(limit: usize) -> Self {
-        let text = format!("the body exceeds {limit} bytes: split the insert, or raise max_body");
+        let text =
+            format!("the body exceeds {limit} bytes: send less at once, or raise max_body for inserts");
         Self::new(223, "QUERY_IS_TOO_LARGE", text)
     }
 

@@ -1,5 +1,7 @@
 //! Runs one statement on a blocking thread: settings, classification, permissions, then a buffered or streamed result.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
@@ -10,7 +12,8 @@ use crate::credentials::Role;
 use crate::engine::{Engine, MARKER_SETTING, marker_value};
 use crate::engine_types::{Counters, StatementClass};
 use crate::exception::{Exception, Result};
-use crate::ffi::Connection;
+use crate::ffi::{Connection, QueryOutput};
+use crate::permits::{Permit, PermittedMemory};
 use crate::request::QueryRequest;
 use crate::session::Session;
 use crate::sql::{self, InsertSource};
@@ -19,21 +22,22 @@ use crate::streaming::HeaderStripper;
 /// How much of a result is buffered before it is streamed, so that an early exception becomes an HTTP status.
 const MAX_BUFFERED_BYTES: usize = 4 << 20;
 const INSERT_CHUNK_BYTES: usize = 1 << 20;
-/// Default `max_execution_time` of the read-only user.
-const READONLY_MAX_SECONDS: u32 = 300;
 
 /// A statement with its context.
 pub(crate) struct Statement {
     /// The SQL; for an insert, it may continue with data.
-    text: Bytes,
+    pub text: Bytes,
     /// The request body, when the SQL is in the query string.
     body: Bytes,
     request: QueryRequest,
     role: Role,
     safe_method: bool,
-    /// Identifies a query that a disconnect cancels. As in ClickHouse, one that the request makes read-only and cancellable.
+    /// Identifies a query that a disconnect cancels: the read-only user's and, as in ClickHouse, one that the request makes
+    /// read-only and cancellable.
     pub marker: Option<String>,
     session: Option<Session>,
+    /// Held until the result's memory is released, so that permits bound the memory of their user.
+    pub result_permit: Option<Arc<Permit>>,
 }
 
 impl Statement {
@@ -52,16 +56,22 @@ impl Statement {
         // A new connection is in `default` already.
         request.database =
             request.database.filter(|name| !name.is_empty() && (in_session || name != "default"));
-        let is_readonly = safe_method || role == Role::Readonly || request.is_readonly();
+        let is_cancellable = role == Role::Readonly
+            || request.cancel_readonly_on_close && (safe_method || request.is_readonly());
         Self {
             text,
             body,
             role,
             safe_method,
-            marker: (is_readonly && request.cancel_readonly_on_close).then(|| Uuid::now_v7().to_string()),
+            marker: is_cancellable.then(|| Uuid::now_v7().to_string()),
             session,
             request,
+            result_permit: None,
         }
+    }
+
+    fn result_bytes(&self, output: QueryOutput) -> Bytes {
+        Bytes::from_owner(PermittedMemory::new(output, self.result_permit.clone()))
     }
 }
 
@@ -92,7 +102,7 @@ pub(crate) fn run(
     }
     match engine.connect() {
         Ok(mut connection) => {
-            let result = execute(&mut connection, &statement, &mut sender, cancellation);
+            let result = execute(engine, &mut connection, &statement, &mut sender, cancellation);
             send(sender, result);
             // Never reused: a failed statement leaves state behind. The response is already on its way.
             drop(connection);
@@ -124,7 +134,7 @@ fn run_in_session(
         none => none.insert(engine.connect()?),
     };
     let restore = restore_statement(connection, &statement.request.settings);
-    let result = restore.clone().and_then(|_| execute(connection, statement, sender, cancellation));
+    let result = restore.clone().and_then(|_| execute(engine, connection, statement, sender, cancellation));
     let mut clean = true;
     if result.is_err() {
         clean &= connection.execute("SELECT 1 FORMAT Null").is_ok();
@@ -154,12 +164,12 @@ fn restore_statement(connection: &mut Connection, settings: &[(String, String)])
 }
 
 fn execute(
+    engine: &Engine,
     connection: &mut Connection,
     statement: &Statement,
     sender: &mut Option<ResultSender>,
     cancellation: &Cancellation,
 ) -> Result<Option<QueryResult>> {
-    apply_settings(connection, statement)?;
     let mut text = statement.text.clone();
     let mut body = statement.body.clone();
     let mut insert = sql::parse_insert(&text);
@@ -169,6 +179,7 @@ fn execute(
         body = Bytes::new();
         insert = sql::parse_insert(&text);
     }
+    apply_settings(engine, connection, statement, &text)?;
     match insert {
         Some(InsertSource::File) => Err(Exception::unsupported(
             "FROM INFILE reads files of the server's machine: send the data as the body",
@@ -187,15 +198,22 @@ fn execute(
     }
 }
 
-/// Applies the database and the settings of a request to a connection.
-fn apply_settings(connection: &mut Connection, statement: &Statement) -> Result<()> {
+/// Applies the database, the settings of a request and the limits of its user to a connection.
+fn apply_settings(
+    engine: &Engine,
+    connection: &mut Connection,
+    statement: &Statement,
+    text: &[u8],
+) -> Result<()> {
     if let Some(database) = &statement.request.database {
         connection.execute(&format!("USE `{}`", database.replace('\\', "\\\\").replace('`', "\\`")))?;
     }
     let readonly = statement.role == Role::Readonly;
+    let buffered = statement.request.buffer_all || output_format(&statement.request, text).1.is_none();
+    let limits = engine.readonly_limits();
     let mut assignments = Vec::new();
     if readonly {
-        assignments.push(format!("max_execution_time={READONLY_MAX_SECONDS}"));
+        assignments.extend(limits.assignments(buffered));
         statement.request.parameters.iter().try_for_each(|(_, value)| access::check_parameter(value))?;
     }
     if let Some(marker) = &statement.marker {
@@ -207,9 +225,10 @@ fn apply_settings(connection: &mut Connection, statement: &Statement) -> Result<
         }
         if readonly {
             access::check_setting(name)?;
-            if name == "readonly" {
-                continue;
+            if name != "readonly" {
+                assignments.push(format!("{name}={}", quote(&limits.clamp(name, value, buffered)?)));
             }
+            continue;
         }
         assignments.push(format!("{name}={}", quote(value)));
     }
@@ -229,8 +248,8 @@ fn check(connection: &mut Connection, statement: &Statement, text: &[u8]) -> Res
         0 => return Err(syntax_error(connection, text)),
         1 => {}
         _ => {
-            let text = "Syntax error (Multi-statements are not allowed): send one statement per request";
-            return Err(Exception::new(62, "SYNTAX_ERROR", text));
+            let error = "Syntax error (Multi-statements are not allowed): send one statement per request";
+            return Err(Exception::new(62, "SYNTAX_ERROR", error));
         }
     }
     if sql::parse_output(text).into_file {
@@ -249,7 +268,7 @@ fn check(connection: &mut Connection, statement: &Statement, text: &[u8]) -> Res
 
 /// The parser's message for a text that does not parse. Runs nothing of it.
 fn syntax_error(connection: &mut Connection, text: &[u8]) -> Exception {
-    let error = |text| Exception::new(62, "SYNTAX_ERROR", text);
+    let error = |message| Exception::new(62, "SYNTAX_ERROR", message);
     if text.iter().all(u8::is_ascii_whitespace) {
         return error("Syntax error: empty query; send one as `query=` or as the body");
     }
@@ -297,9 +316,7 @@ fn query(
     sender: &mut Option<ResultSender>,
     cancellation: &Cancellation,
 ) -> Result<Option<QueryResult>> {
-    let request = &statement.request;
-    let output = sql::parse_output(text);
-    let format = output.format.as_deref().or(request.default_format.as_deref()).unwrap_or("TabSeparated");
+    let (format, stripper) = output_format(&statement.request, text);
     let reads = class == StatementClass::Read;
     if !reads {
         cancellation.disable();
@@ -307,31 +324,35 @@ fn query(
     if cancellation.is_requested() {
         return Err(Exception::new(394, "QUERY_WAS_CANCELLED", "the client disconnected"));
     }
-    let rows_only =
-        !output.has_totals && !request.settings.iter().any(|(name, _)| sql::is_extra_output_setting(name));
-    if reads
-        && output.is_select
-        && rows_only
-        && let Some(stripper) = HeaderStripper::new(format)
-    {
-        return stream(connection, request, text, format, stripper, sender);
+    if reads && let Some(stripper) = stripper {
+        return stream(connection, statement, text, &format, stripper, sender);
     }
-    let result = connection.query(text, format, &request.parameters)?;
+    let result = connection.query(text, &format, &statement.request.parameters)?;
     let counters = result.counters();
-    let format = reads.then(|| format.to_owned());
-    Ok(Some(QueryResult { chunks: vec![Bytes::from_owner(result)], rest: None, format, counters }))
+    let chunks = vec![statement.result_bytes(result)];
+    Ok(Some(QueryResult { chunks, rest: None, format: reads.then_some(format), counters }))
+}
+
+/// The output format of a text, and how to join its chunks if it can be streamed.
+fn output_format(request: &QueryRequest, text: &[u8]) -> (String, Option<HeaderStripper>) {
+    let output = sql::parse_output(text);
+    let format = output.format.as_deref().or(request.default_format.as_deref()).unwrap_or("TabSeparated");
+    let rows_only = output.is_select
+        && !output.has_totals
+        && !request.settings.iter().any(|(name, _)| sql::is_extra_output_setting(name));
+    (format.to_owned(), HeaderStripper::new(format).filter(|_| rows_only))
 }
 
 /// Buffers the beginning of a result, then sends the rest chunk by chunk as the client reads.
 fn stream(
     connection: &mut Connection,
-    request: &QueryRequest,
+    statement: &Statement,
     sql: &[u8],
     format: &str,
     mut stripper: HeaderStripper,
     sender: &mut Option<ResultSender>,
 ) -> Result<Option<QueryResult>> {
-    let mut stream = connection.stream(sql, format, &request.parameters)?;
+    let mut stream = connection.stream(sql, format, &statement.request.parameters)?;
     let mut counters = Counters::default();
     let (mut chunks, mut buffered) = (Vec::new(), 0);
     let format = Some(format.to_owned());
@@ -340,10 +361,10 @@ fn stream(
             return Ok(Some(QueryResult { chunks, rest: None, format, counters }));
         };
         counters += output.counters();
-        let chunk = stripper.strip(Bytes::from_owner(output));
+        let chunk = stripper.strip(statement.result_bytes(output));
         buffered += chunk.len();
         chunks.push(chunk);
-        if buffered >= MAX_BUFFERED_BYTES && !request.buffer_all {
+        if buffered >= MAX_BUFFERED_BYTES && !statement.request.buffer_all {
             break;
         }
     }
@@ -358,7 +379,7 @@ fn stream(
             Ok(None) => return Ok(None),
             Ok(Some(output)) => {
                 // After a disconnect, dropping the stream cancels the query.
-                if chunk_sender.blocking_send(Ok(stripper.strip(Bytes::from_owner(output)))).is_err() {
+                if chunk_sender.blocking_send(Ok(stripper.strip(statement.result_bytes(output)))).is_err() {
                     return Ok(None);
                 }
             }

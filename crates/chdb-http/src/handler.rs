@@ -1,14 +1,13 @@
 //! The HTTP interface: routes, authentication, bodies, and the responses to statements.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use crate::body::{ChunkStream, ExceptionTrailer, ResponseBody, content_type};
@@ -18,10 +17,12 @@ use crate::engine::Engine;
 use crate::engine_types::Counters;
 use crate::exception::{Exception, Result};
 use crate::execute::{self, QueryResult, Statement};
+use crate::permits::{Permit, Permits};
 use crate::request::{self, QueryRequest};
 use crate::session::{Session, Sessions};
 
-const PERMIT_TIMEOUT: Duration = Duration::from_secs(60);
+/// The read-only user sends statements and parameters, but no data.
+const MAX_READONLY_BODY_BYTES: usize = 1 << 20;
 /// Larger bodies are decompressed on a blocking thread.
 const MAX_INLINE_DECODE_BYTES: usize = 64 << 10;
 
@@ -38,8 +39,7 @@ pub(crate) struct Handler {
     pub engine: Arc<Engine>,
     pub credentials: Credentials,
     pub sessions: Sessions,
-    /// One permit per concurrent statement.
-    pub permits: Arc<Semaphore>,
+    pub permits: Permits,
     pub max_body: usize,
     pub display_name: String,
 }
@@ -83,18 +83,23 @@ impl Handler {
 
     async fn run(
         &self,
-        request: Request<Incoming>,
+        http_request: Request<Incoming>,
         safe_method: bool,
         query_id: &mut String,
     ) -> Result<Response<ResponseBody>> {
-        let (parts, body) = request.into_parts();
+        let (parts, body) = http_request.into_parts();
         let mut request = QueryRequest::parse(parts.uri.query().unwrap_or_default(), &parts.headers)?;
         let login = (request.user.as_deref(), request.password.as_deref());
         let role = self.credentials.authenticate(&parts.headers, login)?;
-        let mut body = self.read_body(body).await?;
+        let _admitted = self.permits.admit(role)?;
+        let max_body = match role {
+            Role::Admin => self.max_body,
+            Role::Readonly => self.max_body.min(MAX_READONLY_BODY_BYTES),
+        };
+        let mut body = read_body(body, max_body).await?;
         *query_id = request.query_id.clone().unwrap_or_default();
         if !body.is_empty() {
-            body = self.decode(&parts.headers, request.decompress, body).await?;
+            body = decode(&parts.headers, request.decompress, body, max_body).await?;
             if let Some(boundary) = request::multipart_boundary(&parts.headers)? {
                 request.read_form(boundary, std::mem::take(&mut body)).await?;
             }
@@ -105,8 +110,9 @@ impl Handler {
         }
         let session = self.session(&mut request, role).await?;
         let compress = request.compress;
-        let statement = Statement::new(request, body, session, role, safe_method);
-        let permit = self.permit().await?;
+        let mut statement = Statement::new(request, body, session, role, safe_method);
+        let permit = Arc::new(self.permits.acquire(role, &statement.text).await?);
+        statement.result_permit = (role == Role::Readonly).then(|| Arc::clone(&permit));
         self.execute(statement, permit, compress).await
     }
 
@@ -122,20 +128,11 @@ impl Handler {
         session.ok_or_else(missing).map(Some)
     }
 
-    async fn permit(&self) -> Result<OwnedSemaphorePermit> {
-        let permit = tokio::time::timeout(PERMIT_TIMEOUT, Arc::clone(&self.permits).acquire_owned());
-        let Ok(Ok(permit)) = permit.await else {
-            let text = "Too many simultaneous queries: retry later, or raise max_queries";
-            return Err(Exception::new(202, "TOO_MANY_SIMULTANEOUS_QUERIES", text));
-        };
-        Ok(permit)
-    }
-
     /// Executes the statement on a blocking thread.
     async fn execute(
         &self,
         statement: Statement,
-        permit: OwnedSemaphorePermit,
+        permit: Arc<Permit>,
         compress: bool,
     ) -> Result<Response<ResponseBody>> {
         let (kill_on_drop, cancellation) =
@@ -154,37 +151,6 @@ impl Handler {
                 Err(exception)
             }
         }
-    }
-
-    async fn read_body(&self, mut body: Incoming) -> Result<Bytes> {
-        // A body in one frame is not copied. `collect` would hold every frame until the last: they may be single bytes.
-        let (mut first, mut joined) = (Bytes::new(), BytesMut::new());
-        while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|error| {
-                Exception::new(1000, "POCO_EXCEPTION", format!("the body is incomplete: {error}"))
-            })?;
-            let Ok(data) = frame.into_data() else { continue };
-            if first.len() + joined.len() + data.len() > self.max_body {
-                return Err(Exception::too_large(self.max_body));
-            }
-            if first.is_empty() && joined.is_empty() {
-                first = data;
-            } else {
-                joined.extend_from_slice(&std::mem::take(&mut first));
-                joined.extend_from_slice(&data);
-            }
-        }
-        Ok(if joined.is_empty() { first } else { joined.freeze() })
-    }
-
-    async fn decode(&self, headers: &HeaderMap, decompress: bool, body: Bytes) -> Result<Bytes> {
-        let limit = self.max_body;
-        if body.len() <= MAX_INLINE_DECODE_BYTES {
-            return request::decode(headers, decompress, body, limit);
-        }
-        let headers = headers.clone();
-        let decoded = tokio::task::spawn_blocking(move || request::decode(&headers, decompress, body, limit));
-        decoded.await.unwrap_or_else(|_| Err(Exception::bad_request("the body cannot be decoded")))
     }
 
     fn result_response(
@@ -227,6 +193,37 @@ impl Handler {
         }
         response
     }
+}
+
+/// Reads a body of up to `limit` bytes.
+async fn read_body(mut body: Incoming, limit: usize) -> Result<Bytes> {
+    // A body in one frame is not copied. `collect` would hold every frame until the last: they may be single bytes.
+    let (mut first, mut joined) = (Bytes::new(), BytesMut::new());
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            Exception::new(1000, "POCO_EXCEPTION", format!("the body is incomplete: {error}"))
+        })?;
+        let Ok(data) = frame.into_data() else { continue };
+        if first.len() + joined.len() + data.len() > limit {
+            return Err(Exception::too_large(limit));
+        }
+        if first.is_empty() && joined.is_empty() {
+            first = data;
+        } else {
+            joined.extend_from_slice(&std::mem::take(&mut first));
+            joined.extend_from_slice(&data);
+        }
+    }
+    Ok(if joined.is_empty() { first } else { joined.freeze() })
+}
+
+async fn decode(headers: &HeaderMap, decompress: bool, body: Bytes, limit: usize) -> Result<Bytes> {
+    if body.len() <= MAX_INLINE_DECODE_BYTES {
+        return request::decode(headers, decompress, body, limit);
+    }
+    let headers = headers.clone();
+    let decoded = tokio::task::spawn_blocking(move || request::decode(&headers, decompress, body, limit));
+    decoded.await.unwrap_or_else(|_| Err(Exception::bad_request("the body cannot be decoded")))
 }
 
 /// Inserts a header, unless its value contains characters that headers cannot have.

@@ -11,6 +11,8 @@ mod exception;
 mod execute;
 mod ffi;
 mod handler;
+mod limits;
+mod permits;
 mod process;
 mod request;
 mod server;

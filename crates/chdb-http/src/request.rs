@@ -141,7 +141,7 @@ pub(crate) fn decode(headers: &HeaderMap, decompress: bool, body: Bytes, limit: 
     let encoding = headers
         .get(CONTENT_ENCODING)
         .map(|value| String::from_utf8_lossy(value.as_bytes()).trim().to_ascii_lowercase());
-    let body = match encoding.as_deref() {
+    let decoded = match encoding.as_deref() {
         None | Some("" | "identity") => body,
         Some("gzip" | "x-gzip") => decompress_all(flate2::read::MultiGzDecoder::new(&body[..]), limit)?,
         Some("deflate") => decompress_all(flate2::read::ZlibDecoder::new(&body[..]), limit)?,
@@ -157,10 +157,10 @@ pub(crate) fn decode(headers: &HeaderMap, decompress: bool, body: Bytes, limit: 
         }
     };
     if !decompress {
-        return Ok(body);
+        return Ok(decoded);
     }
-    compressed_blocks::decode(&body, limit).map_err(|error| match error {
-        BlockError::TooLarge(limit) => Exception::too_large(limit),
+    compressed_blocks::decode(&decoded, limit).map_err(|error| match error {
+        BlockError::TooLarge(_) => Exception::too_large(limit),
         BlockError::Checksum => Exception::new(40, "CHECKSUM_DOESNT_MATCH", error),
         _ => Exception::cannot_decompress(error),
     })

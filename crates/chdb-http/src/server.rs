@@ -12,11 +12,11 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 
 use crate::credentials::{Credentials, CredentialsError};
 use crate::engine::{Engine, EngineError};
 use crate::handler::Handler;
+use crate::permits::{Permits, readonly_permits};
 use crate::session::Sessions;
 
 /// How long in-flight requests may take at shutdown.
@@ -39,7 +39,7 @@ pub struct ServerOptions {
     /// Memory limit in bytes; default: half of the machine's
     #[arg(long, value_name = "BYTES")]
     pub max_memory: Option<u64>,
-    /// Concurrent statements; more wait for up to a minute
+    /// Concurrent statements; more wait for up to a minute. The read-only user has up to an eighth in addition
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=400))]
     pub max_queries: u16,
     /// Size limit of a request body in bytes, compressed and decompressed
@@ -85,7 +85,6 @@ pub(crate) struct Server {
     listener: TcpListener,
     address: SocketAddr,
     handler: Arc<Handler>,
-    max_queries: u32,
 }
 
 impl Server {
@@ -104,18 +103,22 @@ impl Server {
         })?;
         let address = listener.local_addr().map_err(ServerError::Setup)?;
         let (engine_data, libchdb) = (data.clone(), options.libchdb);
-        let open = move || Engine::open(libchdb.as_deref(), &engine_data, options.max_memory);
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let readonly_queries = readonly_permits(options.max_queries, cores);
+        let open = move || {
+            Engine::open(libchdb.as_deref(), &engine_data, options.max_memory, readonly_queries, cores)
+        };
         let engine = spawn_blocking(open).await??;
         let credentials = Credentials::read_or_create(&data, &options.user, &options.readonly_user)?;
         let handler = Handler {
             engine: Arc::new(engine),
             credentials,
             sessions: Sessions::default(),
-            permits: Arc::new(Semaphore::new(usize::from(options.max_queries))),
+            permits: Permits::new(options.max_queries, readonly_queries),
             max_body: options.max_body,
             display_name: options.display_name,
         };
-        Ok(Self { listener, address, handler: Arc::new(handler), max_queries: options.max_queries.into() })
+        Ok(Self { listener, address, handler: Arc::new(handler) })
     }
 
     pub(crate) fn url(&self) -> String {
@@ -124,17 +127,16 @@ impl Server {
 
     /// Serves requests until `shutdown`, then waits for in-flight requests, cancels reads and closes the engine.
     pub(crate) async fn serve(self, shutdown: impl Future<Output = ()>) -> Result<(), ServerError> {
-        let Self { listener, handler, max_queries, .. } = self;
+        let Self { listener, handler, .. } = self;
         let connections = accept(listener, &handler, shutdown).await;
-        let engine = Arc::clone(&handler.engine);
-        let kill = spawn_blocking(move || engine.kill_reads());
+        let killing = Arc::clone(&handler.engine);
+        let kill = spawn_blocking(move || killing.kill_reads());
         let drain = async { (kill.await, connections.shutdown().await) };
         if tokio::time::timeout(SHUTDOWN_GRACE, drain).await.is_err() {
             tracing::warn!("requests were still in flight at shutdown");
         }
         handler.sessions.clear();
-        let all_permits = handler.permits.acquire_many(max_queries);
-        if tokio::time::timeout(SHUTDOWN_GRACE, all_permits).await.is_err() {
+        if tokio::time::timeout(SHUTDOWN_GRACE, handler.permits.wait_idle()).await.is_err() {
             return Err(ServerError::StatementsRunning);
         }
         let engine = Arc::clone(&handler.engine);

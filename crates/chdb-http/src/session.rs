@@ -43,8 +43,8 @@ impl Sessions {
             }
             if sessions.len() >= MAX_SESSIONS && !sessions.contains_key(id) {
                 let oldest = sessions.iter().filter(|(_, s)| s.is_idle()).min_by_key(|(_, s)| s.last_used);
-                if let Some(oldest) = oldest.map(|(id, _)| id.clone()) {
-                    sessions.remove(&oldest);
+                if let Some(oldest_id) = oldest.map(|(oldest_id, _)| oldest_id.clone()) {
+                    sessions.remove(&oldest_id);
                 }
             }
             let session = sessions.entry(id.to_owned()).or_insert_with(|| SessionEntry {

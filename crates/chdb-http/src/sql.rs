@@ -101,7 +101,7 @@ impl<'a> Iterator for Lexer<'a> {
         let start = self.position;
         let c = *self.text.get(start)?;
         let mut depth = self.depth;
-        let (kind, end) = match c {
+        let (kind, token_end) = match c {
             b'\'' => (TokenKind::Literal, self.end_of_quoted(c)),
             b'`' | b'"' => (TokenKind::QuotedName, self.end_of_quoted(c)),
             b'$' if let Some(end) = self.end_of_heredoc() => (TokenKind::Literal, end),
@@ -115,12 +115,12 @@ impl<'a> Iterator for Lexer<'a> {
                 (TokenKind::Punctuation(c), start + 1)
             }
             c if is_word_byte(c) => {
-                let length = self.text[start..].iter().take_while(|&&c| is_word_byte(c)).count();
+                let length = self.text[start..].iter().take_while(|&&next| is_word_byte(next)).count();
                 (if c.is_ascii_digit() { TokenKind::Literal } else { TokenKind::Word }, start + length)
             }
             c => (TokenKind::Punctuation(c), start + 1),
         };
-        let end = end.min(self.text.len());
+        let end = token_end.min(self.text.len());
         self.position = end;
         Some(Token { kind, text: &self.text[start..end], start, end, depth })
     }
@@ -148,6 +148,11 @@ pub enum InsertSource {
     File,
     /// A query; also a statement that does not parse.
     Query,
+}
+
+/// Whether a statement is `KILL QUERY` or `KILL MUTATION`.
+pub fn is_kill(text: &[u8]) -> bool {
+    Lexer::new(text).next().is_some_and(|token| token.is("KILL"))
 }
 
 /// Returns nothing if `text` is not an INSERT.
@@ -223,7 +228,7 @@ pub fn parse_output(text: &[u8]) -> OutputClauses {
         OutputClauses { is_select: tokens.peek().is_some_and(starts_select), ..OutputClauses::default() };
     while let Some(token) = tokens.next() {
         let next_is =
-            |tokens: &mut std::iter::Peekable<Lexer<'_>>, word| tokens.peek().is_some_and(|t| t.is(word));
+            |rest: &mut std::iter::Peekable<Lexer<'_>>, word| rest.peek().is_some_and(|t| t.is(word));
         output.has_totals |=
             token.is("TOTALS") || std::str::from_utf8(token.text).is_ok_and(is_extra_output_setting);
         output.into_file |= token.is("INTO") && next_is(&mut tokens, "OUTFILE");
@@ -266,9 +271,9 @@ pub fn names(text: &[u8]) -> impl Iterator<Item = Name> + '_ {
             if !token.is_name() {
                 continue;
             }
-            let text = String::from_utf8_lossy(token.text);
+            let name = String::from_utf8_lossy(token.text);
             return Some(Name {
-                text: text.trim_matches(['`', '"']).to_owned(),
+                text: name.trim_matches(['`', '"']).to_owned(),
                 called: tokens.peek().is_some_and(|next| next.kind == TokenKind::Punctuation(b'(')),
                 escaped: token.kind == TokenKind::QuotedName && token.text.contains(&b'\\'),
             });

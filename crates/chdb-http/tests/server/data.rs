@@ -68,11 +68,11 @@ async fn insert_is_atomic() {
             .post(&format!("CREATE TABLE {table} (id UInt64, text String) ENGINE = MergeTree ORDER BY id"))
             .ok();
         let insert = format!("INSERT INTO {table} FORMAT {format}");
-        let response = admin.send("POST", &[("query", &insert)], &[&good[..], bad].concat());
+        let rejected = admin.send("POST", &[("query", &insert)], &[&good[..], bad].concat());
         assert!(
-            response.status >= 400 && response.text().contains("DB::Exception"),
+            rejected.status >= 400 && rejected.text().contains("DB::Exception"),
             "{format}: {}",
-            response.text()
+            rejected.text()
         );
         assert_eq!(count(&table), "0\n", "{format}");
         let response = admin.send("POST", &[("query", &insert)], &good);

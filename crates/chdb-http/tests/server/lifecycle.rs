@@ -43,7 +43,7 @@ async fn excess_queries_wait_for_permits() {
 const CANCEL: (&str, &str) = ("cancel_http_readonly_queries_on_client_close", "1");
 
 /// The number of running queries that contain `needle`.
-fn running(client: &HttpClient, needle: &str) -> u32 {
+pub fn running(client: &HttpClient, needle: &str) -> u32 {
     let sql = format!(
         "SELECT count() FROM system.processes WHERE query LIKE '%{needle}%' AND query NOT LIKE '%system.processes%'"
     );
@@ -80,7 +80,7 @@ async fn disconnect_cancels_the_query() {
     assert_eq!(admin.post("SELECT 1").ok(), "1\n");
 }
 
-/// As ClickHouse decides it: by the setting and `readonly`, or `GET`.
+/// As ClickHouse decides it: by the setting and `readonly`, or `GET`; the read-only user's in any case.
 #[tokio::test]
 async fn disconnect_cancels_readonly_queries_only() {
     let server = Server::start().await;
@@ -88,7 +88,7 @@ async fn disconnect_cancels_readonly_queries_only() {
     let endless = |name| {
         format!("SELECT count() AS {name} FROM numbers({{rows:UInt64}}) WHERE NOT sleepEachRow(0.00001)")
     };
-    let cases: [(_, _, _, &[_], _); 7] = [
+    let cases: [(_, _, _, &[_], _); 8] = [
         (&admin, "POST", "plain", &[], false),
         (&admin, "POST", "only_cancel", &[CANCEL], false),
         (&admin, "POST", "readonly_0", &[("readonly", "0"), CANCEL], false),
@@ -96,6 +96,7 @@ async fn disconnect_cancels_readonly_queries_only() {
         (&admin, "POST", "readonly_1", &[("readonly", "1"), CANCEL], true),
         (&admin, "GET", "get", &[CANCEL], true),
         (&readonly, "POST", "readonly_user", &[CANCEL], true),
+        (&readonly, "POST", "readonly_user_plain", &[], true),
     ];
     for (client, method, name, parameters, _) in &cases {
         let sql = endless(name);
@@ -189,29 +190,25 @@ async fn child_exits_with_its_parent() {
 async fn failed_start_names_the_cause() {
     let server = Server::start().await;
     let data = server.directory.path().join("data");
-    let failed = |arguments: &[&str]| {
+    let assert_fails = |arguments: &[&str], parts: &[&str]| {
         let output = Command::new(EXE).args(arguments).stdin(Stdio::null()).output().unwrap();
         assert_eq!(output.status.code(), Some(1));
         assert!(output.stdout.is_empty());
         let stderr = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(stderr.lines().count(), 1, "{stderr}");
-        stderr
+        assert!(stderr.lines().count() == 1 && parts.iter().all(|part| stderr.contains(part)), "{stderr}");
     };
     let other = server.directory.path().join("other").display().to_string();
     let missing = "/nowhere/libchdb.so";
-    let stderr = failed(&["--listen", "127.0.0.1:0", "--data", &other, "--libchdb", missing]);
-    assert!(stderr.contains(missing), "{stderr}");
-    let text = server.directory.path().join("text.so");
-    std::fs::write(&text, "text").unwrap();
-    let text = text.display().to_string();
-    let stderr = failed(&["--listen", "127.0.0.1:0", "--data", &other, "--libchdb", &text]);
-    assert!(stderr.contains(&text) && stderr.contains(LIBCHDB_VERSION), "{stderr}");
+    assert_fails(&["--listen", "127.0.0.1:0", "--data", &other, "--libchdb", missing], &[missing]);
+    let file = server.directory.path().join("text.so");
+    std::fs::write(&file, "text").unwrap();
+    let text = file.display().to_string();
+    let arguments = ["--listen", "127.0.0.1:0", "--data", &other, "--libchdb", &text];
+    assert_fails(&arguments, &[&text, LIBCHDB_VERSION]);
     let address = server.child.url.trim_start_matches("http://");
-    let stderr = failed(&["--listen", address, "--data", &other]);
-    assert!(stderr.contains(address) && stderr.contains("in use"), "{stderr}");
-    let stderr = failed(&["--listen", "0.0.0.0:0", "--data", &other]);
-    assert!(stderr.contains("other machines"), "{stderr}");
-    let stderr = failed(&["--listen", "127.0.0.1:0", "--data", &data.display().to_string()]);
-    assert!(stderr.contains(&format!("process {}", server.child.id())), "{stderr}");
+    assert_fails(&["--listen", address, "--data", &other], &[address, "in use"]);
+    assert_fails(&["--listen", "0.0.0.0:0", "--data", &other], &["other machines"]);
+    let holder = format!("process {}", server.child.id());
+    assert_fails(&["--listen", "127.0.0.1:0", "--data", &data.display().to_string()], &[&holder]);
     assert_eq!(server.admin().post("SELECT 1").ok(), "1\n");
 }

@@ -5,6 +5,7 @@ mod client;
 mod data;
 mod interface;
 mod lifecycle;
+mod readonly_limits;
 
 use std::time::{Duration, Instant};
 
