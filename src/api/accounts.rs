@@ -25,7 +25,6 @@ use crate::model::account::Account;
 use crate::model::identifier::Username;
 use crate::model::limits::MAX_USERNAME_CHARS;
 use crate::model::platform::Platform;
-use crate::store::Write;
 use crate::store::outbox::visibility;
 use crate::store::records::accounts::change::{self, AccountChange};
 use crate::store::records::accounts::create as creation;
@@ -143,7 +142,7 @@ async fn create(
     let new = body.into_account()?;
     let now = app.clock.now().await;
     in_transaction(|| async {
-        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        let mut write = app.begin_write(caller.organization).await?;
         if let Some(first) = idempotency.claim(&mut write).await? {
             return Ok(first);
         }
@@ -191,7 +190,7 @@ async fn patch(
     let Args((path, Query(query), Body(body))) = args;
     let now = app.clock.now().await;
     in_transaction(|| async {
-        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        let mut write = app.begin_write(caller.organization).await?;
         let id =
             accounts::find(write.connection(), caller.organization, &path.account, query.platform).await?;
         change::update(&mut write, id, &body.change).await?;
@@ -216,7 +215,7 @@ async fn delete(
 ) -> Result<NoContent> {
     let Args((path, Query(query))) = args;
     let deletion = in_transaction(|| async {
-        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        let mut write = app.begin_write(caller.organization).await?;
         let id =
             accounts::find(write.connection(), caller.organization, &path.account, query.platform).await?;
         let some_remain = change::delete(&mut write, id).await?;

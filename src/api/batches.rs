@@ -108,7 +108,7 @@ pub(super) async fn create_accounts(
         BatchStart::Retry(response) => return Ok(response),
     };
     in_transaction(|| async {
-        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        let mut write = app.begin_write(caller.organization).await?;
         if let Some(first) = idempotency.claim(&mut write).await? {
             return Ok(first);
         }
@@ -136,7 +136,7 @@ pub(super) async fn create_videos(
         BatchStart::Retry(response) => return Ok(response),
     };
     in_transaction(|| async {
-        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        let mut write = app.begin_write(caller.organization).await?;
         if let Some(first) = idempotency.claim(&mut write).await? {
             return Ok(first);
         }
@@ -161,7 +161,7 @@ pub(super) async fn update_accounts(
         BatchStart::Retry(response) => return Ok(response),
     };
     in_transaction(|| async {
-        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        let mut write = app.begin_write(caller.organization).await?;
         if let Some(first) = idempotency.claim(&mut write).await? {
             return Ok(first);
         }
@@ -184,7 +184,7 @@ enum BatchStart {
 /// Waits for the organization's batches before this one. A retry waits for none of them.
 async fn begin(app: &App, caller: &Caller, idempotency: &IdempotencyKey) -> Result<BatchStart> {
     let organization = caller.organization;
-    if let Some(first) = idempotency.stored_response(&app.pg, organization).await? {
+    if let Some(first) = idempotency.stored_response(app, organization).await? {
         return Ok(BatchStart::Retry(first));
     }
     let in_flight = idempotency.begin(app, organization)?;

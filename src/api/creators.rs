@@ -13,7 +13,6 @@ use crate::http::{
     Args, Body, Caller, Collection, Created, Data, IdempotencyKey, NoContent, Path, Result, in_transaction,
 };
 use crate::model::creator::Creator;
-use crate::store::Write;
 use crate::store::postgres::keyset::SortDirection;
 use crate::store::records::creators::{self, CreatorChange, CreatorFilter, CreatorSort, NewCreator};
 
@@ -88,7 +87,7 @@ async fn create(
 ) -> Result<Created<Creator>> {
     let Args((Body(new), idempotency)) = args;
     in_transaction(|| async {
-        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        let mut write = app.begin_write(caller.organization).await?;
         if let Some(first) = idempotency.claim(&mut write).await? {
             return Ok(first);
         }
@@ -123,7 +122,7 @@ async fn patch(
 ) -> Result<Data<Creator>> {
     let Args((Path(path), Body(change))) = args;
     in_transaction(|| async {
-        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        let mut write = app.begin_write(caller.organization).await?;
         creators::update(&mut write, path.creator_id, &change).await?;
         let data = creators::get(write.connection(), caller.organization, path.creator_id).await?;
         write.commit().await?;
@@ -138,7 +137,7 @@ async fn patch(
 #[endpoint(operation_id = "deleteCreator")]
 async fn delete(app: App, caller: Caller, path: Path<CreatorPath>) -> Result<NoContent> {
     in_transaction(|| async {
-        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        let mut write = app.begin_write(caller.organization).await?;
         creators::delete(&mut write, path.0.creator_id).await?;
         write.commit().await?;
         Ok(NoContent)

@@ -7,7 +7,6 @@ use super::fields::LinkPath;
 use crate::app::App;
 use crate::http::{Caller, Data, FoundOrCreated, NoContent, Path, Result, in_transaction};
 use crate::model::creator::CreatorAccountLink;
-use crate::store::Write;
 use crate::store::records::links;
 
 /// Get a creator link
@@ -34,7 +33,7 @@ pub(super) async fn put(
 ) -> Result<FoundOrCreated<CreatorAccountLink>> {
     let LinkPath { creator_id, account_id } = path.0;
     in_transaction(|| async {
-        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        let mut write = app.begin_write(caller.organization).await?;
         let (link, new) = links::put(&mut write, creator_id, account_id).await?;
         if !new {
             return FoundOrCreated::found(&link);
@@ -52,7 +51,7 @@ pub(super) async fn put(
 pub(super) async fn delete(app: App, caller: Caller, path: Path<LinkPath>) -> Result<NoContent> {
     let LinkPath { creator_id, account_id } = path.0;
     in_transaction(|| async {
-        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        let mut write = app.begin_write(caller.organization).await?;
         links::delete(&mut write, creator_id, account_id).await?;
         write.commit().await?;
         Ok(NoContent)

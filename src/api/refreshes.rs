@@ -132,6 +132,7 @@ pub(super) async fn refresh_accounts(
 /// Queues what can be refreshed. Returns those ids that exist, in their order.
 async fn request(app: &App, caller: &Caller, kind: TargetKind, ids: &[Uuid]) -> Result<Vec<Refresh>> {
     let (pg, organization) = (&app.pg, caller.organization);
+    let _permit = app.writes.acquire(organization).await?;
     let limits = RefreshLimits::fetch(app, organization).await?;
     let targets = refreshes::fetch(pg, organization, kind, ids).await?;
     let (accepted, mut found) = limits.decide(&targets);

@@ -133,8 +133,8 @@ impl Entry {
 
 async fn add_posts(analytics: &Analytics, window: Window, entries: &mut [Entry]) -> Result<(), Error> {
     let subjects: Vec<_> = entries.iter().map(|entry| entry.account.internal_id).collect();
-    let _permit = analytics.acquire_read().await?;
-    let posts = accounts::count_posts(&analytics.pg, analytics.organization, &subjects, window).await?;
+    let pg = analytics.pg.acquire().await?;
+    let posts = accounts::count_posts(&pg, analytics.organization, &subjects, window).await?;
     for Entry { account, figures } in entries {
         posts.get(&account.internal_id).into_iter().for_each(|counts| figures.add_posts(*counts));
     }
@@ -150,8 +150,8 @@ async fn show(
     metric: Metric,
 ) -> Result<Vec<TopAccount>, Error> {
     let ids: Vec<_> = entries.iter().map(|entry| entry.account.id).collect();
-    let _permit = analytics.acquire_read().await?;
-    let mut found = accounts::fetch_shown(&analytics.pg, analytics.organization, &ids, window).await?;
+    let pg = analytics.pg.acquire().await?;
+    let mut found = accounts::fetch_shown(&pg, analytics.organization, &ids, window).await?;
     let show = |entry: &Entry| {
         let (account, posts) = found.remove(&entry.account.id)?;
         let mut figures = entry.figures;

@@ -133,8 +133,8 @@ impl Entry {
 /// Adds the posts of the accounts of creators.
 async fn add_posts(analytics: &Analytics, window: Window, entries: &mut [Entry]) -> Result<(), Error> {
     let subjects: Vec<_> = entries.iter().flat_map(|entry| entry.creator.subjects.iter().copied()).collect();
-    let _permit = analytics.acquire_read().await?;
-    let posts = accounts::count_posts(&analytics.pg, analytics.organization, &subjects, window).await?;
+    let pg = analytics.pg.acquire().await?;
+    let posts = accounts::count_posts(&pg, analytics.organization, &subjects, window).await?;
     for Entry { creator, figures } in entries {
         let counts = creator.subjects.iter().filter_map(|subject| posts.get(subject));
         counts.for_each(|counts| figures.add_posts(*counts));

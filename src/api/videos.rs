@@ -84,7 +84,7 @@ async fn create(
     let (video, _in_flight) = match body.identifier(&app, "identifier")? {
         VideoIdentifier::Video(video) => (video, None),
         VideoIdentifier::ShortLink(link) => {
-            if let Some(first) = idempotency.stored_response(&app.pg, caller.organization).await? {
+            if let Some(first) = idempotency.stored_response(&app, caller.organization).await? {
                 return Ok(first);
             }
             let in_flight = idempotency.begin(&app, caller.organization)?;
@@ -94,7 +94,7 @@ async fn create(
     let now = app.clock.now().await;
     let new = NewVideo { platform: body.platform, video, tracking: body.tracking };
     in_transaction(|| async {
-        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        let mut write = app.begin_write(caller.organization).await?;
         if let Some(first) = idempotency.claim(&mut write).await? {
             return Ok(first);
         }
@@ -158,7 +158,7 @@ async fn patch(
 ) -> Result<Data<Video>> {
     let Args((Path(path), Body(change))) = args;
     in_transaction(|| async {
-        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        let mut write = app.begin_write(caller.organization).await?;
         change::update(&mut write, path.video_id, &change).await?;
         let data = fetch(&app, &mut write, path.video_id).await?;
         write.commit().await?;
@@ -173,7 +173,7 @@ async fn patch(
 #[endpoint(operation_id = "deleteVideo")]
 async fn delete(app: App, caller: Caller, path: Path<VideoPath>) -> Result<NoContent> {
     in_transaction(|| async {
-        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        let mut write = app.begin_write(caller.organization).await?;
         change::delete(&mut write, path.0.video_id).await?;
         write.commit().await?;
         Ok(NoContent)

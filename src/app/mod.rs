@@ -12,6 +12,7 @@ use chrono::TimeDelta;
 use ipnet::IpNet;
 use sqlx::PgPool;
 use url::Url;
+use uuid::Uuid;
 
 pub use batch_queue::BatchQueue;
 pub use clock::Clock;
@@ -30,6 +31,7 @@ use crate::store::fair_limiter::FairLimiter;
 use crate::store::migrate::SchemaCheck;
 use crate::store::postgres::pool::{self, DatabaseUrlError};
 use crate::store::search::SearchIndex;
+use crate::store::{self, Write};
 use crate::telemetry::labels::POSTGRES_POOL;
 use crate::tls;
 
@@ -39,6 +41,8 @@ pub struct App {
     pub pg: PgPool,
     /// Permits to read records; each allows the use of one connection.
     pub reads: FairLimiter,
+    /// Permits to write records; each allows the use of one connection.
+    pub writes: FairLimiter,
     /// Whether Postgres has the migrations of this version.
     pub schema: SchemaCheck,
     pub history: HistoryReader,
@@ -125,6 +129,7 @@ impl App {
         let responses = ResponseCache::new(settings.response_cache_bytes);
         App {
             reads: FairLimiter::new(read_permits(&pg), POSTGRES_POOL),
+            writes: FairLimiter::new(max_connections(&pg), POSTGRES_POOL),
             pg,
             schema: SchemaCheck::default(),
             history,
@@ -141,11 +146,21 @@ impl App {
             in_flight: InFlightRequests::default(),
         }
     }
+
+    /// Begins a write of an organization, which may use half of the connections for that.
+    pub async fn begin_write(&self, organization: Uuid) -> Result<Write, store::Error> {
+        let permit = self.writes.acquire(organization).await?;
+        Write::begin_with_permit(&self.pg, permit, organization).await
+    }
+}
+
+fn max_connections(pg: &PgPool) -> usize {
+    pg.options().get_max_connections() as usize
 }
 
 /// The connections that reads may use at a time: a quarter is left to writes and authentication.
 fn read_permits(pg: &PgPool) -> usize {
-    let connections = pg.options().get_max_connections() as usize;
+    let connections = max_connections(pg);
     connections - connections.div_ceil(4)
 }
 

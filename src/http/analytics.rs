@@ -11,7 +11,6 @@ use salvo::http::header::LINK;
 use salvo::{Depot, Request, Response, Writer, async_trait};
 use salvo_oapi::{Components, EndpointOutRegister, Operation};
 use serde::Serialize;
-use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::caller::Caller;
@@ -25,12 +24,10 @@ use crate::model::period::{Period, Window};
 use crate::model::picture::copies_url;
 use crate::model::readable::ReadablePlatforms;
 use crate::response_cache::{CacheKey, CachedResponse, ResponseCache};
-use crate::store;
 use crate::store::analytics::rollup_cache::ReadVersion;
 use crate::store::analytics::{HistoryReader, VersionedHistory};
-use crate::store::fair_limiter::{FairLimiter, Permit};
 use crate::store::outbox::data_version::{self, CacheDependencies, VersionedRecords};
-use crate::store::postgres::RecordsQuery;
+use crate::store::postgres::{FairReads, RecordsQuery};
 
 /// The arguments of a request and the window they name. With its route, organization and the version of the data, they
 /// determine its response.
@@ -70,8 +67,7 @@ pub enum RecordDependency {
 
 /// Everything that handlers of analytics may use besides their arguments, so that a response depends on nothing else.
 pub struct Analytics {
-    pub pg: PgPool,
-    reads: FairLimiter,
+    pub pg: FairReads,
     /// Equal for all requests of a process.
     pub readable: ReadablePlatforms,
     pub organization: Uuid,
@@ -89,8 +85,7 @@ impl Analytics {
         let App { pg, reads, history, readable, clock, responses, .. } = App::from_request(req, depot)?;
         let Caller { organization, history_since, .. } = Caller::from_depot(depot)?;
         Ok(Analytics {
-            pg,
-            reads,
+            pg: FairReads::new(pg, reads, organization),
             readable,
             organization,
             history_since,
@@ -110,11 +105,6 @@ impl Analytics {
     ) -> Result<WindowArgs<A>, Problem> {
         let window = params(&args).resolve(self.now)?;
         Ok(WindowArgs { args, window, complete_through: window.complete_through(self.now) })
-    }
-
-    /// Waits for a permit to read records over one connection.
-    pub async fn acquire_read(&self) -> Result<Permit, store::Error> {
-        self.reads.acquire(self.organization).await
     }
 
     /// Arguments without a window: theirs are the last `days` days.
@@ -174,10 +164,10 @@ impl Analytics {
         // One statement reads the version and, unless that is the cached response's, the records.
         let fetch = async |cached| -> Result<_, Problem> {
             let Analytics { pg, organization, history_since, .. } = self;
-            let _permit = self.acquire_read().await?;
+            let pg = pg.acquire().await?;
             let read_at = Instant::now();
             let fetched =
-                data_version::fetch(pg, *organization, dependencies, *history_since, cached, query).await?;
+                data_version::fetch(&pg, *organization, dependencies, *history_since, cached, query).await?;
             Ok(match fetched {
                 VersionedRecords::Unchanged => VersionedRecords::Unchanged,
                 VersionedRecords::Changed(version, found) => {

@@ -10,6 +10,7 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::Error;
+use super::fair_limiter::Permit;
 use super::outbox::event::{self, Event, RemovedVideo, SubjectVideo};
 use super::postgres::Transaction;
 use super::records::captions::CaptionChanges;
@@ -61,6 +62,8 @@ pub struct Write {
     organization: Uuid,
     transaction: Transaction,
     changes: Changes,
+    /// Released after the connection.
+    _permit: Option<Permit>,
 }
 
 /// The recorded changes of a unit of work.
@@ -87,7 +90,13 @@ struct Changes {
 
 impl Write {
     pub async fn begin(pg: &PgPool, organization: Uuid) -> Result<Self, Error> {
-        Ok(Write { organization, transaction: Transaction::begin(pg).await?, changes: Changes::default() })
+        let transaction = Transaction::begin(pg).await?;
+        Ok(Write { organization, transaction, changes: Changes::default(), _permit: None })
+    }
+
+    /// Begins a unit of work with a permit, so that one organization's leave connections to others.
+    pub async fn begin_with_permit(pg: &PgPool, permit: Permit, organization: Uuid) -> Result<Self, Error> {
+        Ok(Write { _permit: Some(permit), ..Write::begin(pg, organization).await? })
     }
 
     pub const fn organization(&self) -> Uuid {

@@ -71,10 +71,10 @@ impl CsvSource for AccountRows {
         let history = self.reader.current_history().await?;
         let Reader { pg, readable, organization, .. } = &self.reader;
         let ListPage { items, next, .. } =
-            accounts::list(pg, *organization, readable, &self.filter, &page).await?;
+            accounts::list(&*pg.acquire().await?, *organization, readable, &self.filter, &page).await?;
         self.page = next_page(page, next);
         let ids: Vec<_> = items.iter().map(|account| account.id).collect();
-        let found = analytics::accounts::find(*organization, &ids).fetch(pg).await?;
+        let found = analytics::accounts::find(*organization, &ids).fetch(&*pg.acquire().await?).await?;
         let subjects: HashMap<_, _> = found.iter().map(|found| (found.id, found.internal_id)).collect();
         let figures = self.reader.fetch_figures(&history, subjects.values().copied().collect()).await?;
         let rows = items.into_iter().filter_map(|account| {

@@ -31,7 +31,7 @@ pub(super) async fn get(
 ) -> Result<CsvFile<ContentRows>> {
     let (reader, filter, raw) = Reader::begin(&app, analytics, query.0)?;
     let organization = reader.organization;
-    let videos = ContentReader::open(&reader.pg, organization, filter).await?;
+    let videos = ContentReader::open(&*reader.pg.acquire().await?, organization, filter).await?;
     let source = ContentRows { reader, videos, limit: FIRST_BATCH_ROWS };
     CsvFile::begin(raw, source).await
 }
@@ -71,7 +71,9 @@ impl CsvSource for ContentRows {
     async fn next_rows(&mut self) -> Result<Option<Vec<VideoRow>>> {
         let history = self.reader.current_history().await?;
         let Reader { pg, window, .. } = &self.reader;
-        let Some(videos) = self.videos.next(pg, self.limit).await? else { return Ok(None) };
+        let Some(videos) = self.videos.next(&*pg.acquire().await?, self.limit).await? else {
+            return Ok(None);
+        };
         self.limit = next_limit(&videos);
         let ids: Vec<_> = videos.iter().map(|video| (video.subject_id, video.internal_id)).collect();
         let gains = fetch_video_gains(&history, &ids, *window).await?;

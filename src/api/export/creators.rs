@@ -55,10 +55,11 @@ impl CsvSource for CreatorRows {
         let Some(page) = self.page.take() else { return Ok(None) };
         let history = self.reader.current_history().await?;
         let Reader { pg, organization, .. } = &self.reader;
-        let ListPage { items, next, .. } = records::list(pg, *organization, &self.filter, &page).await?;
+        let ListPage { items, next, .. } =
+            records::list(&*pg.acquire().await?, *organization, &self.filter, &page).await?;
         self.page = next_page(page, next);
         let ids: Vec<_> = items.iter().map(|creator| creator.id).collect();
-        let found = analytics::creators::find(*organization, &ids).fetch(pg).await?;
+        let found = analytics::creators::find(*organization, &ids).fetch(&*pg.acquire().await?).await?;
         let all_subjects = found.iter().flat_map(|creator| &creator.subjects).copied().collect();
         let figures = self.reader.fetch_figures(&history, all_subjects).await?;
         let accounts: HashMap<_, _> = found.iter().map(|found| (found.id, &found.subjects)).collect();

@@ -45,8 +45,14 @@ pub(super) async fn get(
     let (reader, filter, raw) = Reader::begin(&app, analytics, query.0)?;
     let history = reader.current_history().await?;
     let Reader { pg, readable, organization, window, .. } = &reader;
-    let accounts =
-        accounts::list_named(pg, *organization, readable, &filter.accounts, filter.account).await?;
+    let accounts = accounts::list_named(
+        &*pg.acquire().await?,
+        *organization,
+        readable,
+        &filter.accounts,
+        filter.account,
+    )
+    .await?;
     let subjects = accounts.iter().map(|account| account.internal_id).collect();
     let days = DayReader::open(&history, subjects, *window).await?;
     let accounts = accounts.into_iter().map(|account| (account.internal_id, account)).collect();
@@ -77,8 +83,8 @@ impl CsvSource for DailyRows {
 
     async fn next_rows(&mut self) -> Result<Option<Vec<DailyRow>>> {
         // Before the version of the history, which need not contain a removal that is read as applied.
-        let removed =
-            fetch_removed_subjects(&self.reader.pg, self.reader.organization).await?.into_iter().collect();
+        let Reader { pg, organization, .. } = &self.reader;
+        let removed = fetch_removed_subjects(&*pg.acquire().await?, *organization).await?.into_iter().collect();
         let history = self.reader.current_history().await?;
         let Some(days) = self.days.next(&history, &removed, BATCH_ROWS).await? else {
             return Ok(None);

@@ -15,7 +15,6 @@ use salvo_oapi::RouterExt;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::api::rankings::Figures;
@@ -27,6 +26,7 @@ use crate::model::period::Window;
 use crate::model::readable::ReadablePlatforms;
 use crate::store::analytics::accounts::count_posts;
 use crate::store::analytics::{HistoryReader, VersionedHistory, subjects};
+use crate::store::postgres::FairReads;
 use crate::store::postgres::keyset::{KeysetPosition, PageRequest, SortDirection};
 use crate::store::records::organizations;
 
@@ -70,7 +70,7 @@ fn next_page<S>(page: PageRequest<S>, after: Option<KeysetPosition>) -> Option<P
 
 /// Reads the records and the history of an export, which counts as open until this is dropped.
 struct Reader {
-    pg: PgPool,
+    pg: FairReads,
     history: HistoryReader,
     readable: ReadablePlatforms,
     organization: Uuid,
@@ -92,10 +92,11 @@ impl Reader {
     /// Reads the version of the history. Fails if the organization was deleted, or its retention has removed history, since
     /// the export began.
     async fn current_history(&self) -> Result<VersionedHistory> {
-        if organizations::fetch_history_since(&self.pg, self.organization).await? != self.history_since {
+        let pg = self.pg.acquire().await?;
+        if organizations::fetch_history_since(&pg, self.organization).await? != self.history_since {
             return Err(Problem::history_removed());
         }
-        Ok(self.history.clone().current(&self.pg, self.organization).await?)
+        Ok(self.history.clone().current(&pg, self.organization).await?)
     }
 
     /// The gains and the posts of accounts, by their internal ids.
@@ -106,7 +107,7 @@ impl Reader {
     ) -> Result<HashMap<i64, Figures>> {
         let Reader { pg, organization, window, .. } = self;
         let totals = subjects::fetch_totals(history, &subjects, *window);
-        let posts = count_posts(pg, *organization, &subjects, *window);
+        let posts = async { count_posts(&*pg.acquire().await?, *organization, &subjects, *window).await };
         let (totals, posts) = tokio::try_join!(totals, posts)?;
         let mut figures: HashMap<i64, Figures> = HashMap::new();
         for (subject, compared) in totals {

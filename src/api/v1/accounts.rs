@@ -71,7 +71,7 @@ async fn add(app: App, caller: Caller, body: Body<AddBody>) -> Result<Success<Ac
     let new = NewAccount { platform, username, change: AccountChange::default() };
     let now = app.clock.now().await;
     in_transaction(|| async {
-        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        let mut write = app.begin_write(caller.organization).await?;
         let id = create::create(&mut write, &new, now).await?;
         commit(&app, write, id).await
     })
@@ -87,7 +87,7 @@ impl SetActive {
         let AccountIdBody { account_id } = body.0;
         let change = AccountChange { is_active: Some(self.0), ..AccountChange::default() };
         in_transaction(|| async {
-            let mut write = Write::begin(&app.pg, caller.organization).await?;
+            let mut write = app.begin_write(caller.organization).await?;
             change::update(&mut write, account_id, &change).await?;
             commit(&app, write, account_id).await
         })

@@ -7,7 +7,6 @@ use salvo_oapi::{Operation, ParameterIn};
 use schemars::JsonSchema;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
-use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::fields::parse_whole_number;
@@ -104,11 +103,12 @@ impl IdempotencyKey {
     /// Returns the response stored under the key without claiming it, before slow work outside the transaction.
     pub async fn stored_response<R: Replayable>(
         &self,
-        pg: &PgPool,
+        app: &App,
         organization: Uuid,
     ) -> Result<Option<R>, Problem> {
         let Some(request) = &self.0 else { return Ok(None) };
-        replay(find_claim(pg, organization, request).await?.unwrap_or(Claim::New))
+        let _permit = app.writes.acquire(organization).await?;
+        replay(find_claim(&app.pg, organization, request).await?.unwrap_or(Claim::New))
     }
 
     /// Stores the response in the transaction of its request.

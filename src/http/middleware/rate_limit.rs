@@ -86,7 +86,10 @@ impl RateLimit {
         match app.settings.rate_limit_store {
             RateLimitStore::Memory => Ok(count_here()),
             RateLimitStore::Postgres => {
-                let window = rate_limits::count_request(&app.pg, caller.key, caller.rate_limit);
+                let window = async {
+                    let _permit = app.writes.acquire(caller.organization).await?;
+                    rate_limits::count_request(&app.pg, caller.key, caller.rate_limit).await
+                };
                 match budget.timeout(window).await? {
                     // Reads still work while Postgres rejects writes, limited by this process alone.
                     Err(error) if error.rejects_writes() => Ok(count_here()),

@@ -3,13 +3,14 @@
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, Utc};
 use schemars::JsonSchema;
 use serde::Serialize;
-use sqlx::{PgPool, Postgres, QueryBuilder};
+use sqlx::{Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::ages::{Curve, Post, PostSnapshots};
 use super::reader::VersionedHistory;
 use crate::model::ages::{Distribution, MAX_COMPARED_POSTS, MAX_FIRST_OBSERVATION_DAYS, MIN_COMPARED_POSTS};
 use crate::store::Error;
+use crate::store::postgres::FairReads;
 use crate::store::postgres::keyset::push_equal;
 
 /// Posts that the first query reads, and each further one. Nearly all of them have known values.
@@ -48,7 +49,7 @@ pub struct Benchmark {
 
 /// Reads benchmarks, in the order of the ages.
 pub async fn fetch(
-    pg: &PgPool,
+    pg: &FairReads,
     history: &VersionedHistory,
     query: &BenchmarkQuery<'_>,
 ) -> Result<Vec<Benchmark>, Error> {
@@ -61,7 +62,8 @@ pub async fn fetch(
         before = before.min(query.position_of_age(youngest));
         // Planned with its values: another plan for a large account reads all of its posts.
         let mut select = posts_query(query, before, limit);
-        let rows: Vec<PostRow> = select.build_query_as().persistent(false).fetch_all(pg).await?;
+        let rows: Vec<PostRow> =
+            select.build_query_as().persistent(false).fetch_all(&*pg.acquire().await?).await?;
         let posts: Vec<_> = rows.iter().map(|row| row.post).collect();
         let sql = include_str!("video_totals.sql");
         let snapshots = PostSnapshots::fetch(history, &posts, sql, |statement| statement).await?;

@@ -10,7 +10,6 @@ use chrono::{DateTime, Days, NaiveDate, Utc};
 use clickhouse::Row;
 use clickhouse::query::Query;
 use serde::Deserialize;
-use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::reader::VersionedHistory;
@@ -19,6 +18,7 @@ use crate::model::ages::LastPosts;
 use crate::model::content::ContentIdentity;
 use crate::model::period::{Period, Window, clamp_day};
 use crate::store::Error;
+use crate::store::postgres::FairReads;
 use crate::store::records::content;
 
 const SQL: ScopedSql = ScopedSql {
@@ -57,7 +57,7 @@ pub struct Breakouts {
 
 /// Finds breakouts in a scope, by multiple and then by id.
 pub async fn find(
-    pg: &PgPool,
+    pg: &FairReads,
     history: &VersionedHistory,
     scope: &SubjectScope,
     query: &BreakoutQuery,
@@ -68,7 +68,7 @@ pub async fn find(
     let mut videos = Vec::new();
     for candidates in ranked.chunks(query.limit) {
         let ids: Vec<_> = candidates.iter().map(|found| found.id).collect();
-        let found = content::fetch_identities(pg, history.organization(), &ids).await?;
+        let found = content::fetch_identities(&*pg.acquire().await?, history.organization(), &ids).await?;
         let mut found: HashMap<_, _> = found.into_iter().map(|video| (video.id, video)).collect();
         // Postgres lacks videos that were deleted or merged a moment ago.
         videos

@@ -14,7 +14,6 @@ use chrono::{DateTime, Utc};
 use clickhouse::Row;
 use clickhouse::query::Query;
 use serde::Deserialize;
-use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::accounts::SubjectFilter;
@@ -24,7 +23,7 @@ use super::subjects;
 use crate::model::gains::GainMetric;
 use crate::model::period::{Window, clamp_day};
 use crate::store::Error;
-use crate::store::postgres::RecordsQuery;
+use crate::store::postgres::{FairReads, RecordsQuery};
 use crate::store::records::content::{self, Candidate, ContentFilter, RankedContent, VideoKey};
 
 const SQL: ScopedSql = ScopedSql {
@@ -79,7 +78,7 @@ pub fn find_scope(organization: Uuid, filter: &ContentFilter) -> RecordsQuery<Su
 
 /// Ranks videos of a scope.
 pub async fn rank(
-    pg: &PgPool,
+    pg: &FairReads,
     history: &VersionedHistory,
     scope: &SubjectScope,
     ranking: &ContentRanking<'_>,
@@ -97,7 +96,7 @@ struct GainRow {
 }
 
 struct Ranker<'a> {
-    pg: &'a PgPool,
+    pg: &'a FairReads,
     history: &'a VersionedHistory,
     ranking: &'a ContentRanking<'a>,
     scope: &'a SubjectScope,
@@ -108,7 +107,9 @@ impl Ranker<'_> {
         let ContentRanking { filter, after, include_all, limit, .. } = *self.ranking;
         let organization = self.history.organization();
         if filter.is_selective() {
-            let listed = content::list_matching(self.pg, organization, filter, MAX_LISTED as i64 + 1).await?;
+            let max = MAX_LISTED as i64 + 1;
+            let listed =
+                content::list_matching(&*self.pg.acquire().await?, organization, filter, max).await?;
             if listed.len() <= MAX_LISTED {
                 return self.rank_listed(listed).await;
             }
@@ -176,7 +177,8 @@ impl Ranker<'_> {
         let mut count = limit + SPARE_UNGAINED;
         let mut ungained = Vec::new();
         loop {
-            let listed = content::list_by_id(self.pg, organization, filter, after, count as i64).await?;
+            let pg = self.pg.acquire().await?;
+            let listed = content::list_by_id(&pg, organization, filter, after, count as i64).await?;
             let is_last = listed.len() < count;
             after = listed.last().map(|video| video.id);
             let is_ungained = |video: &&VideoKey| !gained.contains(&video.internal_id);
@@ -198,7 +200,8 @@ impl Ranker<'_> {
         }
         let ContentRanking { filter, after, .. } = *self.ranking;
         let organization = self.history.organization();
-        content::select_candidates(self.pg, organization, filter, &candidates, after, limit as i64).await
+        let pg = self.pg.acquire().await?;
+        content::select_candidates(&pg, organization, filter, &candidates, after, limit as i64).await
     }
 
     /// Reads up to `count` of the largest gains within bounds, descending, and those that equal the last one.

@@ -5,6 +5,7 @@ pub mod advisory_lock;
 pub mod clock;
 pub(in crate::store) mod copy;
 pub mod diagnosis;
+pub mod fair_reads;
 pub mod keyset;
 pub mod pool;
 pub mod records_query;
@@ -15,6 +16,7 @@ use std::time::Duration;
 
 use super::Error;
 
+pub use fair_reads::FairReads;
 pub use records_query::RecordsQuery;
 pub(in crate::store) use transaction::Transaction;
 
