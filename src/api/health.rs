@@ -136,15 +136,18 @@ async fn check_postgres(app: &App) -> Result<Finding, store::Error> {
     })
 }
 
-/// Checks that ClickHouse responds and has all delivered history. Postgres records the latter; if it is down, only its
-/// own check reports that.
+/// Checks that ClickHouse responds and has all delivered history, and no other. Postgres records the latter; if it is down,
+/// only its own check reports that.
 async fn check_clickhouse(app: &App) -> Result<Finding, store::Error> {
-    let missing = tokio::time::timeout(CHECK_TIMEOUT / 2, outbox::fetch_missing_history(&app.pg));
-    let (ping, missing) = tokio::join!(app.history.ping(), missing);
+    let problems = read_figures(async {
+        let missing = outbox::fetch_missing_history(&app.pg).await?;
+        let unknown = outbox::unknown_history::describe(&app.pg).await?;
+        Ok(missing.iter().map(ToString::to_string).chain(unknown).collect::<Vec<_>>())
+    });
+    let (ping, found) = tokio::join!(app.history.ping(), problems);
     ping?;
-    let missing = missing.unwrap_or_else(|_| Ok(Vec::new())).unwrap_or_default();
-    let missing: Vec<_> = missing.iter().map(ToString::to_string).collect();
-    Ok(if missing.is_empty() { (Status::Ok, None) } else { (Status::Degraded, Some(missing.join("; "))) })
+    let detail = found.filter(|found| !found.is_empty()).map(|found| found.join("; "));
+    Ok((if detail.is_none() { Status::Ok } else { Status::Degraded }, detail))
 }
 
 /// Checks that scrapes are on time, and reports wrong clocks and paused sources.

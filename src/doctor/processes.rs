@@ -72,6 +72,11 @@ async fn check_history(pg: &PgPool, clickhouse: &Client) -> Result<Report, Error
     for gap in &missing {
         report.add(Status::Fail, check, gap.to_string());
     }
+    let unknown = outbox::unknown_history::describe(pg).await?;
+    let is_known = unknown.is_none();
+    if let Some(detail) = unknown {
+        report.add(Status::Fail, check, detail);
+    }
     let applied = outbox::last_applied_delivery(pg).await?;
     let recorded = history_writer::last_delivery(clickhouse).await?;
     let (clickhouse_last, postgres_last) = (recorded.number, outbox::last_delivery_number(pg).await?);
@@ -92,7 +97,7 @@ async fn check_history(pg: &PgPool, clickhouse: &Client) -> Result<Report, Error
             format!("ClickHouse lacks the deliveries after {clickhouse_last}, up to {applied}"),
             "`tidemark track` repeats them within seconds, check again then",
         );
-    } else if missing.is_empty() {
+    } else if missing.is_empty() && is_known {
         report.ok(check, "ClickHouse has all history that Postgres knows");
     }
     Ok(report)

@@ -5,6 +5,7 @@ mod compare;
 mod expected;
 pub mod rebuild;
 pub mod repair;
+mod unknown_history;
 pub mod verify;
 mod video_ages;
 mod video_days;

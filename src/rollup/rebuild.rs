@@ -1,16 +1,17 @@
 //! Rebuilds the rollup: puts subjects into the outbox, a few at a time, and the relay rewrites all their days.
 //!
-//! Correct days are replaced by equal ones, so requests see no difference meanwhile.
+//! Correct days are replaced by equal ones, so requests see no difference meanwhile. First removes history that an older
+//! Postgres, which was restored, does not know.
 
 use indicatif::ProgressBar;
 use serde::Serialize;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::{Error, progress_bar, unless_deleted};
+use super::{Error, progress_bar, unknown_history, unless_deleted};
 use crate::app::Databases;
-use crate::store::clickhouse::rollup;
-use crate::store::outbox::visibility;
+use crate::store::clickhouse::{history_writer, rollup};
+use crate::store::outbox::{self, visibility};
 use crate::store::records::{organizations, subjects};
 use crate::store::{Write, retry_on_conflict};
 
@@ -49,11 +50,20 @@ async fn rebuild_organization(
 ) -> Result<u64, Error> {
     let Databases { pg, clickhouse, .. } = databases;
     organizations::require(pg, organization).await?;
+    let recorded = history_writer::last_delivery(clickhouse).await?;
+    outbox::unknown_history::detect(pg, clickhouse, recorded).await?;
     rollup::advance_delivery_number(pg, clickhouse, organization).await?;
     let subjects = rollup::list_subjects(pg, clickhouse, organization).await?;
     let bar = progress_bar(progress, subjects.len());
     bar.set_message(organization.to_string());
+    let has_unknown = outbox::unknown_history::is_recorded(pg, organization).await?;
+    if has_unknown {
+        unknown_history::remove(databases, organization, &subjects).await?;
+    }
     rebuild_subjects(pg, organization, &subjects, &bar).await?;
+    if has_unknown {
+        outbox::unknown_history::clear(pg, organization).await?;
+    }
     bar.finish_and_clear();
     Ok(subjects.len() as u64)
 }

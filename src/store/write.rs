@@ -197,6 +197,14 @@ impl Write {
         self.changes.other_events.push(Event::VideoMoved { from, to });
     }
 
+    /// Records that snapshots of videos without a record are removed.
+    pub fn record_history_removal(&mut self, videos: Vec<SubjectVideo>) {
+        if !videos.is_empty() {
+            self.record_change_of_all_days();
+            self.changes.other_events.push(Event::HistoryRemoved(videos));
+        }
+    }
+
     /// Records that the relay has to rewrite records and the rollup of subjects, although nothing changed.
     pub fn record_rebuild(&mut self, subjects: Vec<i64>, accounts: Vec<Uuid>, videos: Vec<Uuid>) {
         self.record_change_of_all_days();

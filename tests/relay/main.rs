@@ -15,6 +15,7 @@ mod model;
 mod out_of_order;
 mod locks;
 mod moves;
+mod older_postgres;
 mod random;
 mod recovery;
 mod retention;

@@ -1,6 +1,6 @@
 //! Statements of `tidemark rebuild` and `tidemark verify` over the rollups, their snapshots and the dimensions.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -77,6 +77,17 @@ pub struct StoredSnapshot {
     pub counters: Vec<Option<i64>>,
 }
 
+/// A video of a subject with snapshots, a record, or both.
+#[derive(Debug, Clone)]
+pub struct StoredVideo {
+    pub subject_id: i64,
+    pub video_id: i64,
+    /// That of its record.
+    pub id: Option<Uuid>,
+    /// Its id on the platform, if it has a record with one.
+    pub external_id: Option<String>,
+}
+
 /// The ids of all subjects of an organization in either store, ascending.
 pub async fn list_subjects(pg: &PgPool, client: &Client, organization: Uuid) -> Result<Vec<i64>, Error> {
     let sql = "
@@ -112,6 +123,38 @@ impl SubjectReader<'_> {
             FROM videos FINAL
             WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}";
         client::fetch_all(self.client, sql, TIMEOUT, |query| self.bind(query)).await
+    }
+
+    /// The videos that the subjects have snapshots or records of.
+    pub async fn fetch_stored_videos(&self) -> Result<Vec<StoredVideo>, Error> {
+        #[derive(Row, Deserialize)]
+        struct StoredRecord {
+            subject_id: u64,
+            video_id: u64,
+            #[serde(with = "clickhouse::serde::uuid")]
+            id: Uuid,
+            external_id: Option<String>,
+        }
+        let sql_of_snapshots = "
+            SELECT DISTINCT subject_id, video_id FROM video_snapshots FINAL
+            WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}";
+        let observed: Vec<(u64, u64)> =
+            client::fetch_all(self.client, sql_of_snapshots, TIMEOUT, |query| self.bind(query)).await?;
+        let sql = "
+            SELECT subject_id, video_id, id, external_id FROM videos FINAL
+            WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}";
+        let records: Vec<StoredRecord> =
+            client::fetch_all(self.client, sql, TIMEOUT, |query| self.bind(query)).await?;
+        let records = records.into_iter().map(|record| ((record.subject_id, record.video_id), Some(record)));
+        let mut videos: BTreeMap<_, _> = observed.into_iter().map(|key| (key, None)).collect();
+        videos.extend(records);
+        let video = |((subject, video), record): ((u64, u64), Option<StoredRecord>)| StoredVideo {
+            subject_id: subject.cast_signed(),
+            video_id: video.cast_signed(),
+            id: record.as_ref().map(|found| found.id),
+            external_id: record.and_then(|found| found.external_id),
+        };
+        Ok(videos.into_iter().map(video).collect())
     }
 
     /// The accounts among the subjects.

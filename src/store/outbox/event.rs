@@ -31,6 +31,8 @@ pub enum Event {
     CreatorRemoved(Uuid),
     /// All days of the subjects' rollup have to be rewritten.
     SubjectsRebuilt(Vec<i64>),
+    /// Videos that Postgres does not have are removed with their history.
+    HistoryRemoved(Vec<SubjectVideo>),
 }
 
 /// The key of a video's history.

@@ -6,6 +6,7 @@
 pub mod data_version;
 pub mod event;
 mod recovery;
+pub mod unknown_history;
 pub mod visibility;
 
 use std::collections::BTreeMap;
@@ -22,7 +23,7 @@ use crate::store::postgres::advisory_lock::{AdvisoryLock, LockName};
 pub use recovery::{
     MissingHistory, PRUNED_ROWS, Recovery, detect_missing_history, fetch_missing_history,
     has_unfinished_rows, invalidate_responses, last_applied_delivery, last_delivery_number, prune_delivered,
-    raise_id_sequence, resume,
+    resume,
 };
 
 /// The name of [`RelayLock`].

@@ -22,8 +22,6 @@ pub struct Recovery {
     pub reopened: u64,
     /// The last position of an unfinished attempt, 0 without any.
     pub abandoned_position: i64,
-    /// Whether ClickHouse has deliveries that Postgres does not know.
-    pub postgres_is_older: bool,
 }
 
 /// History that has to be restored from a backup of ClickHouse: changes committed between two times.
@@ -100,7 +98,7 @@ pub async fn resume(pg: &PgPool, recorded: RecordedDelivery) -> Result<Recovery,
     )
     .fetch_one(pg)
     .await?;
-    Ok(Recovery { reopened, abandoned_position, postgres_is_older: recorded.number > last_number })
+    Ok(Recovery { reopened, abandoned_position })
 }
 
 /// Makes cached responses and rollups outdated: an organization's, or all.

@@ -165,3 +165,27 @@ pub async fn fetch_accounts(
     .fetch_all(pg)
     .await?)
 }
+
+/// Finds videos by their internal ids, and posts of accounts among the subjects by their ids on the platform. Returns the
+/// subject, the internal id and the id on the platform.
+pub async fn find_known_videos(
+    pg: &PgPool,
+    organization: Uuid,
+    videos: &[i64],
+    subjects: &[i64],
+    external_ids: &[&str],
+) -> Result<Vec<(i64, i64, Option<String>)>, Error> {
+    Ok(sqlx::query_as(
+        "select subject_id, internal_id, external_id from videos
+         where organization_id = $1 and internal_id = any($2)
+         union
+         select v.subject_id, v.internal_id, v.external_id from accounts a join videos v on v.account_id = a.id
+         where a.organization_id = $1 and a.internal_id = any($3) and v.external_id = any($4)",
+    )
+    .bind(organization)
+    .bind(videos)
+    .bind(subjects)
+    .bind(external_ids)
+    .fetch_all(pg)
+    .await?)
+}

@@ -146,11 +146,7 @@ impl Relay {
         history_writer::wait_for_inserts(clickhouse, history_writer::SLOW_INSERT).await?;
         let recorded = history_writer::last_delivery(clickhouse).await?;
         let last_delivery = recorded.number;
-        // Before `resume`, which raises the last delivery number of Postgres to that of ClickHouse.
-        if last_delivery > timeout::short(outbox::last_delivery_number(pg)).await? {
-            let highest_id = history_writer::highest_id(clickhouse).await?;
-            timeout::short(outbox::raise_id_sequence(pg, highest_id.max(1))).await?;
-        }
+        timeout::long(outbox::unknown_history::detect(pg, clickhouse, recorded)).await?;
         let resumed = timeout::long(outbox::resume(pg, recorded)).await?;
         if resumed.reopened > 0 {
             tracing::warn!(
@@ -159,11 +155,8 @@ impl Relay {
                 "clickhouse lacks deliveries, repeating them"
             );
         }
-        if resumed.postgres_is_older {
-            tracing::warn!(
-                last_delivery,
-                "clickhouse is newer than postgres: restore a backup of clickhouse that was made before that of postgres"
-            );
+        if let Some(reason) = timeout::short(outbox::unknown_history::describe(pg)).await? {
+            tracing::error!(last_delivery, reason, "clickhouse has unknown history");
         }
         for missing in timeout::short(outbox::fetch_missing_history(pg)).await? {
             tracing::error!(reason = %missing, "clickhouse lacks history");

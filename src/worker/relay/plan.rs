@@ -22,7 +22,7 @@ pub(super) struct DeliveryPlan {
     pub(super) changed: ChangedRecords,
     /// History to be copied. No pair is both source and destination.
     pub(super) moves: Vec<VideoMove>,
-    /// Pairs whose history is to be removed.
+    /// Pairs whose history is to be removed: it was copied, or has no record.
     pub(super) moved_from: Vec<(Uuid, SubjectVideo)>,
     pub(super) removed_subjects: Vec<Subject>,
     pub(super) removed: RemovedRecords,
@@ -105,6 +105,13 @@ impl DeliveryPlan {
                     self.removed.accounts.push((organization, *subject_id));
                 }
                 self.removed.videos.extend(videos.iter().map(|video| (organization, video.video_id)));
+            }
+            Event::HistoryRemoved(videos) => {
+                for video in videos {
+                    affect(video.subject_id);
+                    self.moved_from.push((organization, *video));
+                    self.removed.videos.push((organization, video.video_id));
+                }
             }
             Event::CreatorRemoved(id) => self.removed.creators.push((organization, *id)),
             Event::SubjectsRebuilt(subjects) => {
