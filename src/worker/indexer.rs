@@ -1,6 +1,7 @@
 //! Keeps this process's search index current with Postgres.
 //!
-//! It applies changes in batches. An index that cannot resume, because it is of another database or too old, is rebuilt.
+//! It applies changes in batches. An index that cannot resume, because it is of another database or too old, is rebuilt, and
+//! so is one with damaged or deleted files, for which it looks when something fails.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -30,6 +31,8 @@ const BUILD_COMMIT_DOCUMENTS: usize = 50_000;
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(5);
 /// How often the indexer registers its position, for which imports and `tidemark reindex` wait.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(2);
+/// How often the files of an index are checked while it is suspect.
+const CHECK_INTERVAL: Duration = Duration::from_secs(60);
 /// How often changes that all indexers have applied are deleted.
 const PRUNE_INTERVAL: Duration = Duration::from_secs(3600);
 
@@ -44,9 +47,13 @@ pub async fn run(databases: Databases, index: SearchIndex, stop: CancellationTok
         follower_id: Uuid::now_v7(),
         last_registered: None,
         last_prune: None,
+        last_check: None,
     };
     let mut failures = 0;
     while let Some(Err(error)) = stop.run_until_cancelled(indexer.follow(&mut failures)).await {
+        if matches!(error, Error::Search(_)) {
+            indexer.index.current().mark_suspect();
+        }
         if failures == 0 {
             tracing::warn!(%error, "search indexing failed, retrying");
         }
@@ -67,6 +74,8 @@ struct Indexer {
     follower_id: Uuid,
     last_registered: Option<Instant>,
     last_prune: Option<Instant>,
+    /// When the files of a suspect index were found intact.
+    last_check: Option<Instant>,
 }
 
 /// The rebuild of an index, while the current one is searched and updated.
@@ -84,6 +93,9 @@ impl Indexer {
         let mut rebuild = None;
         loop {
             let started = Instant::now();
+            if self.index.current().is_suspect() {
+                return Err(Error::Search("a search or a purge failed".to_owned()));
+            }
             let batch = apply_batch(&self.pg, &self.index.current(), &position).await?;
             has_progress |= !batch.is_empty();
             position = batch.next;
@@ -115,7 +127,18 @@ impl Indexer {
 
     /// Returns the position of the index, after building one that cannot resume.
     async fn start(&mut self) -> Result<IndexPosition, Error> {
-        let current = self.index.current();
+        let mut current = self.index.current();
+        if current.is_suspect() {
+            // Not again and again, because it reads all files: a full disk makes every write fail.
+            let is_due = self.last_check.is_none_or(|at| at.elapsed() >= CHECK_INTERVAL);
+            if is_due && let Some(damage) = current.find_damage().await? {
+                tracing::warn!(damage, "the search index is damaged, rebuilding it");
+                current = self.index.replace_damaged().await?;
+            } else if is_due {
+                self.last_check = Some(Instant::now());
+            }
+            current.clear_suspicion();
+        }
         let (mut task, next) = match current.position() {
             Some(position) if timeout::long(changes::can_resume(&self.pg, &position)).await? => {
                 return Ok(position);
@@ -194,7 +217,8 @@ impl PassTask for IndexPurge {
     async fn run_pass(&mut self) -> Result<(), Error> {
         let now = self.clock.now().await;
         if self.schedule.is_due(now) {
-            let documents = self.index.current().purge_deleted().await?;
+            let index = self.index.current();
+            let documents = index.purge_deleted().await.inspect_err(|_| index.mark_suspect())?;
             if documents > 0 {
                 tracing::info!(documents, "deleted documents purged from the search index");
             }

@@ -1,10 +1,11 @@
 //! Opening an existing index folder after a stop, a kill, damage, or with another database.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use harness::{CapturedLog, IsolatedStores, WAIT_TIMEOUT, api_database};
+use harness::{CapturedLog, IsolatedStores, WAIT_TIMEOUT, api_database, wait_until};
 use sqlx::PgPool;
 use tempfile::TempDir;
 use tidemark::store::Write;
@@ -125,6 +126,49 @@ async fn damaged_folder_is_rebuilt_and_locked_one_is_rejected() {
         assert_eq!(indexes(folder.path()).len(), 1, "{ending}");
     }
     assert!(folder.path().join("notes.txt").exists(), "only index files may be deleted");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn running_index_with_damaged_or_deleted_files_is_rebuilt() {
+    let pg = api_database().await;
+    let parent = TempDir::new().unwrap();
+    let folder = parent.path().join("search");
+    let organization = organization(&pg).await;
+    let follower = IndexFollower::open(&pg, &folder).await;
+    add_creator(&pg, organization, "Indexed").await;
+    follower.wait_applied(&pg).await;
+    type Damage = fn(&Path);
+    let damages: [(&str, Damage); 2] = [
+        ("damaged", |folder| {
+            let files = indexes(folder).into_iter().flat_map(|index| fs::read_dir(index).unwrap());
+            for file in files.map(|entry| entry.unwrap().path()) {
+                if file
+                    .extension()
+                    .is_some_and(|ending| ["term", "idx", "fast"].iter().any(|one| ending == *one))
+                {
+                    // In place, because the process has it open.
+                    let bytes = fs::metadata(&file).unwrap().len();
+                    let mut file = fs::OpenOptions::new().write(true).open(file).unwrap();
+                    file.write_all(&vec![0xff; bytes as usize]).unwrap();
+                }
+            }
+        }),
+        ("deleted", |folder| fs::remove_dir_all(folder).unwrap()),
+    ];
+    for (name, damage) in damages {
+        // Only an index that is built afterwards has it.
+        add_unannounced_creator(&pg, organization, &format!("Unannounced {name}")).await;
+        damage(&folder);
+        add_creator(&pg, organization, &format!("Announced {name}")).await;
+        wait_until("the index is rebuilt", async || {
+            let found = follower.index.search(&pg, organization, &format!("announced {name}"), 25).await;
+            found.is_ok_and(|found| found.creators.len() == 2).then_some(())
+        })
+        .await;
+        assert_eq!(follower.creators(&pg, organization, "indexed").await, ["Indexed"]);
+        assert_eq!(indexes(&folder).len(), 1, "{name}");
+    }
+    follower.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -204,6 +204,11 @@ impl Problem {
         self
     }
 
+    /// Whether Postgres has a full disk or is read-only.
+    pub fn rejects_writes(&self) -> bool {
+        self.retry_after == Some(STORAGE_FULL_RETRY_SECONDS)
+    }
+
     pub const fn status(&self) -> StatusCode {
         self.kind.status
     }
@@ -277,6 +282,10 @@ impl From<store::Error> for Problem {
             store::Error::Conflict(detail) | store::Error::Exists { detail, .. } => Self::conflict(detail),
             store::Error::QuotaExceeded(detail) => Self::quota_exceeded(detail),
             store::Error::Invalid { field, message } => Self::invalid_field(field, message),
+            store::Error::Search(cause) => {
+                let detail = "the search index cannot be read, and is rebuilt if it is damaged: retry later";
+                Self::caused_by(&kind::SERVICE_UNAVAILABLE, detail, cause)
+            }
             other => Self::internal(other),
         }
     }

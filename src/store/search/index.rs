@@ -6,6 +6,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use tantivy::directory::MmapDirectory;
@@ -40,6 +41,8 @@ pub struct DiskIndex {
     /// None after a failed write, which loses uncommitted changes.
     writer: Mutex<Option<IndexWriter>>,
     position: RwLock<Option<IndexPosition>>,
+    /// Whether something failed, maybe because files are damaged or gone.
+    is_suspect: AtomicBool,
     /// No other process may open the folder while this one may write: it would find the index damaged.
     _lock: Arc<File>,
 }
@@ -55,12 +58,7 @@ impl DiskIndex {
 
     /// Opens an index; fails with the reason why it is unusable.
     pub(super) fn open(path: &Path, lock: Arc<File>) -> Result<Self, String> {
-        let index = open_tantivy(path)?;
-        let damaged = index.validate_checksum().map_err(|error| error.to_string())?;
-        if let Some(file) = damaged.iter().next() {
-            return Err(format!("{} is damaged", file.display()));
-        }
-        DiskIndex::new(path, lock, index).map_err(|error| error.to_string())
+        DiskIndex::new(path, lock, open_intact(path)?).map_err(|error| error.to_string())
     }
 
     /// Reads the position of an index that another process may use; None while it is incomplete.
@@ -74,6 +72,7 @@ impl DiskIndex {
             path: path.to_owned(),
             reader: index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?,
             position: RwLock::new(committed_position(&index)?),
+            is_suspect: AtomicBool::new(false),
             fields: schema().1,
             writer: Mutex::new(None),
             index,
@@ -111,6 +110,30 @@ impl DiskIndex {
         let writer = self.writer.lock().take();
         writer.map_or(Ok(()), IndexWriter::wait_merging_threads)?;
         Ok(())
+    }
+
+    /// Records that a search or a write failed.
+    pub fn mark_suspect(&self) {
+        self.is_suspect.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_suspect(&self) -> bool {
+        self.is_suspect.load(Ordering::Relaxed)
+    }
+
+    pub fn clear_suspicion(&self) {
+        self.is_suspect.store(false, Ordering::Relaxed);
+    }
+
+    /// Checks the files, and returns what is wrong with them.
+    pub async fn find_damage(self: &Arc<Self>) -> Result<Option<String>, Error> {
+        let index = Arc::clone(self);
+        run_blocking(move || {
+            // Its merges remove files. It may fail because of the damage.
+            let _ = index.close();
+            Ok(open_intact(&index.path).err())
+        })
+        .await
     }
 
     /// Removes all documents at the next commit.
@@ -263,6 +286,16 @@ fn open_tantivy(path: &Path) -> Result<tantivy::Index, String> {
         Ok(index)
     } else {
         Err("it has the format of another version".to_owned())
+    }
+}
+
+/// Like [`open_tantivy`]; fails also if a file is damaged or gone.
+fn open_intact(path: &Path) -> Result<tantivy::Index, String> {
+    let index = open_tantivy(path)?;
+    let damaged = index.validate_checksum().map_err(|error| error.to_string())?;
+    match damaged.iter().next() {
+        Some(file) => Err(format!("{} is damaged", file.display())),
+        None => Ok(index),
     }
 }
 

@@ -121,11 +121,11 @@ impl SearchIndex {
         }
         let index = self.current();
         let search = ranking::Search { pg, index: &index, organization, query: &query };
-        // One after the other: a read uses one connection at a time (`http::middleware::limit_reads`).
-        let accounts = search.find_ranked(caps.accounts).await?;
-        let creators = search.find_creators(caps.creators).await?;
-        let videos = search.find_ranked(caps.videos).await?;
-        Ok(Sections { accounts, creators, videos, effective_caps: caps })
+        let found = search.find_sections(caps).await;
+        if let Err(Error::Search(_)) = &found {
+            index.mark_suspect();
+        }
+        found
     }
 
     /// The index in use.
@@ -137,11 +137,20 @@ impl SearchIndex {
     pub async fn create_next(&self) -> Result<Arc<DiskIndex>, Error> {
         let (folder, current) = (Arc::clone(&self.folder), self.current());
         run_blocking(move || {
+            folder.restore()?;
             // Failed attempts may have left others.
             folder.remove_all_but(&current)?;
-            Ok(Arc::new(folder.create_next()?))
+            Ok(Arc::new(folder.create_next(Some(current.as_ref()))?))
         })
         .await
+    }
+
+    /// Replaces a damaged index by an empty one, which has no position.
+    pub async fn replace_damaged(&self) -> Result<Arc<DiskIndex>, Error> {
+        self.reset_progress();
+        let next = self.create_next().await?;
+        self.swap(Arc::clone(&next)).await?;
+        Ok(next)
     }
 
     /// Switches to another index and removes the previous one. Running searches finish on that.

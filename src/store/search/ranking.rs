@@ -10,6 +10,7 @@ use super::candidates::Searcher;
 use super::index::{DiskIndex, run_blocking};
 use super::sections::{self, CreatorHit, RankedHit};
 use super::strategy::{Limits, Strategy, Tier};
+use super::{EffectiveCaps, Sections};
 use crate::store::Error;
 use crate::store::write::Entity;
 
@@ -22,8 +23,16 @@ pub(super) struct Search<'a> {
 }
 
 impl Search<'_> {
+    pub(super) async fn find_sections(&self, caps: EffectiveCaps) -> Result<Sections, Error> {
+        // One after the other: a read uses one connection at a time (`http::middleware::limit_reads`).
+        let accounts = self.find_ranked(caps.accounts).await?;
+        let creators = self.find_creators(caps.creators).await?;
+        let videos = self.find_ranked(caps.videos).await?;
+        Ok(Sections { accounts, creators, videos, effective_caps: caps })
+    }
+
     /// Finds the best accounts or videos.
-    pub(super) async fn find_ranked<H: RankedHit>(&self, limit: usize) -> Result<Vec<H>, Error> {
+    async fn find_ranked<H: RankedHit>(&self, limit: usize) -> Result<Vec<H>, Error> {
         let Some((limits, mut strategies)) = self.initial_strategies(H::ENTITY, limit).await? else {
             return Ok(Vec::new());
         };
@@ -52,7 +61,7 @@ impl Search<'_> {
     }
 
     /// Finds the best creators. They are few and no index has their sizes: with many candidates all texts are compared.
-    pub(super) async fn find_creators(&self, limit: usize) -> Result<Vec<CreatorHit>, Error> {
+    async fn find_creators(&self, limit: usize) -> Result<Vec<CreatorHit>, Error> {
         let searcher = self.searcher(Entity::Creator);
         let candidates = run_blocking(move || match searcher.limits()? {
             Some(limits) => searcher.candidates(Tier::Anywhere, limits.lookups),
