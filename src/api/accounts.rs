@@ -141,7 +141,7 @@ async fn create(
     let Args((Body(body), idempotency)) = args;
     let new = body.into_account()?;
     let now = app.clock.now().await;
-    in_transaction(|| async {
+    in_transaction(&app, || async {
         let mut write = app.begin_write(caller.organization).await?;
         if let Some(first) = idempotency.claim(&mut write).await? {
             return Ok(first);
@@ -189,7 +189,7 @@ async fn patch(
 ) -> Result<Data<Account>> {
     let Args((path, Query(query), Body(body))) = args;
     let now = app.clock.now().await;
-    in_transaction(|| async {
+    in_transaction(&app, || async {
         let mut write = app.begin_write(caller.organization).await?;
         let id =
             accounts::find(write.connection(), caller.organization, &path.account, query.platform).await?;
@@ -214,7 +214,7 @@ async fn delete(
     args: Args<(AccountPath, Query<PlatformQuery>)>,
 ) -> Result<NoContent> {
     let Args((path, Query(query))) = args;
-    let deletion = in_transaction(|| async {
+    let deletion = in_transaction(&app, || async {
         let mut write = app.begin_write(caller.organization).await?;
         let id =
             accounts::find(write.connection(), caller.organization, &path.account, query.platform).await?;

@@ -107,7 +107,7 @@ pub(super) async fn create_accounts(
         BatchStart::First(guards) => guards,
         BatchStart::Retry(response) => return Ok(response),
     };
-    in_transaction(|| async {
+    in_transaction(&app, || async {
         let mut write = app.begin_write(caller.organization).await?;
         if let Some(first) = idempotency.claim(&mut write).await? {
             return Ok(first);
@@ -135,7 +135,7 @@ pub(super) async fn create_videos(
         BatchStart::First(guards) => guards,
         BatchStart::Retry(response) => return Ok(response),
     };
-    in_transaction(|| async {
+    in_transaction(&app, || async {
         let mut write = app.begin_write(caller.organization).await?;
         if let Some(first) = idempotency.claim(&mut write).await? {
             return Ok(first);
@@ -160,7 +160,7 @@ pub(super) async fn update_accounts(
         BatchStart::First(guards) => guards,
         BatchStart::Retry(response) => return Ok(response),
     };
-    in_transaction(|| async {
+    in_transaction(&app, || async {
         let mut write = app.begin_write(caller.organization).await?;
         if let Some(first) = idempotency.claim(&mut write).await? {
             return Ok(first);

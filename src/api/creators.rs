@@ -86,7 +86,7 @@ async fn create(
     args: Args<(Body<NewCreator>, IdempotencyKey)>,
 ) -> Result<Created<Creator>> {
     let Args((Body(new), idempotency)) = args;
-    in_transaction(|| async {
+    in_transaction(&app, || async {
         let mut write = app.begin_write(caller.organization).await?;
         if let Some(first) = idempotency.claim(&mut write).await? {
             return Ok(first);
@@ -121,7 +121,7 @@ async fn patch(
     args: Args<(Path<CreatorPath>, Body<CreatorChange>)>,
 ) -> Result<Data<Creator>> {
     let Args((Path(path), Body(change))) = args;
-    in_transaction(|| async {
+    in_transaction(&app, || async {
         let mut write = app.begin_write(caller.organization).await?;
         creators::update(&mut write, path.creator_id, &change).await?;
         let data = creators::get(write.connection(), caller.organization, path.creator_id).await?;
@@ -136,7 +136,7 @@ async fn patch(
 /// Its accounts remain, without a creator.
 #[endpoint(operation_id = "deleteCreator")]
 async fn delete(app: App, caller: Caller, path: Path<CreatorPath>) -> Result<NoContent> {
-    in_transaction(|| async {
+    in_transaction(&app, || async {
         let mut write = app.begin_write(caller.organization).await?;
         creators::delete(&mut write, path.0.creator_id).await?;
         write.commit().await?;

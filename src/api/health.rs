@@ -1,5 +1,6 @@
 //! The health of the service and of its parts.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use chrono::SecondsFormat;
@@ -124,9 +125,19 @@ async fn read_figures<T>(read: impl Future<Output = Result<T, store::Error>>) ->
     tokio::time::timeout(CHECK_TIMEOUT / 2, read).await.ok()?.ok()
 }
 
-/// Checks that Postgres responds, and that this process goes by its time.
+/// Checks that Postgres responds, accepts writes if it rejected one, and that this process goes by its time.
 async fn check_postgres(app: &App) -> Result<Finding, store::Error> {
     health::check_postgres(&app.pg, &app.schema).await?;
+    if app.rejects_writes.load(Ordering::Relaxed) {
+        match health::check_writes(&app.pg).await {
+            Err(error) if error.rejects_writes() => {
+                let detail = "postgres rejects writes: make room on its disk, or let it accept writes";
+                return Ok((Status::Degraded, Some(detail.to_owned())));
+            }
+            checked => checked?,
+        }
+        app.rejects_writes.store(false, Ordering::Relaxed);
+    }
     let skew = clock::fetch_skew(&app.pg, app.clock.read_machine()).await?;
     Ok(if skew.is_excessive() {
         let detail = format!("the clock of this API process is {skew}: synchronize it by NTP");

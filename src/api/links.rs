@@ -32,7 +32,7 @@ pub(super) async fn put(
     path: Path<LinkPath>,
 ) -> Result<FoundOrCreated<CreatorAccountLink>> {
     let LinkPath { creator_id, account_id } = path.0;
-    in_transaction(|| async {
+    in_transaction(&app, || async {
         let mut write = app.begin_write(caller.organization).await?;
         let (link, new) = links::put(&mut write, creator_id, account_id).await?;
         if !new {
@@ -50,7 +50,7 @@ pub(super) async fn put(
 #[endpoint(operation_id = "unlinkCreatorAccount")]
 pub(super) async fn delete(app: App, caller: Caller, path: Path<LinkPath>) -> Result<NoContent> {
     let LinkPath { creator_id, account_id } = path.0;
-    in_transaction(|| async {
+    in_transaction(&app, || async {
         let mut write = app.begin_write(caller.organization).await?;
         links::delete(&mut write, creator_id, account_id).await?;
         write.commit().await?;

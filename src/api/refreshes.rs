@@ -142,7 +142,7 @@ async fn request(app: &App, caller: &Caller, kind: TargetKind, ids: &[Uuid]) -> 
             let decide = |locked: &[RefreshTarget]| limits.decide(locked);
             Ok::<_, Problem>(refreshes::queue(pg, organization, kind, ids, decide).await?)
         };
-        found = in_transaction(queue).await?;
+        found = in_transaction(app, queue).await?;
     }
     Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
 }

@@ -93,7 +93,7 @@ async fn create(
     };
     let now = app.clock.now().await;
     let new = NewVideo { platform: body.platform, video, tracking: body.tracking };
-    in_transaction(|| async {
+    in_transaction(&app, || async {
         let mut write = app.begin_write(caller.organization).await?;
         if let Some(first) = idempotency.claim(&mut write).await? {
             return Ok(first);
@@ -157,7 +157,7 @@ async fn patch(
     args: Args<(Path<VideoPath>, Body<VideoChange>)>,
 ) -> Result<Data<Video>> {
     let Args((Path(path), Body(change))) = args;
-    in_transaction(|| async {
+    in_transaction(&app, || async {
         let mut write = app.begin_write(caller.organization).await?;
         change::update(&mut write, path.video_id, &change).await?;
         let data = fetch(&app, &mut write, path.video_id).await?;
@@ -172,7 +172,7 @@ async fn patch(
 /// Deletes the video and its history, unless it was also discovered on a tracked account.
 #[endpoint(operation_id = "deleteVideo")]
 async fn delete(app: App, caller: Caller, path: Path<VideoPath>) -> Result<NoContent> {
-    in_transaction(|| async {
+    in_transaction(&app, || async {
         let mut write = app.begin_write(caller.organization).await?;
         change::delete(&mut write, path.0.video_id).await?;
         write.commit().await?;

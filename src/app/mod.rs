@@ -7,6 +7,7 @@ mod open_exports;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use chrono::TimeDelta;
 use ipnet::IpNet;
@@ -43,6 +44,8 @@ pub struct App {
     pub reads: FairLimiter,
     /// Permits to write records; each allows the use of one connection.
     pub writes: FairLimiter,
+    /// Whether Postgres rejected a write, and was not found to accept writes since.
+    pub rejects_writes: Arc<AtomicBool>,
     /// Whether Postgres has the migrations of this version.
     pub schema: SchemaCheck,
     pub history: HistoryReader,
@@ -131,6 +134,7 @@ impl App {
             reads: FairLimiter::new(read_permits(&pg), POSTGRES_POOL),
             writes: FairLimiter::new(max_connections(&pg), POSTGRES_POOL),
             pg,
+            rejects_writes: Arc::default(),
             schema: SchemaCheck::default(),
             history,
             clock,

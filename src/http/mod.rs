@@ -12,6 +12,8 @@ pub mod output;
 mod request_id;
 pub mod route;
 
+use std::sync::atomic::Ordering;
+
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, Router, Service, async_trait};
 
 pub use analytics::{Analytics, Cached, CachedPage, RecordDependency, WindowArgs};
@@ -76,11 +78,15 @@ pub fn responding(accept: RequireAccept) -> Router {
 
 /// Runs a whole transaction, from its begin to its commit, and repeats it while it conflicts with a concurrent one.
 /// Everything with an effect, such as storing the response under an idempotency key, must be part of the transaction.
-pub async fn in_transaction<T, F>(transaction: impl FnMut() -> F) -> Result<T, Problem>
+pub async fn in_transaction<T, F>(app: &App, transaction: impl FnMut() -> F) -> Result<T, Problem>
 where
     F: Future<Output = Result<T, Problem>>,
 {
-    retry_request_on_conflict(transaction).await
+    let result = retry_request_on_conflict(transaction).await;
+    if result.as_ref().is_err_and(Problem::rejects_writes) {
+        app.rejects_writes.store(true, Ordering::Relaxed);
+    }
+    result
 }
 
 /// Makes the pictures in responses URLs of their copies while the media folder is there.

@@ -7,6 +7,7 @@ use sqlx::PgPool;
 
 use super::Error;
 use super::migrate::SchemaCheck;
+use super::postgres::Transaction;
 use crate::model::platform::{Platform, names};
 
 const POSTGRES_TIMEOUT: Duration = Duration::from_secs(2);
@@ -19,6 +20,15 @@ const MAX_DELIVERY_DELAY: TimeDelta = TimeDelta::minutes(2);
 pub async fn check_postgres(pg: &PgPool, schema: &SchemaCheck) -> Result<(), Error> {
     schema.check(pg).await?;
     sqlx::query("select 1").execute(pg).await?;
+    Ok(())
+}
+
+/// Fails if Postgres rejects writes: of more than fits into the free space of a table, and without a change.
+pub async fn check_writes(pg: &PgPool) -> Result<(), Error> {
+    let mut transaction = Transaction::begin(pg).await?;
+    let insert = "insert into erased_organizations (id, deleted_at)
+                  select gen_random_uuid(), now() from generate_series(1, 20000)";
+    sqlx::query(insert).execute(&mut *transaction).await?;
     Ok(())
 }
 

@@ -59,6 +59,14 @@ async fn read_only_postgres_serves_reads_and_rejects_writes() {
         assert_eq!((response.status, response.header("retry-after")), (503, "30"), "{response}");
         assert_eq!(response.json["code"], "SERVICE_UNAVAILABLE");
     }
+    let postgres = full.get("/v2/health").await.ok(200).json["data"]["checks"]["postgres"].clone();
+    assert_eq!(postgres["status"], "degraded");
+    assert!(postgres["detail"].as_str().unwrap().contains("rejects writes"), "{postgres}");
+    // Through the writable server, which shares the state, Postgres accepts writes again.
+    for _ in 0..2 {
+        let health = api.get("/v2/health").await.ok(200);
+        assert_eq!(health.json["data"]["checks"]["postgres"]["status"], "ok", "{health}");
+    }
     // Nothing was written, and the writable server works.
     assert_eq!(api.get(&creator).await.json["data"]["name"], "Created before");
     assert_eq!(api.get("/v2/creators?include_total=true").await.json["pagination"]["total_count"], 1);

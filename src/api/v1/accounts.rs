@@ -70,7 +70,7 @@ async fn add(app: App, caller: Caller, body: Body<AddBody>) -> Result<Success<Ac
     let username = parse_username(platform, &username)?;
     let new = NewAccount { platform, username, change: AccountChange::default() };
     let now = app.clock.now().await;
-    in_transaction(|| async {
+    in_transaction(&app, || async {
         let mut write = app.begin_write(caller.organization).await?;
         let id = create::create(&mut write, &new, now).await?;
         commit(&app, write, id).await
@@ -86,7 +86,7 @@ impl SetActive {
     async fn handle(&self, app: App, caller: Caller, body: Body<AccountIdBody>) -> Result<Success<Account>> {
         let AccountIdBody { account_id } = body.0;
         let change = AccountChange { is_active: Some(self.0), ..AccountChange::default() };
-        in_transaction(|| async {
+        in_transaction(&app, || async {
             let mut write = app.begin_write(caller.organization).await?;
             change::update(&mut write, account_id, &change).await?;
             commit(&app, write, account_id).await

@@ -167,7 +167,7 @@ async fn add(
     };
     let now = app.clock.now().await;
     let new = NewVideo { platform, video, tracking };
-    in_transaction(|| async {
+    in_transaction(app, || async {
         let mut write = app.begin_write(caller.organization).await?;
         let id = change::create(&mut write, &new, now).await?;
         commit(app, write, id).await
@@ -183,7 +183,7 @@ impl SetActive {
     async fn handle(&self, app: App, caller: Caller, body: Body<VideoIdBody>) -> Result<Success<Video>> {
         let VideoIdBody { video_id } = body.0;
         let change = VideoChange { is_active: Some(self.0), ..VideoChange::default() };
-        in_transaction(|| async {
+        in_transaction(&app, || async {
             let mut write = app.begin_write(caller.organization).await?;
             change::update(&mut write, video_id, &change).await?;
             commit(&app, write, video_id).await
