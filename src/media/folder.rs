@@ -77,10 +77,10 @@ impl MediaFolder {
         }
     }
 
-    /// Writes a copy durably, unless its file exists.
+    /// Writes a copy durably, unless its file exists. Replaces a damaged file.
     pub fn write(&self, name: &PictureName, copy: &[u8]) -> io::Result<()> {
         let path = self.path(name);
-        if path.is_file() {
+        if fs::read(&path).is_ok_and(|stored| stored == copy) {
             return Ok(());
         }
         let subfolder = path.parent().unwrap_or(&self.root);
@@ -162,7 +162,12 @@ mod tests {
         let name = PictureName::from_bytes([0x5a; 32]);
         assert!(!folder.contains(&name) && folder.read(&name).unwrap().is_none());
         folder.write(&name, b"copy").unwrap();
-        folder.write(&name, b"the same name has the same content").unwrap();
+        let written = || fs::metadata(folder.path(&name)).unwrap().modified().unwrap();
+        let first = written();
+        folder.write(&name, b"copy").unwrap();
+        assert_eq!(written(), first, "it is not written again");
+        fs::write(folder.path(&name), "").unwrap();
+        folder.write(&name, b"copy").unwrap();
         assert_eq!(folder.read(&name).unwrap().as_deref(), Some(&b"copy"[..]));
         fs::write(folder.root().join("5a/new-1"), "unfinished").unwrap();
         let mut names: Vec<_> = folder.list(0x5a).unwrap().into_iter().map(|entry| entry.name).collect();

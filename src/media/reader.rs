@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
+use super::copy_name::name_copy;
 use super::folder::MediaFolder;
 use crate::model::picture::PictureName;
 
@@ -23,13 +24,22 @@ struct ReaderState {
     folder: MediaFolder,
     is_present: AtomicBool,
     served: Mutex<HashSet<PictureName>>,
+    damaged: Mutex<HashSet<PictureName>>,
+    /// That of the installation, once it is known.
+    secret: OnceLock<[u8; 32]>,
 }
 
 impl MediaReader {
     pub fn new(root: PathBuf) -> Self {
         let folder = MediaFolder::new(root);
         let is_present = AtomicBool::new(folder.is_present());
-        MediaReader(Arc::new(ReaderState { folder, is_present, served: Mutex::default() }))
+        MediaReader(Arc::new(ReaderState {
+            folder,
+            is_present,
+            served: Mutex::default(),
+            damaged: Mutex::default(),
+            secret: OnceLock::new(),
+        }))
     }
 
     /// Whether the folder was there at the last check.
@@ -43,9 +53,30 @@ impl MediaReader {
         self.0.is_present.store(is_present.unwrap_or_default(), Ordering::Relaxed);
     }
 
-    /// Returns a copy; `None` if it does not exist.
+    /// Whether copies are checked: the secret under which they are named is known.
+    pub fn checks_copies(&self) -> bool {
+        self.0.secret.get().is_some()
+    }
+
+    pub fn set_secret(&self, secret: [u8; 32]) {
+        // It never changes.
+        let _ = self.0.secret.set(secret);
+    }
+
+    fn is_intact(&self, name: PictureName, copy: &[u8]) -> bool {
+        self.0.secret.get().is_none_or(|secret| name_copy(secret, copy) == name)
+    }
+
+    /// Returns a copy; `None` if it does not exist or is damaged.
     pub async fn read(&self, name: PictureName) -> io::Result<Option<Vec<u8>>> {
-        let copy = self.0.folder.run(move |folder| folder.read(&name)).await?;
+        let stored = self.0.folder.run(move |folder| folder.read(&name)).await?;
+        let copy = stored.filter(|copy| {
+            let is_intact = self.is_intact(name, copy);
+            if !is_intact {
+                self.0.damaged.lock().insert(name);
+            }
+            is_intact
+        });
         if copy.is_some() {
             let mut served = self.0.served.lock();
             if served.len() < MAX_SERVED {
@@ -53,6 +84,20 @@ impl MediaReader {
             }
         }
         Ok(copy)
+    }
+
+    /// Takes the names of copies that are damaged, and were to be served since the last call.
+    pub async fn take_damaged(&self) -> Vec<PictureName> {
+        let found = std::mem::take(&mut *self.0.damaged.lock());
+        let mut damaged = Vec::new();
+        for name in found {
+            // A tracker may have stored it again.
+            let read = self.0.folder.run(move |folder| folder.read(&name)).await;
+            if read.is_ok_and(|stored| stored.is_some_and(|copy| !self.is_intact(name, &copy))) {
+                damaged.push(name);
+            }
+        }
+        damaged
     }
 
     /// Takes the names of copies that were served since the last call.

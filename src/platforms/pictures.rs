@@ -22,6 +22,29 @@ use crate::model::platform::Platform;
 const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_BYTES: usize = 5 << 20;
 const MAX_REDIRECTS: usize = 3;
+/// Letters and digits in the name of a picture's file. Platforms' have more than thirty.
+const MIN_PICTURE_NAME: usize = 20;
+/// Parameters that change while the picture does not.
+const SIGNATURE_PARAMETERS: [&str; 18] = [
+    "ccb",
+    "edm",
+    "efg",
+    "expires",
+    "ext",
+    "hash",
+    "ig_cache_key",
+    "lk3s",
+    "nonce",
+    "oe",
+    "oh",
+    "refresh_token",
+    "sign",
+    "signature",
+    "x-expires",
+    "x-orig-authkey",
+    "x-orig-sign",
+    "x-signature",
+];
 /// The name in metrics and traces.
 const SERVICE: &str = "pictures";
 
@@ -115,6 +138,8 @@ struct PictureUrl<'a> {
     client: &'a HttpClient,
     /// The domain of a platform, or the operator's host.
     domain: String,
+    /// Whether it is the operator's.
+    is_direct: bool,
 }
 
 impl PictureClient {
@@ -125,14 +150,23 @@ impl PictureClient {
         Ok(PictureClient { public, direct, allowed: Arc::new(allowed) })
     }
 
-    /// Identifies the picture of a URL: by domain and path, of which platforms change the servers and the signature in the
-    /// query. `None` if the URL must not be requested.
+    /// Identifies the picture of a URL: by domain and path, while platforms change the servers and the signature in the query.
+    /// Where the path does not name a picture, by the rest of the query too, and on hosts of the operator by scheme and port.
+    /// `None` if the URL must not be requested.
     pub fn identify(&self, platform: Platform, kind: PictureKind, url: &str) -> Option<PictureSource> {
-        let PictureUrl { url, domain, .. } = self.check(platform, url)?;
+        let PictureUrl { url, domain, is_direct, .. } = self.check(platform, url)?;
         let mut digest = Sha256::new_with_prefix(kind.as_str());
         digest.update([0]);
         digest.update(domain);
         digest.update(url.path());
+        if is_direct {
+            digest.update(format!("\n{} {:?}", url.scheme(), url.port_or_known_default()));
+        }
+        if is_direct || !has_picture_name(&url) {
+            for (name, value) in url.query_pairs().filter(|(name, _)| !is_signature(name)) {
+                digest.update(format!("\n{name}={value}"));
+            }
+        }
         let digest: [u8; 32] = digest.finalize().into();
         Some(PictureSource::from_bytes(std::array::from_fn(|n| digest[n])))
     }
@@ -162,13 +196,25 @@ impl PictureClient {
         let hosts = authority(&url);
         if let Some(allowed) = self.allowed.0.iter().find(|host| hosts.contains(host)) {
             let is_http = matches!(url.scheme(), "http" | "https");
-            return is_http.then(|| PictureUrl { url, client: &self.direct, domain: allowed.clone() });
+            let domain = allowed.clone();
+            return is_http.then_some(PictureUrl { url, client: &self.direct, domain, is_direct: true });
         }
         let Some(Host::Domain(host)) = url.host() else { return None };
         let domain = find_domain(platform, host)?.to_owned();
         let is_https = url.scheme() == "https" && url.port().is_none();
-        is_https.then_some(PictureUrl { url, client: &self.public, domain })
+        is_https.then_some(PictureUrl { url, client: &self.public, domain, is_direct: false })
     }
+}
+
+/// Whether the last segment of a path is as long as the names that platforms give to pictures.
+fn has_picture_name(url: &Url) -> bool {
+    let file = url.path_segments().and_then(|mut segments| segments.next_back()).unwrap_or_default();
+    file.bytes().filter(u8::is_ascii_alphanumeric).count() >= MIN_PICTURE_NAME
+}
+
+/// Whether a parameter is part of a signature, or tells how a server delivers a picture.
+fn is_signature(name: &str) -> bool {
+    SIGNATURE_PARAMETERS.contains(&name) || name.starts_with("_nc_")
 }
 
 /// Returns the target of a redirect, which is on the same server.
@@ -254,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn picture_is_identified_by_domain_and_path() {
+    fn picture_is_identified_without_its_signature() {
         let client = client("");
         let identify = |kind, url: &str| client.identify(Platform::Instagram, kind, url).unwrap();
         let cover = identify(PictureKind::Cover, "https://a.cdninstagram.com/v/1.jpg?oe=1");
@@ -267,5 +313,28 @@ mod tests {
             assert_ne!(cover, identify(kind, url), "{url}");
         }
         assert_eq!(client.identify(Platform::Instagram, PictureKind::Cover, "https://a.example/1"), None);
+
+        let profile = |host: &str, url: &str| {
+            self::client(host).identify(Platform::Instagram, PictureKind::Profile, url).unwrap()
+        };
+        let host = "pictures.internal";
+        let one = profile(host, "http://pictures.internal/pic?id=1&oe=5");
+        assert_eq!(one, profile(host, "http://pictures.internal/pic?oe=6&id=1&x-signature=a"));
+        for other in [
+            "http://pictures.internal/pic?id=2",
+            "https://pictures.internal/pic?id=1",
+            "http://pictures.internal:81/pic?id=1",
+        ] {
+            assert_ne!(one, profile(host, other), "{other}");
+        }
+        let lookup = |id: u8| profile("", &format!("https://a.fbcdn.net/profilepic/?asid={id}&ext=9&hash=b"));
+        assert_ne!(lookup(1), lookup(2));
+        let named = |query| {
+            profile(
+                "",
+                &format!("https://a.fbcdn.net/v/t51/44884218_345707102882519_244606958973_n.jpg?{query}"),
+            )
+        };
+        assert_eq!(named("new_parameter=1"), named("new_parameter=2"));
     }
 }

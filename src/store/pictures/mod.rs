@@ -10,7 +10,8 @@ pub use references::{
     lease_due, postpone, request, set_copies,
 };
 pub use usage::{
-    MediaUsage, UsageSummary, begin_sweep, fetch_names, fetch_secret, fetch_summary, record_served,
+    MediaUsage, UsageSummary, begin_sweep, fetch_names, fetch_secret, fetch_summary, find_secret,
+    record_served, remove_damaged,
 };
 
 /// The column of a record's picture, as `PictureUrl` reads it: the name of the copy and the URL at the platform.

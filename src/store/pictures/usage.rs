@@ -26,6 +26,18 @@ pub async fn fetch_secret(pg: &PgPool, generated: [u8; 32]) -> Result<[u8; 32], 
     Ok(sqlx::query_scalar("select secret from media").fetch_one(pg).await?)
 }
 
+/// Returns the secret under which copies are named, unless none is generated yet.
+pub async fn find_secret(pg: &PgPool) -> Result<Option<[u8; 32]>, Error> {
+    Ok(sqlx::query_scalar("select secret from media").fetch_optional(pg).await?)
+}
+
+/// Removes copies whose files are damaged. The next scrapes of the records that had them make them due.
+pub async fn remove_damaged(pg: &PgPool, names: &[PictureName]) -> Result<(), Error> {
+    let mut usage = MediaUsage::lock(pg).await?;
+    usage.remove(names).await?;
+    usage.commit().await
+}
+
 /// Records that copies were served.
 pub async fn record_served(pg: &PgPool, names: &[PictureName]) -> Result<(), Error> {
     sqlx::query(

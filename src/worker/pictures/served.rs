@@ -1,4 +1,5 @@
-//! The loop of an API process that checks whether the media folder is there, and records which copies were served.
+//! The loop of an API process that checks whether the media folder is there, and records which copies were served or are
+//! damaged.
 
 use std::time::Duration;
 
@@ -6,7 +7,7 @@ use sqlx::PgPool;
 use tokio_util::sync::CancellationToken;
 
 use crate::media::MediaReader;
-use crate::store::pictures;
+use crate::store::{Error, pictures};
 use crate::worker::timeout;
 
 /// How long responses show copies of a folder that was lost.
@@ -22,6 +23,9 @@ pub async fn run_for_api(pg: PgPool, media: MediaReader, stop: CancellationToken
     let mut ticks: u32 = 0;
     while stop.run_until_cancelled(interval.tick()).await.is_some() {
         media.check_folder().await;
+        if let Err(error) = timeout::short(remove_damaged(&pg, &media)).await {
+            tracing::debug!(%error, "cannot remove damaged pictures");
+        }
         ticks = ticks.wrapping_add(1);
         if ticks.is_multiple_of(RECORD_INTERVAL) {
             for names in media.take_served().chunks(BATCH_COPIES) {
@@ -31,4 +35,20 @@ pub async fn run_for_api(pg: PgPool, media: MediaReader, stop: CancellationToken
             }
         }
     }
+}
+
+/// Has damaged copies fetched again, once the secret that tells them is known.
+async fn remove_damaged(pg: &PgPool, media: &MediaReader) -> Result<(), Error> {
+    if !media.checks_copies() {
+        pictures::find_secret(pg).await?.into_iter().for_each(|secret| media.set_secret(secret));
+    }
+    let damaged = media.take_damaged().await;
+    if !damaged.is_empty() {
+        tracing::warn!(
+            count = damaged.len(),
+            "copies of pictures are damaged, the next scrapes fetch them again"
+        );
+        pictures::remove_damaged(pg, &damaged).await?;
+    }
+    Ok(())
 }

@@ -35,6 +35,37 @@ async fn lost_folder_shows_original_urls_and_is_refilled() {
 }
 
 #[tokio::test]
+async fn damaged_copy_is_not_served_and_fetched_again() {
+    let setup = Setup::start().await;
+    setup.tracker.run_with_pictures(&setup.folder(), MAX_BYTES);
+    let account = setup.tracker.add_account(setup.organization, PLATFORM, &setup.username()).await;
+    let url = setup.wait_copied(account, "").await;
+    setup.wait_idle().await;
+    let intact = send(http_client().get(&url)).await.ok(200).body;
+    let name = url.rsplit('/').next().unwrap().strip_suffix(".webp").unwrap();
+    let file = setup.folder().join(&name[..2]).join(format!("{name}.webp"));
+    let mut flipped = intact.clone();
+    flipped[intact.len() / 2] ^= 1;
+    for damaged in [flipped, Vec::new()] {
+        std::fs::write(&file, damaged).unwrap();
+        wait_until("the damaged copy is not served", async || {
+            (send(http_client().get(&url)).await.status == 404).then_some(())
+        })
+        .await;
+        wait_until("the account shows the original", async || {
+            let record = setup.account(account).await;
+            (record["profile_pic_url"] == record["profile_pic_url_original"]).then_some(())
+        })
+        .await;
+        setup.scrape(account).await;
+        assert_eq!(setup.wait_copied(account, "").await, url);
+        assert_eq!(send(http_client().get(&url)).await.ok(200).body, intact);
+    }
+    setup.wait_idle().await;
+    setup.assert_consistent().await;
+}
+
+#[tokio::test]
 async fn folder_stays_within_its_limit() {
     // Room for more than the copies that are stored at once, and for less than those of two accounts.
     const LIMIT: u64 = 400 << 10;
