@@ -1753,7 +1753,7 @@ export type components = {
              */
             succeeded: number;
         };
-        /** @description Quartiles of the last posts at an age. */
+        /** @description Percentiles and mean of the last posts at an age. */
         Benchmark: {
             /**
              * Format: uint16
