@@ -3,11 +3,12 @@
 -- it, null without any.
 -- All subjects of an organization, on one platform or all, but deleted ones whose history is not removed yet; by platform.
 SELECT
-    greatest(date, {start:Date} - 1) AS day, CAST(platform = 'tiktok', 'UInt32') AS group_number,
+    {start:Date} - 1 + intDiv(slot, 2) AS day, toUInt32(slot % 2) AS group_number,
     sum(follower_gain + follower_base) AS step, max(observed_at) AS as_of
 FROM account_daily FINAL
 WHERE org_id = {org:UUID} AND date BETWEEN {first_day:Date} AND {end:Date}
     AND ({platform:String} = '' OR platform = {platform:String})
     AND subject_id NOT IN {removed:Array(UInt64)} AND subject_id BETWEEN {first:UInt64} AND {last:UInt64}
-GROUP BY day, platform
+-- ClickHouse groups by 16 bits in half the time that two columns take.
+GROUP BY toUInt16(2 * (greatest(date, {start:Date} - 1) - ({start:Date} - 1)) + (platform = 'tiktok')) AS slot
 SETTINGS max_threads = 1, local_filesystem_read_method = 'mmap', min_bytes_to_use_mmap_io = 1
