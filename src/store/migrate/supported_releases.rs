@@ -3,7 +3,7 @@
 use std::fmt;
 
 pub const CLICKHOUSE: SupportedReleases =
-    SupportedReleases { product: "ClickHouse", oldest: &[26, 3], newest: &[26, 9] };
+    SupportedReleases { product: "ClickHouse", oldest: &[26, 3], newest: &[26, 7] };
 pub const POSTGRES: SupportedReleases =
     SupportedReleases { product: "Postgres", oldest: &[15], newest: &[18] };
 
@@ -51,7 +51,7 @@ impl SupportedReleases {
     }
 }
 
-/// Formats as `ClickHouse 26.3 to 26.9`.
+/// Formats as `ClickHouse 26.3 to 26.7`.
 impl fmt::Display for SupportedReleases {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} to {}", self.product, dotted(self.oldest), dotted(self.newest))
@@ -80,8 +80,8 @@ mod tests {
             (
                 CLICKHOUSE,
                 ["25.12.9.1", "26.2.99.1", "1.1.54388"],
-                ["26.3.0.1", "26.7.13.12", "26.9.2.1.altinitystable"],
-                ["26.10.1.1", "27.1.1.1", "26", "", "unknown"],
+                ["26.3.0.1", "26.7.13.12", "26.7.2.1.altinitystable"],
+                ["26.8.1.1", "26.10.1.1", "26", "", "unknown"],
             ),
             (
                 POSTGRES,
