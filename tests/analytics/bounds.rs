@@ -1,10 +1,8 @@
 //! Limits of ClickHouse queries: settings, request ids, cancellation by the client, and fair permits.
 
-use std::cell::Cell;
-
 use chrono::Days;
 use harness::{Organization, ProxiedApi, Stack, WAIT_TIMEOUT, query_seconds, send, slow_reads, wait_until};
-use tidemark::app::Settings;
+use tidemark::app::{Databases, Settings};
 use tidemark::store::records::keys::NewKey;
 use tidemark::store::records::organizations::OrganizationChange;
 
@@ -53,12 +51,16 @@ async fn query_is_cancelled_when_the_client_disconnects() {
     let mut history = History::default();
     let now = stack.databases.clock.now().await;
     let video = history.video("tiktok", None, true, None);
-    (0..10).for_each(|days| history.observe(video, now - Days::new(days), [Some(5); 9]));
+    (0..90).for_each(|days| history.observe(video, now - Days::new(days), [Some(5); 9]));
     let (id, _) = history.load(&organization).await.videos[0];
 
-    let slow = slow_reads(stack.clickhouse(), "video_snapshots");
-    let api = ProxiedApi::start_with(Settings::default(), |databases| databases.clickhouse = slow).await;
-    let path = format!("/videos/{id}/analytics");
+    let slow = |databases: &mut Databases| {
+        databases.clickhouse = slow_reads(&databases.clickhouse, "video_snapshots");
+    };
+    let api = ProxiedApi::start_with(Settings::default(), slow).await;
+    api.clickhouse.replace("max_execution_time=4", "max_execution_time=0");
+    let first_day = (now - Days::new(89)).date_naive();
+    let path = format!("/videos/{id}/analytics?start_date={first_day}");
     let client = api.client_for(&organization);
     let request = client.request(reqwest::Method::GET, &path).header("x-request-id", id.to_string());
     let pending = tokio::spawn(send(request));
@@ -66,14 +68,7 @@ async fn query_is_cancelled_when_the_client_disconnects() {
     wait_until("the query runs", seconds).await;
     assert_eq!(api.app.history.load(), (1, 0));
     pending.abort();
-    let last_seen = Cell::new(0.0);
-    wait_until("the query ends", async || {
-        let Some(seconds) = seconds().await else { return Some(()) };
-        last_seen.set(seconds);
-        None
-    })
-    .await;
-    assert!(last_seen.get() < 3.0, "the query ran for {} s", last_seen.get());
+    wait_until("the query ends", async || seconds().await.is_none().then_some(())).await;
     assert_eq!(api.app.history.load(), (0, 0));
 }
 
@@ -98,9 +93,9 @@ async fn other_organization_waits_for_one_query_only() {
         let organization = organization.clone();
         tokio::spawn(async move { organization.get(&one_query(day)).await })
     };
-    let waiting: Vec<_> = (0..8).map(|day| fetch(&many, day)).collect();
+    let waiting: Vec<_> = (0..4).map(|day| fetch(&many, day)).collect();
     wait_until("one query runs and the others wait", async || {
-        (process.app.history.load() == (1, 7)).then_some(())
+        (process.app.history.load() == (1, 3)).then_some(())
     })
     .await;
     let last = {
@@ -109,14 +104,13 @@ async fn other_organization_waits_for_one_query_only() {
         tokio::spawn(async move { send(get).await })
     };
     wait_until("the other organization waits too", async || {
-        (process.app.history.load() == (1, 8)).then_some(())
+        (process.app.history.load() == (1, 4)).then_some(())
     })
     .await;
     process.clickhouse.release();
     last.await.unwrap().ok(200);
     for pending in waiting {
-        // On a slow machine the last ones may have timed out.
-        assert!([200, 503].contains(&pending.await.unwrap().status));
+        pending.await.unwrap().ok(200);
     }
     let requests = process.clickhouse.requests();
     let position = requests.iter().position(|address| address.contains("the-other")).unwrap();

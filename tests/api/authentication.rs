@@ -1,9 +1,7 @@
 //! Authentication with API keys, and their scopes.
 
-use std::time::{Duration, Instant};
-
 use chrono::{TimeDelta, Utc};
-use harness::{Response, TestApi, send};
+use harness::{Response, TestApi, send, wait_until};
 use reqwest::Method;
 use serde_json::json;
 use tidemark::model::key::ApiKey;
@@ -83,7 +81,7 @@ async fn every_invalid_key_gets_the_same_401() {
 }
 
 #[tokio::test]
-async fn inactive_key_or_subscription_is_403_within_5s() {
+async fn inactive_key_or_subscription_becomes_403() {
     let api = TestApi::start().await;
     let key = keys::create(api.pg(), api.organization.id, &NewKey::named("switched")).await.unwrap();
     let authorization = format!("Bearer {}", key.key);
@@ -100,17 +98,13 @@ async fn inactive_key_or_subscription_is_403_within_5s() {
     assert_eq!(response.json["code"], "FORBIDDEN");
 }
 
-/// Polls until a change of a key takes effect: within 5 s (`http::middleware::authenticate`), more on a busy machine.
+/// Polls until a change of a key takes effect: within 5 s, as `http::middleware::authenticate` asserts.
 async fn wait_for_status(api: &TestApi, authorization: &str, expected: u16) -> Response {
-    let started = Instant::now();
-    loop {
+    wait_until("the change of the key takes effect", async || {
         let response = whoami(api, authorization).await;
-        if response.status == expected {
-            return response;
-        }
-        assert!(started.elapsed() < Duration::from_secs(10), "still {}", response.status);
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+        (response.status == expected).then_some(response)
+    })
+    .await
 }
 
 #[tokio::test]

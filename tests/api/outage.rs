@@ -1,6 +1,6 @@
 //! Requests while a database is down or does not respond.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use harness::{TcpProxy, TestApi, api_database, create_organization, http_client, send, serve, wait_until};
@@ -15,9 +15,6 @@ use tidemark::model::secret::Secret;
 use tidemark::store::records::organizations::OrganizationChange;
 use tidemark::store::{Error, Write};
 use uuid::Uuid;
-
-/// Upper bound of a response that takes 5 s at most (`http::middleware::request_timeout`), on a busy machine.
-const MAX_RESPONSE_TIME: Duration = Duration::from_secs(10);
 
 fn postgres_args(database_url: String, database_connections: u32) -> PostgresArgs {
     PostgresArgs { database_url: Secret::new(database_url), database_connections }
@@ -41,15 +38,14 @@ async fn serve_on(api: &TestApi, database_url: String) -> String {
 }
 
 #[tokio::test]
-async fn unreachable_postgres_is_503_in_time() {
+async fn unreachable_postgres_is_503() {
     let api = TestApi::start().await;
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let closed = "127.0.0.1:1".to_owned();
     for address in [closed, silent.local_addr().unwrap().to_string()] {
         let url = serve_on(&api, format!("postgres://user@{address}/nothing")).await;
-        let started = Instant::now();
+        // In time, because `http::deadline` asserts that a request may wait for less than 5 s.
         let response = send(http_client().get(format!("{url}/v2/accounts")).bearer_auth(&api.key)).await;
-        assert!(started.elapsed() < MAX_RESPONSE_TIME, "{address} {:?}", started.elapsed());
         assert_eq!(response.status, 503, "{response}");
         assert_eq!(response.json["code"], "SERVICE_UNAVAILABLE");
         assert_eq!(response.header("retry-after"), "1");
@@ -124,9 +120,7 @@ async fn postgres_that_hangs_during_a_request_is_503() {
         .await
         .unwrap();
     let creator = api.get("/v2/creators").await.json["data"][0]["id"].as_str().unwrap().to_owned();
-    let started = Instant::now();
     let response = api.patch(&format!("/v2/creators/{creator}"), json!({"name": "x"})).await;
-    assert!(started.elapsed() < MAX_RESPONSE_TIME, "{:?}", started.elapsed());
     assert_eq!((response.status, response.header("retry-after")), (503, "1"));
     assert_ne!(response.header("x-ratelimit-remaining"), "");
     blocking.rollback().await.unwrap();

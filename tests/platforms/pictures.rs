@@ -1,7 +1,6 @@
 //! Pictures: what the sandbox serves is fetched and copied; no bad picture is, in bounded time and memory.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use image::GenericImageView;
 use picture_copy::UnusablePicture;
@@ -127,11 +126,10 @@ async fn bad_pictures_are_neither_fetched_nor_copied() {
 async fn slow_picture_times_out() {
     let setup = Setup::start().await;
     setup.set_fault(Some(PictureFault::Slow));
-    let started = Instant::now();
+    // The whole picture would take hours.
     let fetched = setup.fetch().await;
-    assert!(matches!(fetched, Err(FetchError::Failed(_))), "{fetched:?}");
-    let elapsed = started.elapsed();
-    assert!(elapsed < Duration::from_secs(11), "{elapsed:?}");
+    let Err(FetchError::Failed(reason)) = fetched else { panic!("{fetched:?}") };
+    assert!(reason.starts_with("no complete response "), "{reason}");
 }
 
 #[tokio::test]

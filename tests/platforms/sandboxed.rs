@@ -147,12 +147,13 @@ async fn each_injected_fault_is_classified_and_ends() {
             let now = sandbox.world.now();
             sandbox.world.fail_next(sandbox_platform(source.info().platform), fault, 1);
             let error = source.fetch_account(&key, depth(5, "2026-03-01"), now).await.expect_err("the fault");
+            let after = sandbox.world.now();
             let is_expected = match fault {
                 Fault::Error | Fault::Hang | Fault::Truncate => matches!(error, SourceError::Transient(_)),
                 Fault::Html => matches!(error, SourceError::Malformed(_)),
                 Fault::Unauthorized => matches!(error, SourceError::Credentials(_)),
                 Fault::RateLimit => matches!(error, SourceError::RateLimited { until } if until > now
-                    && until <= now + TimeDelta::seconds(62)),
+                    && until <= after + TimeDelta::seconds(62)),
             };
             assert!(is_expected, "{} at {fault:?}: {error}", source.info().name);
             let later = now + TimeDelta::minutes(2);
