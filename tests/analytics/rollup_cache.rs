@@ -355,9 +355,12 @@ async fn follower_applies_deliveries() {
     pair.load(&organization).await;
     observe(&organization, "ann", today - Days::new(1), 150).await;
     let app = &pair.memory.app;
+    let uses = app.history.rollups().watch_uses();
     app.history.follow(&app.pg).await.unwrap();
     assert_eq!(pair.stats().rows, 2);
+    assert!(!uses.has_changed().unwrap(), "no request came");
     pair.memory.clickhouse.hold();
     assert_eq!(views(&pair.memory, &organization).await, json!(50));
+    assert!(uses.has_changed().unwrap());
     pair.memory.clickhouse.release();
 }

@@ -18,6 +18,7 @@ use moka::policy::EvictionPolicy;
 use opentelemetry::KeyValue;
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use sqlx::PgPool;
+use tokio::sync::watch;
 use uuid::Uuid;
 
 use self::rows::StoredRow;
@@ -66,6 +67,8 @@ pub struct RollupCache {
     reads: Arc<[AtomicU64; 2]>,
     /// While ClickHouse does not respond, no analytics are answered.
     is_paused: Arc<AtomicBool>,
+    /// Notified when a request reads.
+    uses: Arc<watch::Sender<()>>,
 }
 
 #[derive(Default)]
@@ -131,7 +134,13 @@ impl RollupCache {
             load: Arc::default(),
             reads: Arc::default(),
             is_paused: Arc::default(),
+            uses: Arc::default(),
         }
+    }
+
+    /// Notifies the receiver of each request that reads.
+    pub fn watch_uses(&self) -> watch::Receiver<()> {
+        self.uses.subscribe()
     }
 
     /// Computes from the rows of an organization, at least at a version. None if they are not in memory; they are loaded
@@ -143,6 +152,7 @@ impl RollupCache {
         read: ReadVersion,
         compute: impl FnOnce(&RollupRows) -> T,
     ) -> Option<T> {
+        self.uses.send_replace(());
         if self.max_bytes == 0 || self.is_paused.load(Ordering::Relaxed) {
             return None;
         }
