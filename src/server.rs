@@ -157,6 +157,7 @@ impl ServeArgs {
             analytics_concurrency: self.analytics_concurrency,
             refresh_floor: TimeDelta::seconds(self.refresh_floor_seconds),
             media_dir: self.media.folder(),
+            ..Settings::default()
         })
     }
 

@@ -89,6 +89,8 @@ pub struct Settings {
     pub refresh_floor: TimeDelta,
     /// Folder of copies of pictures.
     pub media_dir: Option<PathBuf>,
+    /// Memory of responses that clients have not read.
+    pub max_unread_bytes: usize,
 }
 
 /// Where requests per key are counted.
@@ -115,6 +117,7 @@ impl Default for Settings {
             analytics_concurrency: 16,
             refresh_floor: TimeDelta::hours(1),
             media_dir: None,
+            max_unread_bytes: 64 << 20,
         }
     }
 }

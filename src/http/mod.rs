@@ -23,8 +23,9 @@ use forwarded::base_url;
 pub use input::{Args, Body, IdempotencyKey, ListParams, Path, Query};
 pub use middleware::RequireAccept;
 use middleware::{
-    AssignRequestId, Authenticate, CatchPanic, DrainRejectedBody, EtagAndCompress, ParseRequest, RateLimit,
-    RecordMetrics, RejectDuringShutdown, RequestTimeout, RequireWriteScope, UnmatchedRoute, cors_handler,
+    AssignRequestId, Authenticate, CatchPanic, DrainRejectedBody, EtagAndCompress, LimitUnread, ParseRequest,
+    RateLimit, RecordMetrics, RejectDuringShutdown, RequestTimeout, RequireWriteScope, UnmatchedRoute,
+    cors_handler,
 };
 pub use output::{
     Accepted, BatchItemResult, BatchResponse, Collection, Created, CsvFile, CsvSource, Data, FoundOrCreated,
@@ -43,6 +44,7 @@ pub type Result<T, E = Problem> = std::result::Result<T, E>;
 /// `legacy` adapts the responses of older API versions.
 pub fn service(routes: Router, legacy: impl Handler, app: &App) -> Service {
     let mut service = Service::new(routes)
+        .hoop(LimitUnread::new(app.settings.max_unread_bytes))
         .hoop(RecordMetrics)
         .hoop(AssignRequestId)
         .hoop(DrainRejectedBody)

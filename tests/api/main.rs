@@ -28,6 +28,7 @@ mod representation;
 mod search;
 mod short_links;
 mod tracking;
+mod unread;
 mod video_merging;
 mod v1;
 mod videos;
