@@ -16,6 +16,7 @@ use crate::model::account::NamedAccount;
 use crate::model::file_row::file_row;
 use crate::model::gains::Gains;
 use crate::model::platform::Platform;
+use crate::store::analytics::VersionedHistory;
 use crate::store::analytics::exports::{DayReader, SubjectDay};
 use crate::store::analytics::scope::fetch_removed_subjects;
 use crate::store::records::accounts::{self, AccountFilter};
@@ -43,26 +44,27 @@ pub(super) async fn get(
     analytics: Analytics,
 ) -> Result<CsvFile<DailyRows>> {
     let (reader, filter, raw) = Reader::begin(&app, analytics, query.0)?;
-    let history = reader.current_history().await?;
-    let Reader { pg, readable, organization, window, .. } = &reader;
-    let accounts = accounts::list_named(
-        &*pg.acquire().await?,
-        *organization,
-        readable,
-        &filter.accounts,
-        filter.account,
-    )
-    .await?;
-    let subjects = accounts.iter().map(|account| account.internal_id).collect();
-    let days = DayReader::open(&history, subjects, *window).await?;
-    let accounts = accounts.into_iter().map(|account| (account.internal_id, account)).collect();
-    CsvFile::begin(raw, DailyRows { reader, accounts, days }).await
+    CsvFile::begin(raw, DailyRows { reader, filter, opened: None }).await
 }
 
 pub(super) struct DailyRows {
     reader: Reader,
-    accounts: HashMap<i64, NamedAccount>,
-    days: DayReader,
+    filter: DailyFilter,
+    /// With the first rows, because finding the followers of many accounts takes longer than a response may.
+    opened: Option<(HashMap<i64, NamedAccount>, DayReader)>,
+}
+
+impl DailyRows {
+    async fn open(&self, history: &VersionedHistory) -> Result<(HashMap<i64, NamedAccount>, DayReader)> {
+        let Reader { pg, readable, organization, window, .. } = &self.reader;
+        let DailyFilter { accounts, account: one } = &self.filter;
+        let permitted = pg.acquire().await?;
+        let accounts = accounts::list_named(&permitted, *organization, readable, accounts, *one).await?;
+        drop(permitted);
+        let subjects = accounts.iter().map(|account| account.internal_id).collect();
+        let days = DayReader::open(history, subjects, *window).await?;
+        Ok((accounts.into_iter().map(|account| (account.internal_id, account)).collect(), days))
+    }
 }
 
 file_row! {
@@ -84,14 +86,17 @@ impl CsvSource for DailyRows {
     async fn next_rows(&mut self) -> Result<Option<Vec<DailyRow>>> {
         // Before the version of the history, which need not contain a removal that is read as applied.
         let Reader { pg, organization, .. } = &self.reader;
-        let removed = fetch_removed_subjects(&*pg.acquire().await?, *organization).await?.into_iter().collect();
+        let removed =
+            fetch_removed_subjects(&*pg.acquire().await?, *organization).await?.into_iter().collect();
         let history = self.reader.current_history().await?;
-        let Some(days) = self.days.next(&history, &removed, BATCH_ROWS).await? else {
-            return Ok(None);
-        };
+        if self.opened.is_none() {
+            self.opened = Some(self.open(&history).await?);
+        }
+        let Some((accounts, days)) = &mut self.opened else { return Ok(None) };
+        let Some(days) = days.next(&history, &removed, BATCH_ROWS).await? else { return Ok(None) };
         let rows = days.into_iter().filter_map(|SubjectDay { date, subject_id, gains, followers }| {
             let NamedAccount { id, platform, username, creator_name, .. } =
-                self.accounts.get(&subject_id)?.clone();
+                accounts.get(&subject_id)?.clone();
             let (account_id, follower_count) = (id, followers);
             Some(DailyRow { date, account_id, platform, username, creator_name, gains, follower_count })
         });

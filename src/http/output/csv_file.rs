@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::{BufMut, Bytes, BytesMut};
 use csv::{Terminator, WriterBuilder};
 use futures_util::TryStreamExt;
+use futures_util::future::BoxFuture;
 use futures_util::stream::try_unfold;
 use salvo::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use salvo::http::{HeaderValue, StatusCode};
@@ -27,10 +28,13 @@ const MAX_SEND_TIME: Duration = Duration::from_secs(3600);
 /// Text handed to the connection at a time.
 const PIECE_BYTES: usize = 64 << 10;
 /// Text that waits for further rows, because CSV has no comment or blank that could be sent to keep a connection alive while
-/// filters match nothing: one of these bytes is sent instead, every [`MAX_SILENCE`]. Every header is longer.
+/// filters match nothing or a batch takes long: one of these bytes is sent instead, every [`MAX_SILENCE`]. Every header is
+/// longer.
 const KEEPALIVE_RESERVE_BYTES: usize = 64;
 /// Neither the server nor a proxy on the way takes a connection for idle after this time.
-const MAX_SILENCE: Duration = Duration::from_secs(5);
+const MAX_SILENCE: Duration = Duration::from_secs(10);
+/// After this time the response begins without rows, before its request would time out. More than a query waits for a permit.
+const FIRST_ROWS_TIMEOUT: Duration = Duration::from_millis(3500);
 /// First characters that make spreadsheets take a text for a formula.
 const FORMULA_STARTS: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 
@@ -47,12 +51,22 @@ fn column_names<R: FileColumns>() -> Vec<&'static str> {
     R::columns().into_iter().map(|(name, _)| name).collect()
 }
 
-/// A file whose first rows are produced.
-pub struct CsvFile<S> {
-    source: S,
+/// The source and its next rows.
+type NextRows<S> = BoxFuture<'static, (S, Result<Option<Vec<<S as CsvSource>::Row>>, Problem>)>;
+
+fn next_rows<S: CsvSource>(mut source: S) -> NextRows<S> {
+    Box::pin(async move {
+        let rows = source.next_rows().await;
+        (source, rows)
+    })
+}
+
+/// A file whose first rows are produced, unless they take long.
+pub struct CsvFile<S: CsvSource> {
+    /// None after the last rows.
+    next_rows: Option<NextRows<S>>,
     /// Whether texts that look like formulas stay as they are.
     raw: bool,
-    has_more: bool,
     unsent: BytesMut,
     started: Instant,
     max_silence: Duration,
@@ -61,33 +75,44 @@ pub struct CsvFile<S> {
 impl<S: CsvSource> CsvFile<S> {
     /// Produces the first rows, so that what fails at once is a problem.
     pub async fn begin(raw: bool, source: S) -> Result<Self, Problem> {
+        Self::begin_within(FIRST_ROWS_TIMEOUT, raw, source).await
+    }
+
+    async fn begin_within(timeout: Duration, raw: bool, source: S) -> Result<Self, Problem> {
         let (unsent, started, max_silence) = (BytesMut::new(), Instant::now(), MAX_SILENCE);
-        let mut file = CsvFile { source, raw, has_more: true, unsent, started, max_silence };
+        let mut file = CsvFile { next_rows: Some(next_rows(source)), raw, unsent, started, max_silence };
         let header = column_names::<S::Row>().into_iter().map(FieldValue::Text).collect();
         append_rows(&mut file.unsent, true, [header])?;
-        file.add_rows().await?;
+        file.add_rows(timeout).await?;
         Ok(file)
     }
 
-    /// Adds the next rows to the unsent text.
-    async fn add_rows(&mut self) -> Result<(), Problem> {
-        let rows = self.source.next_rows().await?;
-        self.has_more = rows.is_some();
+    /// Adds the next rows to the unsent text, unless they take longer.
+    async fn add_rows(&mut self, timeout: Duration) -> Result<(), Problem> {
+        let Some(pending) = &mut self.next_rows else { return Ok(()) };
+        let Ok((source, rows)) = tokio::time::timeout(timeout, pending).await else { return Ok(()) };
+        let rows = rows?;
+        self.next_rows = rows.is_some().then(|| next_rows(source));
         append_rows(&mut self.unsent, self.raw, rows.iter().flatten().map(FileColumns::values))
+    }
+
+    fn waits_for_rows(&self) -> bool {
+        self.next_rows.is_some() && self.unsent.len() <= KEEPALIVE_RESERVE_BYTES
     }
 
     async fn next_piece(mut self) -> Result<Option<(Bytes, Self)>, Problem> {
         if self.started.elapsed() > MAX_SEND_TIME {
             return Err(Problem::internal("the client has not read the file within an hour"));
         }
-        let search = Instant::now();
-        while self.has_more && self.unsent.len() <= KEEPALIVE_RESERVE_BYTES {
-            if search.elapsed() >= self.max_silence && !self.unsent.is_empty() {
+        let silent_since = Instant::now();
+        while self.waits_for_rows() {
+            let max_silence = if self.unsent.is_empty() { Duration::MAX } else { self.max_silence };
+            self.add_rows(max_silence.saturating_sub(silent_since.elapsed())).await?;
+            if self.waits_for_rows() && silent_since.elapsed() >= max_silence {
                 return Ok(Some((self.unsent.split_to(1).freeze(), self)));
             }
-            self.add_rows().await?;
         }
-        let reserve = if self.has_more { KEEPALIVE_RESERVE_BYTES } else { 0 };
+        let reserve = if self.next_rows.is_some() { KEEPALIVE_RESERVE_BYTES } else { 0 };
         let piece = self.unsent.split_to((self.unsent.len() - reserve).min(PIECE_BYTES)).freeze();
         Ok((!piece.is_empty()).then_some((piece, self)))
     }
@@ -226,6 +251,31 @@ mod tests {
             assert_eq!(pieces(&batches, is_slow).await.concat(), expected);
         }
         assert_eq!(pieces(&[], true).await, [HEADER]);
+    }
+
+    /// The first rows never come.
+    struct Endless;
+
+    impl CsvSource for Endless {
+        const FILE_NAME: &'static str = "endless.csv";
+        type Row = NumberRow;
+
+        async fn next_rows(&mut self) -> Result<Option<Vec<NumberRow>>, Problem> {
+            std::future::pending().await
+        }
+    }
+
+    #[tokio::test]
+    async fn single_bytes_are_sent_while_rows_take_long() {
+        let mut file = CsvFile::begin_within(Duration::ZERO, false, Endless).await.unwrap();
+        file.max_silence = Duration::from_millis(1);
+        let mut sent = Vec::new();
+        for _ in 0..=KEEPALIVE_RESERVE_BYTES {
+            let (piece, rest) = file.next_piece().await.unwrap().unwrap();
+            sent.extend_from_slice(&piece);
+            file = rest;
+        }
+        assert_eq!(sent, HEADER.as_bytes());
     }
 
     #[tokio::test]
