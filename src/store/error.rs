@@ -90,9 +90,9 @@ impl Error {
 
     /// Whether a statement exceeded ClickHouse's limit of time, memory, rows or bytes; a smaller one may pass.
     pub fn exceeds_query_limit(&self) -> bool {
-        // TOO_MANY_ROWS, TIMEOUT_EXCEEDED, MEMORY_LIMIT_EXCEEDED, TOO_MANY_BYTES
+        // TOO_MANY_ROWS, TIMEOUT_EXCEEDED, MEMORY_LIMIT_EXCEEDED, TOO_MANY_BYTES, TOO_MANY_ROWS_OR_BYTES (of a result)
         matches!(self, Error::Clickhouse(error)
-            if matches!(clickhouse_error_code(error), Some(158 | 159 | 241 | 307)))
+            if matches!(clickhouse_error_code(error), Some(158 | 159 | 241 | 307 | 396)))
     }
 
     /// Whether a retry later may succeed, because a store is down or overloaded.
@@ -169,6 +169,7 @@ mod tests {
             ("Code: 36. DB::Exception: see Code: 159", Some(36), false, false),
             ("Code: 394. DB::Exception: Query was cancelled. (QUERY_WAS_CANCELLED)", Some(394), false, true),
             ("159", Some(159), true, true),
+            ("Code: 396. DB::Exception: Limit for result exceeded", Some(396), true, false),
             ("<html><title>502 Bad Gateway</title></html>", None, false, true),
             ("", None, false, true),
         ] {

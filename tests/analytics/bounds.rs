@@ -43,7 +43,25 @@ async fn every_query_has_limits_and_the_request_id() {
     }
 }
 
-/// Without the cancellation, the query runs until its time limit of 4 s.
+#[tokio::test]
+async fn query_with_too_many_rows_is_503_with_advice() {
+    let process = ProxiedApi::start(Settings { rollup_cache_bytes: 0, ..Settings::default() }).await;
+    let organization = unlimited_organization().await;
+    let mut history = History::default();
+    let now = organization.stack.databases.clock.now().await;
+    for _ in 0..2 {
+        let video = history.video("tiktok", None, true, None);
+        history.observe(video, now - Days::new(1), [Some(5); 9]);
+    }
+    history.load(&organization).await;
+    let client = process.client_for(&organization);
+    client.get("/accounts/top?metric=followers").await.ok(200);
+    process.clickhouse.replace("max_result_rows=5000000", "max_result_rows=0000001");
+    let response = client.get("/accounts/top").await.problem(503, "SERVICE_UNAVAILABLE");
+    assert!(response.text("/detail").contains("narrow the window or the filters"), "{response}");
+}
+
+/// Without the cancellation and a time limit, the query runs for longer than a test waits.
 #[tokio::test]
 async fn query_is_cancelled_when_the_client_disconnects() {
     let organization = unlimited_organization().await;

@@ -274,6 +274,10 @@ impl From<store::Error> for Problem {
             return Self::caused_by(&kind::SERVICE_UNAVAILABLE, detail, error)
                 .retry_after(STORAGE_FULL_RETRY_SECONDS);
         }
+        if error.exceeds_query_limit() {
+            let detail = "a query exceeded its limit of time, memory or rows: narrow the window or the filters, or retry later";
+            return Self::caused_by(&kind::SERVICE_UNAVAILABLE, detail, error);
+        }
         if error.is_unavailable() || error.is_canceled() {
             return Self::unavailable(error);
         }

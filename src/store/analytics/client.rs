@@ -18,8 +18,8 @@ const SETTINGS: [(&str, &str); 5] = [
     ("max_memory_usage", "1000000000"),
     // More cannot be read in the time.
     ("max_rows_to_read", "1000000000"),
-    // A row per account, or per post for breakouts.
-    ("max_result_rows", "2000000"),
+    // A row per account, or per post for breakouts and for rankings of all: some 50 bytes each.
+    ("max_result_rows", "5000000"),
     ("result_overflow_mode", "throw"),
     // Results are small: formatting them in several threads costs more than it saves.
     ("output_format_parallel_formatting", "0"),
@@ -56,15 +56,18 @@ impl HistoryClient {
         Ok(())
     }
 
-    /// Runs a query of an organization, its `org`, and calls `each` with its rows, one by one.
+    /// Runs a query of an organization, its `org`, and calls `each` with its rows, one by one. Fails if there are too many.
     pub async fn for_each<T: RowOwned + RowRead>(
         &self,
         organization: Uuid,
         sql: &'static str,
+        max_rows: u64,
         each: impl FnMut(T),
     ) -> Result<(), Error> {
         let _permit = self.limiter.acquire(organization).await?;
-        let bind = |query: Query| query.param("org", organization);
+        let bind = |query: Query| {
+            query.param("org", organization).with_setting("max_result_rows", max_rows.to_string())
+        };
         client::for_each(&self.client, sql, TIMEOUT.execution, bind, each).await
     }
 

@@ -7,7 +7,7 @@
 //! Gains are summed by video, whatever its subject: the rollup contains a video that moves to another subject exactly once.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use chrono::{DateTime, Utc};
@@ -172,7 +172,9 @@ impl Ranker<'_> {
         let ContentRanking { filter, limit, .. } = *self.ranking;
         let organization = self.history.organization();
         let gained = self.fetch_gains(i64::MIN..=i64::MAX, usize::MAX >> 1).await?;
-        let gained: HashSet<_> = gained.iter().map(|row| row.internal_id).collect();
+        // A set would take a multiple of the memory.
+        let mut gained: Vec<_> = gained.into_iter().map(|row| row.internal_id).collect();
+        gained.sort_unstable();
         let mut after = self.ranking.after.filter(|(gain, _)| *gain == 0).map(|(_, id)| id);
         let mut count = limit + SPARE_UNGAINED;
         let mut ungained = Vec::new();
@@ -181,7 +183,7 @@ impl Ranker<'_> {
             let listed = content::list_by_id(&pg, organization, filter, after, count as i64).await?;
             let is_last = listed.len() < count;
             after = listed.last().map(|video| video.id);
-            let is_ungained = |video: &&VideoKey| !gained.contains(&video.internal_id);
+            let is_ungained = |video: &&VideoKey| gained.binary_search(&video.internal_id).is_err();
             ungained.extend(listed.iter().filter(is_ungained).map(|video| Candidate::new(*video, 0)));
             if is_last || ungained.len() >= limit - videos.len() {
                 break;

@@ -256,13 +256,16 @@ impl RollupCache {
 
     /// Loads an organization; None if it does not fit.
     async fn load(&self, client: &HistoryClient, organization: Uuid) -> Result<Option<RollupRows>, Error> {
-        let (mut rows, mut count) = (Some(RollupRows::default()), 0);
+        let mut rows = Some(RollupRows::default());
         let each = |row: StoredRow| {
-            count += 1;
-            let fits = count * RollupRows::ROW_BYTES <= self.max_bytes;
-            rows = rows.take().filter(|_| fits).and_then(|mut rows| rows.apply(&row).is_ok().then_some(rows));
+            rows = rows.take().and_then(|mut rows| rows.apply(&row).is_ok().then_some(rows));
         };
-        client.for_each(organization, include_str!("all.sql"), each).await?;
+        // At least one, because 0 is no limit.
+        let max_rows = (self.max_bytes / RollupRows::ROW_BYTES).max(1);
+        match client.for_each(organization, include_str!("all.sql"), max_rows, each).await {
+            Err(error) if error.exceeds_query_limit() => return Ok(None),
+            result => result?,
+        }
         rows.iter_mut().for_each(RollupRows::shrink);
         Ok(rows.filter(|rows| rows.bytes() <= self.max_bytes))
     }
