@@ -1,7 +1,9 @@
 //! Limits of ClickHouse queries: settings, request ids, cancellation by the client, and fair permits.
 
 use chrono::Days;
-use harness::{Organization, ProxiedApi, Stack, WAIT_TIMEOUT, query_seconds, send, slow_reads, wait_until};
+use harness::{
+    CapturedLog, Organization, ProxiedApi, Stack, WAIT_TIMEOUT, query_seconds, send, slow_reads, wait_until,
+};
 use tidemark::app::{Databases, Settings};
 use tidemark::store::records::keys::NewKey;
 use tidemark::store::records::organizations::OrganizationChange;
@@ -61,7 +63,7 @@ async fn query_with_too_many_rows_is_503_with_advice() {
     assert!(response.text("/detail").contains("narrow the window or the filters"), "{response}");
 }
 
-/// Without the cancellation and a time limit, the query runs for longer than a test waits.
+/// The query runs for longer than a test waits, unless it is cancelled. On one thread, so that the log is captured.
 #[tokio::test]
 async fn query_is_cancelled_when_the_client_disconnects() {
     let organization = unlimited_organization().await;
@@ -85,9 +87,11 @@ async fn query_is_cancelled_when_the_client_disconnects() {
     let seconds = || query_seconds(stack.clickhouse(), id);
     wait_until("the query runs", seconds).await;
     assert_eq!(api.app.history.load(), (1, 0));
+    let (log, _guard) = CapturedLog::start("tidemark=error");
     pending.abort();
     wait_until("the query ends", async || seconds().await.is_none().then_some(())).await;
     assert_eq!(api.app.history.load(), (0, 0));
+    assert!(log.take().is_empty(), "the request was not dropped, but timed out");
 }
 
 /// Two organizations share one permit; one of them sends many requests.
