@@ -43,8 +43,8 @@ def differences(response):
         yield "the status is not in the document"
         return
     documented = resolve(documented[response["status"]])
-    for name in documented.get("headers", {}):
-        if name.lower() not in response["headers"]:
+    for name, header in documented.get("headers", {}).items():
+        if resolve(header).get("required") and name.lower() not in response["headers"]:
             yield f"the header {name} is missing"
     content = documented.get("content")
     if not content:

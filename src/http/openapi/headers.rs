@@ -73,8 +73,7 @@ pub(super) fn request_headers() -> Value {
 }
 
 pub(super) fn response_headers() -> Value {
-    let header =
-        |kind: &str, description: &str| json!({"description": description, "schema": {"type": kind}});
+    let header = |kind: &str, description: &str| json!({"description": description, "required": true, "schema": {"type": kind}});
     json!({
         "RequestId": header("string", "Request id. Quote it when you report a problem."),
         "RateLimitLimit": header("integer", "Requests per clock minute that the key may make."),
@@ -87,9 +86,9 @@ pub(super) fn response_headers() -> Value {
         "Link": header("string", "Absolute URLs of the first page and, if there is one, of the next page (RFC 8288)."),
         "Location": header("string", "Path of the new resource."),
         "Authenticate": header("string", "`Bearer`."),
-        "IdempotentReplayed": header(
-            "boolean",
-            "`true` if this is the first response under the `Idempotency-Key`, sent again; otherwise absent.",
-        ),
+        "IdempotentReplayed": {
+            "description": "`true` if this is the first response under the `Idempotency-Key`, sent again; otherwise absent.",
+            "schema": {"type": "boolean"},
+        },
     })
 }
