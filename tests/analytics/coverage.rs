@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use chrono::{Days, NaiveDate, Utc};
+use chrono::{Days, NaiveDate};
 use harness::{Organization, Stack, wait_until};
 use serde_json::{Value, json};
 use tidemark::import::{self, ImportOptions};
@@ -21,8 +21,6 @@ struct Covered {
     paused_videos: BTreeSet<usize>,
     paused_creators: BTreeSet<usize>,
     today: NaiveDate,
-    /// The day on which the records were added, by the machine's clock.
-    added: NaiveDate,
 }
 
 impl Covered {
@@ -34,9 +32,15 @@ impl Covered {
         let history = model::random_history(seed, 12, 10, today);
         let ids = history.load(&organization).await;
         let (paused_videos, paused_creators) = Default::default();
-        let added = Utc::now().date_naive();
-        let mut covered =
-            Covered { organization, history, ids, paused_videos, paused_creators, today, added };
+        // Added on the day of the service clock: records have the machine's time, which may be a year from it.
+        for statement in [
+            "update accounts set added_at = $2 where organization_id = $1",
+            "update videos set added_at = $2, tracked_at = case when tracked_at is not null then $2 end where organization_id = $1",
+        ] {
+            let query = sqlx::query(statement).bind(organization.id).bind(harness::now());
+            query.execute(organization.pg()).await.unwrap();
+        }
+        let mut covered = Covered { organization, history, ids, paused_videos, paused_creators, today };
         let mut random = Random(seed);
         for account in indices(&covered.history.accounts) {
             covered.set_account_active(account, random.chance(70)).await;
@@ -97,7 +101,7 @@ impl Covered {
     /// Checks a window against the model.
     async fn check(&self, window: (NaiveDate, NaiveDate)) -> Value {
         let subjects = self.observed_days();
-        let since = |days: &BTreeSet<NaiveDate>| days.first().copied().unwrap_or(self.added).min(self.added);
+        let since = |days: &BTreeSet<NaiveDate>| days.first().copied().unwrap_or(self.today).min(self.today);
         let rows = days(window.0, window.1).into_iter().map(|date| {
             let is_observed = |days: &&BTreeSet<NaiveDate>| days.contains(&date);
             let observed = subjects.iter().filter(is_observed).count();

@@ -26,8 +26,6 @@ fn only_tests_of_machine_time_read_the_machines_clock() {
         "tests/api/authentication.rs",
         // Rate limits by clock minute.
         "tests/api/rate_limit.rs",
-        // The day on which a record was added.
-        "tests/analytics/coverage.rs",
         // A service without a sandbox.
         "tests/deploy/moving.rs",
         // Times of Postgres.
