@@ -88,24 +88,39 @@ async fn response_lists_the_first_100_violations_and_counts_all() {
     assert_eq!(item(1), (5, "5 fields are invalid: see errors"));
 }
 
-/// Every message that a violation can have, but for its numbers and names.
-#[tokio::test]
-async fn violations_read_as_sentences_after_their_field() {
+const ID: &str = "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65";
+
+type RequestParts = (Method, String, Value);
+
+fn get(query: &str) -> RequestParts {
+    (Method::GET, format!("/v2/{query}"), Value::Null)
+}
+
+fn post(path: &str, body: Value) -> RequestParts {
+    (Method::POST, format!("/v2/{path}"), body)
+}
+
+fn patch(body: Value) -> RequestParts {
+    (Method::PATCH, format!("/v2/accounts/{ID}"), body)
+}
+
+/// Each request has one violation, whose field and message are the detail. The tests that call this have every message that a
+/// violation can have, but for its numbers and names: they read as sentences after the field.
+async fn assert_details<const N: usize>(requests: [(RequestParts, &str); N]) {
     let api = TestApi::start().await;
-    let id = "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65";
-    let list = |ids: usize| (0..ids).map(|_| Uuid::now_v7().to_string()).collect::<Vec<_>>();
+    for ((method, path, body), expected) in requests {
+        let request = api.request(method, &path);
+        let request = if body.is_null() { request } else { request.json(&body) };
+        let problem = send(request).await.problem(422, "VALIDATION_ERROR");
+        assert_eq!(problem.text("/detail"), expected, "{path} {problem}");
+    }
+}
+
+#[tokio::test]
+async fn violations_of_lists_are_sentences() {
     let long = "x".repeat(256);
-    let get = |query: &str| (Method::GET, format!("/v2/{query}"), Value::Null);
-    let post = |path: &str, body: Value| (Method::POST, format!("/v2/{path}"), body);
-    let account = |platform: &str, username: &str| {
-        post("accounts", json!({"platform": platform, "username": username}))
-    };
-    let video = |platform: &str, identifier: &str| {
-        post("videos", json!({"platform": platform, "identifier": identifier}))
-    };
-    let numbers: Vec<_> = (1..=600).collect();
-    let both = json!({"instagram_post_ids": numbers, "tiktok_video_ids": numbers});
-    for ((method, path, body), expected) in [
+    let ids: Vec<_> = (0..101).map(|_| Uuid::now_v7().to_string()).collect();
+    assert_details([
         (get("accounts?limit=x"), "limit must be an integer"),
         (get("accounts?limit=0"), "limit must be from 1 to 200"),
         (get("accounts?limit=1&limit=1"), "limit must be given once"),
@@ -120,7 +135,7 @@ async fn violations_read_as_sentences_after_their_field() {
         (get("accounts?q=%00"), "q must not contain the character U+0000"),
         (get("accounts?creator_id=x"), "creator_id must be a UUID"),
         (
-            get(&format!("accounts?creator_id={}", list(101).join(","))),
+            get(&format!("accounts?creator_id={}", ids.join(","))),
             "creator_id must have at most 100 different entries",
         ),
         (get("accounts?status="), "status must not be empty"),
@@ -128,6 +143,13 @@ async fn violations_read_as_sentences_after_their_field() {
         (get("accounts?metadata.=x"), "metadata. as a key must have 1 to 255 characters"),
         (get("accounts?metadata.a&metadata.b&metadata.c&metadata.d"), "metadata must have at most 3 keys"),
         (get("accounts/x"), "account_id must be a UUID, or a username with a leading @"),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn violations_of_windows_are_sentences() {
+    assert_details([
         (get("overview?start_date=x"), "start_date must be a date from 1900 on, as 2026-01-31"),
         (get("overview?period=7d&start_date=2026-01-01"), "start_date is only allowed with period=custom"),
         (get("overview?start_date=2026-01-01"), "end_date is required with period=custom"),
@@ -137,15 +159,15 @@ async fn violations_read_as_sentences_after_their_field() {
             "end_date must be at most 730 days after start_date",
         ),
         (
-            get(&format!("accounts/timeseries?account_ids={id}&start_date=2025-01-01&end_date=2026-01-01")),
+            get(&format!("accounts/timeseries?account_ids={ID}&start_date=2025-01-01&end_date=2026-01-01")),
             "end_date must be at most 91 days after start_date",
         ),
         (
-            get(&format!("accounts/{id}/analytics?start_date=9999-01-01")),
+            get(&format!("accounts/{ID}/analytics?start_date=9999-01-01")),
             "start_date must not be after today without end_date",
         ),
         (
-            get(&format!("accounts/{id}/analytics?start_date=1999-01-01")),
+            get(&format!("accounts/{ID}/analytics?start_date=1999-01-01")),
             "start_date must be at most 730 days ago without end_date",
         ),
         (
@@ -156,6 +178,15 @@ async fn violations_read_as_sentences_after_their_field() {
             get("content?posted_after=2026-01-31T18:30:00+02:00"),
             "posted_after must have its + encoded as %2B: 2026-01-31T18:30:00%2B02:00",
         ),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn violations_of_bodies_are_sentences() {
+    let numbers: Vec<_> = (1..=600).collect();
+    let both = json!({"instagram_post_ids": numbers, "tiktok_video_ids": numbers});
+    assert_details([
         (get("account-videos/metrics"), "instagram_post_ids is required without tiktok_video_ids"),
         (
             post("account-videos/metrics", both),
@@ -169,6 +200,19 @@ async fn violations_read_as_sentences_after_their_field() {
         (post("creators", json!({"name": "x", "color": 1})), "color is not a field of this request"),
         (post("accounts/batch", json!({"items": 1})), "items must be a list"),
         (post("accounts/batch", json!({"items": []})), "items must have 1 to 500 entries"),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn violations_of_names_and_identifiers_are_sentences() {
+    let account = |platform: &str, username: &str| {
+        post("accounts", json!({"platform": platform, "username": username}))
+    };
+    let video = |platform: &str, identifier: &str| {
+        post("videos", json!({"platform": platform, "identifier": identifier}))
+    };
+    assert_details([
         (
             account("instagram", "a b"),
             "username must be an Instagram username: 1 to 30 letters, digits, dots and underscores",
@@ -187,21 +231,11 @@ async fn violations_read_as_sentences_after_their_field() {
             "identifier is a URL of tiktok, but the request names another platform",
         ),
         (video("tiktok", "https://www.tiktok.com/@ab"), "identifier is not the URL of a video on tiktok"),
-        (
-            (Method::PATCH, format!("/v2/accounts/{id}"), json!({"username": "ä"})),
-            "username is not a username of any platform",
-        ),
-        ((Method::PATCH, format!("/v2/accounts/{id}"), json!({"metadata": 1})), "metadata must be an object"),
-        (
-            (Method::PATCH, format!("/v2/accounts/{id}"), json!({"metadata": {"": "x"}})),
-            "metadata. as a key must have 1 to 255 characters",
-        ),
-    ] {
-        let request = api.request(method, &path);
-        let request = if body.is_null() { request } else { request.json(&body) };
-        let problem = send(request).await.problem(422, "VALIDATION_ERROR");
-        assert_eq!(problem.text("/detail"), expected, "{path} {problem}");
-    }
+        (patch(json!({"username": "ä"})), "username is not a username of any platform"),
+        (patch(json!({"metadata": 1})), "metadata must be an object"),
+        (patch(json!({"metadata": {"": "x"}})), "metadata. as a key must have 1 to 255 characters"),
+    ])
+    .await;
 }
 
 #[tokio::test]
