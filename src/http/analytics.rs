@@ -115,8 +115,8 @@ impl Analytics {
         WindowArgs { args, window, complete_through: window.complete_through(self.now) }
     }
 
-    /// Returns the cached response to this request, or reads records and computes the response from them; caches it if the request
-    /// is safe and the records have a version.
+    /// Returns the cached response to this request, or reads records and computes the response from them; caches it if the
+    /// request is safe and the records have a version.
     pub async fn respond<A: Serialize, R: 'static, T: Serialize>(
         &self,
         request: &WindowArgs<A>,

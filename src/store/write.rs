@@ -1,7 +1,8 @@
 //! The unit of work: the only way to write records of an organization.
 //!
-//! The commit also writes what follows from the change, in the same transaction: tracking statuses with their counts and wakeups,
-//! captions to search, posts per day, and last the search changes, the organization's data version and the outbox row.
+//! The commit also writes what follows from the change, in the same transaction: tracking statuses with their counts and
+//! wakeups, captions to search, posts per day, and last the search changes, the organization's data version and the outbox
+//! row.
 
 use std::collections::BTreeSet;
 

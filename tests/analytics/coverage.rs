@@ -35,7 +35,8 @@ impl Covered {
         // Added on the day of the service clock: records have the machine's time, which may be a year from it.
         for statement in [
             "update accounts set added_at = $2 where organization_id = $1",
-            "update videos set added_at = $2, tracked_at = case when tracked_at is not null then $2 end where organization_id = $1",
+            "update videos set added_at = $2, tracked_at = case when tracked_at is not null then $2 end
+             where organization_id = $1",
         ] {
             let query = sqlx::query(statement).bind(organization.id).bind(harness::now());
             query.execute(organization.pg()).await.unwrap();

@@ -1,5 +1,6 @@
-//! Upper bounds of the read-only user's settings, so that it cannot stop the service. A setting `max_…` may be lowered; a larger
-//! value counts as its bound, and so does 0, which means unlimited. The bound is the engine's default or a stricter one of here.
+//! Upper bounds of the read-only user's settings, so that it cannot stop the service. A setting `max_…` may be lowered; a
+//! larger value counts as its bound, and so does 0, which means unlimited. The bound is the engine's default or a stricter
+//! one of here.
 
 use std::collections::HashMap;
 
@@ -16,8 +17,8 @@ const CORES_DIVISOR: u64 = 2;
 /// engine does not count as the query's.
 const BUFFERED_RESULT_DIVISOR: u64 = 4;
 
-/// A setting of every statement that the user cannot change. Its queries pause while statements of the service are executed, whose
-/// connections have priority 1: for up to a second at a time, so that they progress beside a long one.
+/// A setting of every statement that the user cannot change. Its queries pause while statements of the service are executed,
+/// whose connections have priority 1: for up to a second at a time, so that they progress beside a long one.
 const PRIORITY: &str = "priority=2";
 
 const DEFAULTS: &str = "SELECT name, toUInt64(default) FROM system.settings
@@ -57,7 +58,8 @@ impl Limits {
         Self { bounds, max_buffered_result_bytes: (query_memory / BUFFERED_RESULT_DIVISOR).max(1) }
     }
 
-    /// The assignments of a `SET` statement with which every statement of the user begins. `buffered`: the result is not streamed.
+    /// The assignments of a `SET` statement with which every statement of the user begins. `buffered`: the result is not
+    /// streamed.
     pub(crate) fn assignments(&self, buffered: bool) -> impl Iterator<Item = String> {
         let limits = [
             "max_execution_time",

@@ -81,7 +81,8 @@ impl<'a> QueryReader<'a> {
     }
 
     /// Reads entries that are separated by commas, in parameters of their own, or both. Repetitions are left out and do
-    /// not count for the limit of values, only for that of entries. A violation names the index of the entry, except of a single alternative of a filter.
+    /// not count for the limit of values, only for that of entries. A violation names the index of the entry, except of a
+    /// single alternative of a filter.
     fn read_list(&mut self, field: &InputField) -> Option<Value> {
         let InputField { name, schema, .. } = field;
         let max = max_distinct(schema);

@@ -1,5 +1,5 @@
-//! Reads of analytics: figures of accounts on the queries of `rollup`; figures of videos, and all counters of an account by day, on
-//! `.sql` files of their own, which run as they are in any ClickHouse client.
+//! Reads of analytics: figures of accounts on the queries of `rollup`; figures of videos, and all counters of an account by
+//! day, on `.sql` files of their own, which run as they are in any ClickHouse client.
 //!
 //! Deleted subjects are excluded before ClickHouse has removed them. Creators are not in these statements: their numbers
 //! follow the current links, which are in Postgres.

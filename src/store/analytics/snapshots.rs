@@ -17,9 +17,9 @@ pub(super) struct Snapshot {
     pub counters: Vec<Option<i64>>,
 }
 
-/// Keeps the row of each video and day that was observed last, or none if that is deleted. Of rows observed at the same time, it
-/// keeps the one inserted last, as FINAL does: one thread reads the parts of a table in the order of their insertion. Sorts
-/// by video and day.
+/// Keeps the row of each video and day that was observed last, or none if that is deleted. Of rows observed at the same
+/// time, it keeps the one inserted last, as FINAL does: one thread reads the parts of a table in the order of their
+/// insertion. Sorts by video and day.
 pub(super) fn deduplicate(mut rows: Vec<Snapshot>) -> Vec<Snapshot> {
     rows.reverse();
     rows.sort_by(|one, other| {

@@ -195,8 +195,8 @@ pub async fn fetch_organization_tables(client: &Client) -> Result<Vec<String>, E
     .await
 }
 
-/// Deletes the rows that match a condition, if there are any, and returns their number. On a cluster each shard deletes its own,
-/// so subqueries of the condition read `table/*_local*/`.
+/// Deletes the rows that match a condition, if there are any, and returns their number. On a cluster each shard deletes its
+/// own, so subqueries of the condition read `table/*_local*/`.
 pub(super) async fn delete_rows(
     client: &Client,
     table: &str,

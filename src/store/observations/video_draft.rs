@@ -166,7 +166,8 @@ impl VideoDraft {
         }
     }
 
-    /// Records what changes by writing this row: search documents, captions, posts per day, the scrape target, gains and snapshots.
+    /// Records what changes by writing this row: search documents, captions, posts per day, the scrape target, gains and
+    /// snapshots.
     pub(super) fn record_changes(&mut self, write: &mut Write, row: &VideoRow) {
         let stored = self.stored.as_ref();
         // Gains depend on the account and the day of posting, breakouts on the media type, too.

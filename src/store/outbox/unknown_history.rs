@@ -9,8 +9,9 @@ use super::recovery::{last_delivery_number, raise_id_sequence};
 use crate::store::Error;
 use crate::store::clickhouse::history_writer::{self, RecordedDelivery};
 
-/// Records whether ClickHouse has deliveries that Postgres does not know, and prevents that ids of these are used again. Forgets
-/// those that it lost since, because an older one was restored. Has to precede what raises Postgres' delivery numbers.
+/// Records whether ClickHouse has deliveries that Postgres does not know, and prevents that ids of these are used again.
+/// Forgets those that it lost since, because an older one was restored. Has to precede what raises Postgres' delivery
+/// numbers.
 pub async fn detect(pg: &PgPool, clickhouse: &Client, recorded: RecordedDelivery) -> Result<(), Error> {
     let known = last_delivery_number(pg).await?;
     if recorded.number > known {

@@ -1,6 +1,6 @@
 //! Queries of the rollup `account_daily`: the gains and the follower levels of subjects by day. Each has two implementations
-//! that return the same, one over the rows in memory and one in ClickHouse. Every figure of accounts is computed from them, except
-//! the history of one account or creator, which has all counters (`days`).
+//! that return the same, one over the rows in memory and one in ClickHouse. Every figure of accounts is computed from them,
+//! except the history of one account or creator, which has all counters (`days`).
 
 mod followers;
 mod gains;
