@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use sandbox::texts::{LANGUAGES, TOPICS};
-use tidemark::model::text::fold_case;
+use tidemark::model::text::search_key;
 
 /// A small deterministic random number generator.
 pub struct Random(pub u64);
@@ -138,7 +138,7 @@ pub fn absent(texts: &[String], characters: usize, count: usize, random: &mut Ra
         let index = random.below(run.len());
         run[index] = *random.one_of(&letters);
         let query: String = run.into_iter().collect();
-        if fold_case(&query) == query
+        if search_key(&query) == query
             && query.trim() == query
             && !texts.iter().any(|text| text.contains(&query))
         {

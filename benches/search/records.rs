@@ -3,7 +3,7 @@
 
 use harness::create_organization;
 use sqlx::{PgConnection, PgPool};
-use tidemark::model::text::fold_case;
+use tidemark::model::text::{fold_case, search_key};
 use tidemark::store::records::organizations::OrganizationChange;
 use uuid::Uuid;
 
@@ -100,7 +100,7 @@ async fn fill(
     while all.len() < videos {
         let count = MAX_ROWS_PER_INSERT.min(videos - all.len());
         let captions: Vec<_> = (0..count).map(|_| source.next(random)).collect();
-        let folded: Vec<_> = captions.iter().map(|caption| fold_case(caption)).collect();
+        let folded: Vec<_> = captions.iter().map(|caption| search_key(caption)).collect();
         sqlx::query(
             "insert into videos (id, organization_id, platform, external_id, subject_id, account_id, description,
                  description_key, view_count, create_time, added_at, updated_at)

@@ -3,7 +3,7 @@
 use harness::{TestApi, WAIT_TIMEOUT, rebuild_derived_tables, send, wait_until};
 use reqwest::Method;
 use serde_json::{Value, json};
-use tidemark::model::text::fold_case;
+use tidemark::model::text::search_key;
 use tidemark::store::Write;
 use uuid::Uuid;
 
@@ -92,6 +92,27 @@ async fn hits_show_the_fields_of_their_records() {
     assert!(compared.iter().all(|count| *count > 10), "{compared:?}");
 }
 
+/// A name is sorted by its lower-case form and searched by its search key.
+#[tokio::test]
+async fn creators_are_found_by_other_forms_of_their_name() {
+    let api = TestApi::start().await;
+    let cafe = api.create("/v2/creators", json!({"name": "Cafe\u{301} ❤\u{FE0F}"})).await;
+    let renamed = api.create("/v2/creators", json!({"name": "Before"})).await;
+    api.patch(&format!("/v2/creators/{renamed}"), json!({"name": "ＣＡＦÉ"})).await.ok(200);
+    api.create("/v2/creators", json!({"name": "Cafe"})).await;
+    let find = async |q: &str| {
+        let found = api.get(&format!("/v2/creators?q={q}")).await.json;
+        ids(&found["data"]).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    for q in ["caf\u{e9}", "CAFE\u{301}", "ｃａｆ\u{e9}"] {
+        // The full-width name is the last by code points.
+        assert_eq!(find(q).await, [cafe.clone(), renamed.clone()], "{q}");
+    }
+    assert_eq!(find("é ❤").await, [cafe]);
+    assert_eq!(find("before").await, Vec::<String>::new());
+    assert_eq!(find("\u{FE0F}").await.len(), 3, "a query without visible characters is no filter");
+}
+
 #[tokio::test]
 async fn empty_query_finds_nothing() {
     let api = TestApi::start().await;
@@ -176,10 +197,10 @@ const PIECES: [&str; 34] = [
 
 /// The expected matches: exact ones first, then prefixes, then by size.
 fn expected_matches<'a>(records: &'a [Record], query: &str) -> Vec<&'a str> {
-    let query = fold_case(query.trim());
+    let query = search_key(query.trim());
     let mut found: Vec<_> = records
         .iter()
-        .map(|(id, text, size)| (fold_case(text), id, size))
+        .map(|(id, text, size)| (search_key(text), id, size))
         .filter(|(text, ..)| text.contains(&query))
         .map(|(text, id, size)| (text != query, !text.starts_with(&query), -size, id.as_str()))
         .collect();
@@ -255,10 +276,10 @@ async fn insert_records(api: &TestApi, random: &mut Random) -> [Vec<Record>; 3] 
         .bind(&username)
         .bind(creator)
         .bind(&name)
-        .bind(fold_case(&name))
+        .bind(search_key(&name))
         .bind(video)
         .bind(&caption)
-        .bind(fold_case(&caption))
+        .bind(search_key(&caption))
         .bind(size)
         .execute(write.connection())
         .await

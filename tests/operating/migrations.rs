@@ -3,11 +3,13 @@
 use std::process::Stdio;
 
 use harness::{
-    IsolatedStores, Process, TcpProxy, WAIT_TIMEOUT, create_organization, http_client, wait_until,
+    IsolatedStores, Process, TcpProxy, WAIT_TIMEOUT, assert_derived_tables, create_organization, http_client,
+    rebuild_derived_tables, wait_until,
 };
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::{PgPool, SqlSafeStr};
 use tidemark::model::key::ApiKey;
+use tidemark::model::text::fold_case;
 use tidemark::store::records::organizations::OrganizationChange;
 use tidemark::store::{migrate, outbox};
 
@@ -243,4 +245,64 @@ async fn migration_waits_for_locks_without_blocking_writes() {
     assert!(!migrate.is_finished(), "the migration did not wait");
     long_transaction.rollback().await.unwrap();
     assert_eq!(migrate.await.unwrap().unwrap(), 1);
+}
+
+/// Rows as 0.1.0 wrote them: their keys are lower-case texts without normalization.
+#[tokio::test]
+async fn keys_of_stored_texts_are_rewritten_once() {
+    let databases = IsolatedStores::create().await;
+    let pg = databases.pg();
+    let (organization, _) = create_organization(pg, OrganizationChange::default()).await;
+    let texts = ["Plain", "Cafe\u{301}", "É", "ＷＩＤＥ ❤\u{FE0F}"];
+    for text in texts {
+        sqlx::query(
+            "with creator as (
+                insert into creators (id, organization_id, name, name_key, added_at, updated_at)
+                values (gen_random_uuid(), $1, $2, $3, now(), now()))
+             insert into videos (id, organization_id, platform, external_id, subject_id, is_tracked, description,
+                 description_key, added_at, updated_at)
+             values (gen_random_uuid(), $1, 'tiktok', gen_random_uuid()::text, 0, true, $2, $3, now(), now())",
+        )
+        .bind(organization)
+        .bind(text)
+        .bind(fold_case(text))
+        .execute(pg)
+        .await
+        .unwrap();
+    }
+    rebuild_derived_tables(pg, organization).await;
+    let keys = async || -> Vec<(String, String, Option<String>)> {
+        let select = "select v.description, v.description_key, c.name_search
+             from videos v join creators c on c.organization_id = v.organization_id and c.name = v.description
+             where v.organization_id = $1 order by v.internal_id";
+        sqlx::query_as(select).bind(organization).fetch_all(pg).await.unwrap()
+    };
+    let before = keys().await;
+    assert_eq!(run(&databases, &["migrate"]).0, Some(0));
+    assert_eq!(keys().await, before, "the backfill was made when the database was created");
+
+    sqlx::query("delete from backfills").execute(pg).await.unwrap();
+    let (status, log) = run(&databases, &["migrate"]);
+    assert_eq!(status, Some(0), "{log}");
+    let rewritten = |text: &str, key: &str, search: Option<&str>| {
+        (text.to_owned(), key.to_owned(), search.map(str::to_owned))
+    };
+    assert_eq!(
+        keys().await,
+        [
+            rewritten(texts[0], "plain", None),
+            rewritten(texts[1], "café", Some("café")),
+            rewritten(texts[2], "é", None),
+            rewritten(texts[3], "wide ❤", Some("wide ❤")),
+        ]
+    );
+    assert_derived_tables(pg, organization).await;
+    let changes: Vec<String> = sqlx::query_scalar(
+        "select distinct entity from search_changes where organization_id = $1 order by entity",
+    )
+    .bind(organization)
+    .fetch_all(pg)
+    .await
+    .unwrap();
+    assert_eq!(changes, ["creator", "video"]);
 }

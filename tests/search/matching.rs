@@ -8,22 +8,20 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 use crate::setup::{
-    Caption, IndexFollower, Random, add_account, add_accounts, add_creator, add_videos, lower, organization,
+    Caption, IndexFollower, Random, add_account, add_accounts, add_creator, add_videos, organization,
+    search_key,
 };
 
-/// The expected result: a scan of all captions.
-fn naive_search(captions: &[Caption], query: &str, limit: usize) -> Vec<Uuid> {
-    let query = lower(query.trim());
+/// The expected result: a scan of all captions, which come with their search keys.
+fn naive_search(captions: &[(&Caption, String)], query: &str, limit: usize) -> Vec<Uuid> {
+    let query = search_key(query.trim());
     if query.is_empty() {
         return Vec::new();
     }
     let mut found: Vec<_> = captions
         .iter()
-        .filter_map(|caption| {
-            let text = lower(&caption.text);
-            text.contains(&query)
-                .then(|| (text != query, !text.starts_with(&query), -caption.views, caption.id))
-        })
+        .filter(|(_, text)| text.contains(&query))
+        .map(|(caption, text)| (*text != query, !text.starts_with(&query), -caption.views, caption.id))
         .collect();
     found.sort_unstable();
     found.into_iter().take(limit).map(|(.., id)| id).collect()
@@ -80,6 +78,15 @@ const PIECES: &[&str] = &[
     "k",
     "ΣΑΣ",
     "ไทย",
+    "σας",
+    "ﷺ",
+    "ｶﾞ",
+    "ガ",
+    "Ａ",
+    "J\u{30C}",
+    "ǰ",
+    "❤\u{FE0F}",
+    "❤",
 ];
 
 async fn assert_equals_naive_search(
@@ -89,12 +96,13 @@ async fn assert_equals_naive_search(
     captions: &[Caption],
     queries: impl Iterator<Item = String>,
 ) {
+    let captions: Vec<_> = captions.iter().map(|caption| (caption, search_key(&caption.text))).collect();
     let mut found = 0;
     for query in queries {
         let limit = if query.trim().chars().count() < 3 { 10 } else { 25 };
         let hits = follower.search(pg, organization, &query).await;
         let ids: Vec<_> = hits.videos.iter().map(|hit| hit.id).collect();
-        assert_eq!(ids, naive_search(captions, &query, limit), "{query:?}");
+        assert_eq!(ids, naive_search(&captions, &query, limit), "{query:?}");
         assert_eq!(hits.effective_caps.videos, limit, "{query:?}");
         found += ids.len();
     }
@@ -184,6 +192,33 @@ async fn real_captions_match_a_naive_scan() {
         })
         .collect();
     assert_equals_naive_search(&follower, &pg, organization, &captions, queries.into_iter()).await;
+    follower.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn texts_that_look_alike_are_found_by_each_other() {
+    let pg = api_database().await;
+    let folder = TempDir::new().unwrap();
+    let organization = organization(&pg).await;
+    let follower = IndexFollower::open(&pg, folder.path()).await;
+    for forms in [
+        ["le caf\u{e9} bleu", "LE CAFE\u{301} BLEU"],
+        ["ガム red", "ｶﾞﾑ ｒｅｄ"],
+        ["with ❤ love", "with ❤\u{FE0F} love"],
+        ["ΣΑΣ ΟΔΟΣ", "σας οδος"],
+    ] {
+        let captions = forms.map(|text| Caption { id: Uuid::now_v7(), text: text.to_owned(), views: 0 });
+        add_videos(&pg, organization, None, &captions).await;
+        let names =
+            [add_creator(&pg, organization, forms[0]).await, add_creator(&pg, organization, forms[1]).await];
+        follower.wait_applied(&pg).await;
+        for query in forms {
+            let found = follower.search(&pg, organization, query).await;
+            let videos: Vec<_> = found.videos.iter().map(|hit| hit.id).collect();
+            assert_eq!(videos, [captions[0].id, captions[1].id], "{query}");
+            assert_eq!(found.creators.iter().map(|hit| hit.id).collect::<Vec<_>>(), names, "{query}");
+        }
+    }
     follower.close().await;
 }
 

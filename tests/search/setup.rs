@@ -16,6 +16,7 @@ use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use unicode_normalization::UnicodeNormalization;
 use uuid::Uuid;
 
 /// The environment variables with the folder and the database of a process to kill.
@@ -119,9 +120,16 @@ impl IndexFollower {
     }
 }
 
-/// An independent copy of the lower-casing under test.
-pub(crate) fn lower(text: &str) -> String {
-    text.chars().filter_map(|character| character.to_lowercase().next()).collect()
+/// An independent copy of the folding under test.
+pub(crate) fn search_key(text: &str) -> String {
+    let selectors = |character: &char| {
+        ['\u{180B}'..='\u{180D}', '\u{180F}'..='\u{180F}', '\u{FE00}'..='\u{FE0F}', '\u{E0100}'..='\u{E01EF}']
+            .iter()
+            .any(|range| range.contains(character))
+    };
+    let composed = text.chars().filter(|character| !selectors(character)).nfkc();
+    let lower: String = composed.filter_map(|character| character.to_lowercase().next()).collect();
+    lower.replace('ς', "σ").nfkc().collect()
 }
 
 pub(crate) async fn insert_creator(write: &mut Write, name: &str) -> Uuid {
@@ -133,7 +141,7 @@ pub(crate) async fn insert_creator(write: &mut Write, name: &str) -> Uuid {
     .bind(id)
     .bind(write.organization())
     .bind(name)
-    .bind(lower(name))
+    .bind(search_key(name))
     .execute(write.connection())
     .await
     .unwrap();
@@ -206,7 +214,7 @@ pub(crate) struct Caption {
 pub(crate) async fn add_videos(pg: &PgPool, organization: Uuid, account: Option<Uuid>, captions: &[Caption]) {
     let mut write = Write::begin(pg, organization).await.unwrap();
     let (ids, rest): (Vec<_>, Vec<_>) =
-        captions.iter().map(|c| (c.id, (c.text.clone(), (lower(&c.text), c.views)))).unzip();
+        captions.iter().map(|c| (c.id, (c.text.clone(), (search_key(&c.text), c.views)))).unzip();
     let (texts, rest): (Vec<_>, Vec<_>) = rest.into_iter().unzip();
     let (keys, views): (Vec<_>, Vec<_>) = rest.into_iter().unzip();
     sqlx::query(
@@ -255,8 +263,8 @@ impl Random {
         let mut substring = String::new();
         for &character in &characters[start..start + length] {
             let upper: Vec<char> = character.to_uppercase().collect();
-            let is_reversible =
-                upper.len() == 1 && lower(&String::from(upper[0])) == lower(&String::from(character));
+            let is_reversible = upper.len() == 1
+                && search_key(&String::from(upper[0])) == search_key(&String::from(character));
             substring.push(if is_reversible && self.below(2) == 0 { upper[0] } else { character });
         }
         substring

@@ -5,6 +5,7 @@ use sqlx::migrate::MigrateError;
 use crate::store;
 use crate::store::clickhouse::cluster;
 use crate::store::migrate::supported_releases::UnsupportedRelease;
+use crate::store::postgres::pool::DatabaseUrlError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -21,6 +22,8 @@ pub enum Error {
          (`tidemark export`), then import into a new database (`tidemark import`)"
     )]
     Incompatible { store: &'static str, version: i64 },
+    #[error(transparent)]
+    DatabaseUrl(#[from] DatabaseUrlError),
     #[error(transparent)]
     Store(#[from] store::Error),
     #[error("postgres cannot be migrated: {0}")]

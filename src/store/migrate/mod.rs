@@ -3,6 +3,7 @@
 //! Migrations only go forward, and run while the previous version serves (CONTRIBUTING.md has the rules). Any number of
 //! processes may migrate at once: one works, the others wait for an advisory lock in Postgres.
 
+mod backfill;
 mod check;
 mod clickhouse;
 mod error;
@@ -12,7 +13,7 @@ pub mod supported_releases;
 
 use crate::config::{ClickhouseArgs, PostgresArgs};
 use crate::store::migrate::supported_releases::POSTGRES;
-use crate::store::postgres::{diagnosis, session};
+use crate::store::postgres::{diagnosis, pool, session};
 
 pub use check::SchemaCheck;
 pub use clickhouse::{CREATE_SCHEMA_MIGRATIONS, fetch_state as fetch_clickhouse_state};
@@ -40,6 +41,10 @@ pub async fn run(
     let mut lock = postgres::lock(url).await?;
     POSTGRES.require(&diagnosis::fetch_version(lock.connection()).await?)?;
     let postgres = postgres::migrate(&mut lock, &postgres::MIGRATIONS).await?;
+    lock.ensure_held().await?;
+    let pg = pool::connect(postgres_args)?;
+    backfill::run(&pg).await?;
+    pg.close().await;
     lock.ensure_held().await?;
     let clickhouse = clickhouse::migrate(clickhouse_args).await?;
     // The lock ends with the session, also when an error drops the connection.

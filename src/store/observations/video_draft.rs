@@ -9,7 +9,7 @@ use crate::model::counters::Counters;
 use crate::model::observed::VideoLatest;
 use crate::model::platform::Platform;
 use crate::model::snapshot::VideoSnapshot;
-use crate::model::text::fold_case;
+use crate::model::text::search_key;
 use crate::store::outbox::event::SubjectVideo;
 use crate::store::tracking::targets;
 use crate::store::write::Post;
@@ -156,7 +156,7 @@ impl VideoDraft {
             subject_id: self.subject_id,
             is_tracked: self.is_tracked,
             is_active: self.is_active,
-            description_key: latest.description.get().map(|text| fold_case(text)),
+            description_key: latest.description.get().map(|text| search_key(text)),
             observed_at,
             known_at: latest.known_at(observed_at).to_json(),
             tracked_since: self.tracked_since(),

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::model::account::{Metadata, metadata_schema};
 use crate::model::creator::Creator;
 use crate::model::limits::{MAX_NAME_CHARS, MAX_QUERY_CHARS};
-use crate::model::text::fold_case;
+use crate::model::text::{fold_case, search_key};
 use crate::store::postgres::keyset::{
     KeysetPosition, List, ListPage, PageRequest, Sort, SortColumn, SortKey, TextFilter, push_equal,
 };
@@ -80,6 +80,9 @@ pub struct NewCreator {
     pub metadata: Metadata,
 }
 
+/// The search key of a creator's name.
+pub(in crate::store) const SEARCH_KEY: &str = "coalesce(name_search, name_key)";
+
 /// Selects the creators of `page`, which has their ids.
 pub(in crate::store) const SELECT: &str =
     "select c.id, c.name, c.is_active, c.metadata, c.added_at, c.updated_at,
@@ -120,8 +123,7 @@ fn build_list(organization: Uuid, filter: &CreatorFilter) -> List<impl Fn(&mut Q
         query.push("c.organization_id = ").push_bind(organization);
         push_equal(query, "c.is_active", filter.is_active);
     };
-    let text =
-        filter.q.as_deref().map(|q| TextFilter { column: "c.name_key", text: fold_case(q), blocks: None });
+    let text = TextFilter::new(filter.q.as_deref(), SEARCH_KEY, None);
     List {
         table: "creators c",
         id: "c.id",
@@ -168,13 +170,14 @@ pub async fn require_all(pg: impl PgExecutor<'_>, organization: Uuid, ids: &[Uui
 pub async fn create(write: &mut Write, new: &NewCreator) -> Result<Uuid, Error> {
     let id = Uuid::now_v7();
     sqlx::query(
-        "insert into creators (id, organization_id, name, name_key, is_active, metadata, added_at, updated_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $7)",
+        "insert into creators (id, organization_id, name, name_key, name_search, is_active, metadata, added_at, updated_at)
+         values ($1, $2, $3, $4, nullif($5, $4), $6, $7, $8, $8)",
     )
     .bind(id)
     .bind(write.organization())
     .bind(&new.name)
     .bind(fold_case(&new.name))
+    .bind(search_key(&new.name))
     .bind(new.is_active)
     .bind(Json(&new.metadata))
     .bind(Utc::now())
@@ -193,9 +196,10 @@ pub async fn update(write: &mut Write, id: Uuid, change: &CreatorChange) -> Resu
         "update creators set
              name = coalesce($3, name),
              name_key = coalesce($4, name_key),
-             is_active = coalesce($5, is_active),
-             metadata = coalesce($6, metadata),
-             updated_at = $7
+             name_search = case when $4 is null then name_search else nullif($5, $4) end,
+             is_active = coalesce($6, is_active),
+             metadata = coalesce($7, metadata),
+             updated_at = $8
          where organization_id = $1 and id = $2
          returning id",
     )
@@ -203,6 +207,7 @@ pub async fn update(write: &mut Write, id: Uuid, change: &CreatorChange) -> Resu
     .bind(id)
     .bind(&change.name)
     .bind(change.name.as_deref().map(fold_case))
+    .bind(change.name.as_deref().map(search_key))
     .bind(change.is_active)
     .bind(change.metadata.clone().map(Json))
     .bind(Utc::now())

@@ -181,7 +181,10 @@ macro_rules! select_documents {
                 concat!("select id, organization_id, username from accounts where ", $condition)
             }
             Entity::Creator => {
-                concat!("select id, organization_id, name_key from creators where ", $condition)
+                concat!(
+                    "select id, organization_id, coalesce(name_search, name_key) from creators where ",
+                    $condition
+                )
             }
             Entity::Video => concat!(
                 "select id, organization_id, description_key from videos where description_key <> '' and ",

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::store::write::Entity;
 
 /// Changes whenever texts become other terms, so that indexes of the old kind are rebuilt.
-pub(super) const TOKENIZER: &str = "grams_2";
+pub(super) const TOKENIZER: &str = "grams_3";
 /// The columns of a document's id.
 pub(super) const ID_COLUMNS: [&str; 2] = ["id_high", "id_low"];
 
@@ -19,7 +19,7 @@ pub(super) struct Fields {
     pub scope: Field,
     pub id_high: Field,
     pub id_low: Field,
-    /// The terms of the folded text. The text itself is in Postgres only, which verifies matches.
+    /// The terms of the search key. The text itself is in Postgres only, which verifies matches.
     pub text: Field,
 }
 

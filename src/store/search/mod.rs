@@ -25,7 +25,7 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::failpoint;
-use crate::model::text::fold_case;
+use crate::model::text::search_key;
 use crate::store::Error;
 use changes::IndexPosition;
 use folder::IndexFolder;
@@ -105,7 +105,7 @@ impl SearchIndex {
         })
     }
 
-    /// Finds the records of an organization whose text contains the trimmed query, ignoring case.
+    /// Finds the records of an organization whose text contains the trimmed query, both as search keys.
     pub async fn search(
         &self,
         pg: &PgPool,
@@ -113,8 +113,8 @@ impl SearchIndex {
         query: &str,
         limit: usize,
     ) -> Result<Sections, Error> {
-        let query = fold_case(query.trim());
-        let caps = EffectiveCaps::new(&query, limit);
+        let caps = EffectiveCaps::new(query.trim(), limit);
+        let query = search_key(query.trim());
         // Postgres cannot store NUL.
         if query.is_empty() || query.contains('\0') {
             return Ok(Sections { accounts: vec![], creators: vec![], videos: vec![], effective_caps: caps });

@@ -272,10 +272,11 @@ pub(super) async fn fetch_creators(
     if candidates.as_ref().is_some_and(Vec::is_empty) {
         return Ok(Vec::new());
     }
-    let mut query = QueryBuilder::new("with page as (select id, name_key = ");
+    let name = creators::SEARCH_KEY;
+    let mut query = QueryBuilder::new(format!("with page as (select id, {name} = "));
     query
         .push_bind(text)
-        .push(" as is_exact, starts_with(name_key, ")
+        .push(format_args!(" as is_exact, starts_with({name}, "))
         .push_bind(text)
         .push(") as is_prefix, ");
     match candidates {
@@ -297,7 +298,7 @@ pub(super) async fn fetch_creators(
             .push(" group by creator_id) total on total.creator_id = creators.id where true"),
     };
     query.push(" and organization_id = ").push_bind(organization);
-    query.push(" and strpos(name_key, ").push_bind(text).push(") > 0");
+    query.push(format_args!(" and strpos({name}, ")).push_bind(text).push(") > 0");
     query.push(format_args!(" order by is_exact desc, is_prefix desc, followers desc, id limit {limit}) "));
     query.push(creators::SELECT);
     query.push(" order by page.is_exact desc, page.is_prefix desc, page.followers desc, page.id");

@@ -11,6 +11,7 @@ use sqlx::{Encode, FromRow, PgPool, Postgres, QueryBuilder, Type};
 use uuid::Uuid;
 
 use super::{KeysetPosition, ListPage, Nulls, PageRequest, Sort, SortColumn, SortDirection, SortKey};
+use crate::model::text::search_key;
 use crate::store::Error;
 
 /// A filtered list of a table.
@@ -52,15 +53,15 @@ pub(in crate::store) struct SortedRows {
     pub values: Vec<&'static str>,
 }
 
-/// A folded text that a folded column has to contain.
+/// A search key that a column of search keys has to contain.
 pub(in crate::store) struct TextFilter {
-    pub column: &'static str,
-    pub text: String,
+    column: &'static str,
+    key: String,
     /// Read when the first rows of the range do not fill the page; without blocks, the range is read further.
-    pub blocks: Option<TextBlocks>,
+    blocks: Option<TextBlocks>,
 }
 
-/// A table that packs many texts of an organization into a row: `texts`, separated by `A`, which a folded text never
+/// A table that packs many texts of an organization into a row: `texts`, separated by `A`, which a search key never
 /// contains, and in `numbers` the `number` of each text's record.
 pub(in crate::store) struct TextBlocks {
     pub table: &'static str,
@@ -140,8 +141,8 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
     /// Pushes all conditions on a row of the list, for statements that find rows in any order: a text through its blocks.
     pub fn push_search_conditions(&self, query: &mut QueryBuilder<Postgres>) {
         self.push_conditions(query);
-        if let Some(TextFilter { text, blocks: Some(blocks), .. }) = &self.text {
-            blocks.push_condition(query, text);
+        if let Some(TextFilter { key, blocks: Some(blocks), .. }) = &self.text {
+            blocks.push_condition(query, key);
         }
     }
 
@@ -264,7 +265,7 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         let (scanned, direction) = (max_scanned_rows(page.limit), page.direction.as_str());
         self.push_range(query, page, "first_rows", scanned);
         query.push(", found as materialized (select id, sort_key from first_rows where strpos(text, ");
-        query.push_bind(&text.text).push(format_args!(
+        query.push_bind(&text.key).push(format_args!(
             ") > 0 order by sort_key {direction} nulls last, id {direction} limit {wanted}
              ), short as materialized (
              select (select count(*) from found) < {wanted} and (select count(*) from first_rows) = {scanned} as short
@@ -298,8 +299,18 @@ enum RangePart<'a> {
 }
 
 impl TextFilter {
+    /// The filter for texts that contain a query; none for a query that is empty or nothing but variation selectors.
+    pub(in crate::store) fn new(
+        query: Option<&str>,
+        column: &'static str,
+        blocks: Option<TextBlocks>,
+    ) -> Option<Self> {
+        let key = search_key(query?);
+        (!key.is_empty()).then_some(TextFilter { column, key, blocks })
+    }
+
     fn push(&self, query: &mut QueryBuilder<Postgres>) {
-        query.push(format_args!(" and strpos({}, ", self.column)).push_bind(&self.text).push(") > 0");
+        query.push(format_args!(" and strpos({}, ", self.column)).push_bind(&self.key).push(") > 0");
     }
 }
 
@@ -326,7 +337,7 @@ impl ParentFilter {
 }
 
 impl TextBlocks {
-    /// Adds the condition that a record's text contains a folded text.
+    /// Adds the condition that a record's text contains a search key.
     pub(in crate::store) fn push_condition(&self, query: &mut QueryBuilder<Postgres>, text: &str) {
         let TextBlocks { table, texts, numbers, number, organization } = self;
         query

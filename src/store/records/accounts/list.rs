@@ -10,7 +10,6 @@ use crate::model::account::{Account, Metadata, NamedAccount, metadata_schema};
 use crate::model::limits::{MAX_CATEGORY_CHARS, MAX_METADATA_FILTERS, MAX_QUERY_CHARS, MAX_QUERY_IDS};
 use crate::model::platform::{Platform, names};
 use crate::model::readable::ReadablePlatforms;
-use crate::model::text::fold_case;
 use crate::model::tracking::TrackingStatus;
 use crate::store::Error;
 use crate::store::postgres::keyset::{
@@ -192,8 +191,7 @@ fn build_list(
         values: vec![("id", ParentValue::AnyOf(creators.clone()))],
         reference: "a.creator_id",
     });
-    let text =
-        filter.q.as_deref().map(|q| TextFilter { column: "a.username", text: fold_case(q), blocks: None });
+    let text = TextFilter::new(filter.q.as_deref(), "a.username", None);
     if !by_target {
         return List {
             table: "accounts a",

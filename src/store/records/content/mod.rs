@@ -212,7 +212,7 @@ fn build_list(
         push_category(query, organization, checked);
         push_equal(query, "v.organization_id", organization_filter);
     };
-    let text = filter.q.as_deref().map(|q| caption_filter(organization, q));
+    let text = caption_filter(organization, filter.q.as_deref());
     List {
         table: "videos v",
         id: "v.id",

@@ -171,7 +171,7 @@ pub fn matching_query(
     let mut query = QueryBuilder::new("select ");
     query.push(COLUMNS.as_str()).push(" from unnest(").push_bind(ids);
     query.push(SELECT_BY_ID).push_bind(organization).push(" and ");
-    let text = filter.q.as_deref().map(|q| caption_filter(organization, q));
+    let text = caption_filter(organization, filter.q.as_deref());
     let (parents, sorted, custom_plan) = (None, None, false);
     List { table: "videos v", id: "v.id", conditions, parents, sorted, text, custom_plan }
         .push_conditions(&mut query);

@@ -14,7 +14,6 @@ use crate::model::counters::Counters;
 use crate::model::limits::MAX_QUERY_CHARS;
 use crate::model::platform::{Platform, names};
 use crate::model::readable::ReadablePlatforms;
-use crate::model::text::fold_case;
 use crate::model::video::{Video, VideoType};
 use crate::store::Error;
 use crate::store::pictures::picture_url;
@@ -243,9 +242,8 @@ pub(super) fn account_filter(
 }
 
 /// Limits a list to videos whose caption contains a text.
-pub(super) fn caption_filter(organization: Uuid, q: &str) -> TextFilter {
-    let blocks = Some(caption_blocks(organization));
-    TextFilter { column: "v.description_key", text: fold_case(q), blocks }
+pub(super) fn caption_filter(organization: Uuid, q: Option<&str>) -> Option<TextFilter> {
+    TextFilter::new(q, "v.description_key", Some(caption_blocks(organization)))
 }
 
 /// The captions of all videos `v` of an organization.
@@ -266,7 +264,7 @@ fn build_list(
     filter: &VideoFilter,
 ) -> List<impl Fn(&mut QueryBuilder<Postgres>)> {
     let parents = account_filter(organization, filter.account_id, filter.creator_id, None);
-    let text = filter.q.as_deref().map(|q| caption_filter(organization, q));
+    let text = caption_filter(organization, filter.q.as_deref());
     // The condition on the parents includes the organization.
     let organization_filter = parents.is_none().then_some(organization);
     let conditions = move |query: &mut QueryBuilder<Postgres>| {
