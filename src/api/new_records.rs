@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::http::input::violations::Violations;
 use crate::http::input::{FromBody, field};
 use crate::http::{Problem, Result};
-use crate::model::identifier::{PlatformVideoId, Username, VideoIdentifier, VideoReference};
+use crate::model::identifier::{Username, VideoIdentifier};
 use crate::model::limits::{MAX_IDENTIFIER_CHARS, MAX_USERNAME_CHARS};
 use crate::model::platform::Platform;
 use crate::store::records::accounts::change::AccountChange;
@@ -62,7 +62,7 @@ impl NewAccountBody {
 pub(super) struct NewVideoBody {
     /// Platform of the video.
     pub(super) platform: Platform,
-    /// Video URL, TikTok short link, Instagram shortcode, or id on the platform.
+    /// Video URL, short link, Instagram shortcode, or id on the platform.
     #[schemars(length(min = 1, max = MAX_IDENTIFIER_CHARS))]
     identifier: String,
     #[serde(flatten)]
@@ -105,14 +105,17 @@ pub(super) fn require_readable(
     platform: Platform,
     identifier: &VideoIdentifier,
 ) -> Result<()> {
-    let (by, reads) = match identifier {
-        VideoIdentifier::Video(VideoReference { id: id @ PlatformVideoId::Shortcode(_), .. }) => {
-            ("its shortcode", app.readable.supports_video(platform, id))
+    let (by, reads) = match (identifier, platform) {
+        (VideoIdentifier::Video(video), _) => {
+            let by = if video.ids.external_id().is_some() { "its id" } else { "its shortcode" };
+            (by, app.readable.supports_video(platform, &video.ids))
         }
-        VideoIdentifier::Video(VideoReference { id, .. }) => {
-            ("its id", app.readable.supports_video(platform, id))
+        (VideoIdentifier::ShortLink(_), Platform::Instagram) => {
+            ("its shortcode", app.readable.posts_by_shortcode.contains(&platform))
         }
-        VideoIdentifier::ShortLink(_) => ("its id", app.readable.posts_by_id.contains(&platform)),
+        (VideoIdentifier::ShortLink(_), Platform::Tiktok) => {
+            ("its id", app.readable.posts_by_id.contains(&platform))
+        }
     };
     if reads {
         return Ok(());

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::identifier::PlatformVideoId;
+use super::identifier::VideoIds;
 use super::platform::Platform;
 
 /// The platforms that a source is configured for, by the kind of read.
@@ -85,13 +85,10 @@ impl ReadablePlatforms {
         ReadablePlatforms { accounts: all.clone(), posts_by_id: all.clone(), posts_by_shortcode: all }
     }
 
-    /// Whether a source can read a single video by this kind of id.
-    pub fn supports_video(&self, platform: Platform, id: &PlatformVideoId) -> bool {
-        let platforms = match id {
-            PlatformVideoId::ExternalId(_) => &self.posts_by_id,
-            PlatformVideoId::Shortcode(_) => &self.posts_by_shortcode,
-        };
-        platforms.contains(&platform)
+    /// Whether a source can read a single video by one of these ids.
+    pub fn supports_video(&self, platform: Platform, ids: &VideoIds) -> bool {
+        ids.external_id().is_some() && self.posts_by_id.contains(&platform)
+            || ids.shortcode().is_some() && self.posts_by_shortcode.contains(&platform)
     }
 
     /// Whether a source can read what is found this way.

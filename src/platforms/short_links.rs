@@ -1,7 +1,7 @@
-//! Resolves TikTok's short links to videos, during an API request.
+//! Resolves the platforms' short links to videos, during an API request.
 //!
-//! API clients choose the link, so requests go only to canonical short links, over https, at TikTok's own hosts, and only
-//! to public addresses. Only redirects from one short link to another are followed; the URL of any other target is parsed
+//! API clients choose the link, so requests go only to canonical short links, over https, at the platforms' own hosts, and
+//! only to public addresses. Only redirects from one short link to another are followed; the URL of any other target is parsed
 //! and never requested. No body is read.
 
 use std::time::Duration;
@@ -11,8 +11,7 @@ use reqwest::header::{HeaderMap, LOCATION};
 use url::Url;
 
 use super::http_client::{HttpClient, RequestLimits, extend_url};
-use crate::model::identifier::{ShortLink, VideoIdentifier, VideoReference, is_short_link_host};
-use crate::model::platform::Platform;
+use crate::model::identifier::{Link, ShortLink, VideoIdentifier, VideoReference, is_short_link_host};
 
 /// How long one link may take, all redirects together. Callers enforce it.
 pub const RESOLVE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -23,14 +22,14 @@ const MAX_REQUESTS: usize = 4;
 /// Why a short link was not resolved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ShortLinkError {
-    /// TikTok responded, and the link leads to something else or to nothing.
+    /// The platform responded, and the link leads to something else or to nothing.
     #[error("the short link leads to no video")]
     NoVideo,
     #[error("the short link was not resolved: {0}")]
     Failed(String),
 }
 
-/// Returns the video that a short link leads to. With `substitute`, requests go to that server instead of TikTok.
+/// Returns the video that a short link leads to. With `substitute`, requests go to that server instead of the platform.
 pub async fn resolve(link: ShortLink, substitute: Option<&Url>) -> Result<VideoReference, ShortLinkError> {
     let limits = RequestLimits { timeout: RESOLVE_TIMEOUT, ..RequestLimits::default() };
     let client = match substitute {
@@ -47,7 +46,8 @@ pub async fn resolve(link: ShortLink, substitute: Option<&Url>) -> Result<VideoR
         let response = client.fetch_head(client.client().get(url)).await;
         let (status, headers) = response.map_err(|error| ShortLinkError::Failed(error.to_string()))?;
         let target = redirect_target(&link, status, &headers)?;
-        match VideoIdentifier::from_url(Platform::Tiktok, &target) {
+        let target = Link::from_url(&target).map_err(|_| ShortLinkError::NoVideo)?;
+        match VideoIdentifier::from_link(link.platform(), target) {
             Ok(VideoIdentifier::Video(video)) => return Ok(video),
             Ok(VideoIdentifier::ShortLink(next)) => link = next,
             Err(_) => return Err(ShortLinkError::NoVideo),

@@ -37,7 +37,7 @@ ID_PARAMETERS = {
 }
 UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 NUMBER = re.compile(r"[0-9]{1,18}")
-SHORT_LINK = re.compile(r"//v[mt]\.|^\s*v[mt]\.|tiktok\.com/t/")
+SHORT_LINK = re.compile(r"//v[mt]\.|^\s*v[mt]\.|tiktok\.com/t/|/share/(?!video/)")
 IDEMPOTENCY_KEY = re.compile(r"[!-~]{1,255}")
 USERNAME_IN_PATH = re.compile(r"(?:@|%40)[A-Za-z0-9._]{1,30}")
 count = itertools.count()
@@ -95,7 +95,7 @@ def set_new_name(body):
     platform, identifier = body.get("platform"), body.get("identifier")
     if "username" in body and mostly():
         body["username"] = f"tide.{next(count)}.new"
-    if platform == "instagram" and identifier and mostly():
+    if platform == "instagram" and identifier and (mostly() or SHORT_LINK.search(identifier)):
         body["identifier"] = f"Tide{next(count):07}"
     if platform == "tiktok" and identifier and (mostly() or SHORT_LINK.search(identifier)):
         body["identifier"] = str(7300000000000000000 + next(count))

@@ -7,7 +7,7 @@ use sandbox::Fault;
 use sandbox::population::Population;
 use sandbox::server::start;
 use sandbox::world::World;
-use tidemark::model::identifier::{PlatformVideoId, ShortLink, VideoIdentifier, VideoReference};
+use tidemark::model::identifier::{ShortLink, VideoIdentifier, VideoReference};
 use tidemark::model::platform::Platform;
 use tidemark::platforms::short_links::{ShortLinkError, resolve};
 use url::Url;
@@ -42,7 +42,7 @@ async fn video_url_of_a_redirect_is_parsed_not_requested() {
     ] {
         let (outcome, paths) = resolve_link(vec![redirect(address)]).await;
         let video = outcome.unwrap_or_else(|error| panic!("{address}: {error}"));
-        assert_eq!(video.id, PlatformVideoId::ExternalId("7301234567890123456".to_owned()), "{address}");
+        assert_eq!(video.ids.external_id(), Some("7301234567890123456"), "{address}");
         assert_eq!(video.username.as_deref(), Some("some.one"), "{address}");
         assert_eq!(paths, ["/base/vm.tiktok.com/ZMabc/"], "{address}");
     }
@@ -218,7 +218,7 @@ async fn sandbox_resolves_short_links() {
     for host in ["vm.tiktok.com", "vt.tiktok.com", "www.tiktok.com/t"] {
         let video = resolve(link(&format!("https://{host}/ZM{}", post.id)), Some(&base)).await;
         let video = video.unwrap_or_else(|error| panic!("{host}: {error}"));
-        assert_eq!(video.id, PlatformVideoId::ExternalId(post.id.clone()));
+        assert_eq!(video.ids.external_id(), Some(post.id.as_str()));
         assert_eq!(video.username.as_ref(), Some(&account.username));
     }
     for code in [format!("ZU{}", account.username.replace('.', "")), "ZM1".to_owned(), "nothing".to_owned()] {

@@ -1,6 +1,7 @@
 //! Usernames of the platforms, and the profile URLs that contain them.
 
-use super::url::{parse_url, platform_from_host};
+use super::invisible::trim_invisible;
+use super::link::{Link, LinkTarget, is_reserved};
 use crate::model::platform::Platform;
 
 /// A valid username in lower case, as it is stored.
@@ -16,16 +17,27 @@ pub enum InvalidUsername {
     Tiktok,
     #[error("must not be . or .., which are no usernames")]
     Dots,
+    #[error("must not be a name that Instagram reserves, as explore, reels or p")]
+    Reserved,
     #[error("is not the URL of a profile on {0}")]
     Url(Platform),
 }
 
 impl Username {
-    /// Parses a username, with or without a leading `@`, or a profile URL.
+    /// Parses a username, with or without a leading `@`, or a profile URL, which is trimmed.
     pub fn parse(platform: Platform, text: &str) -> Result<Self, InvalidUsername> {
-        let text = text.trim_ascii();
-        let name = if text.contains('/') { username_from_url(platform, text)? } else { text.to_owned() };
-        let name = name.strip_prefix('@').unwrap_or(&name);
+        let text = trim_invisible(text);
+        if !text.contains('/') {
+            return Self::parse_name(platform, text.strip_prefix('@').unwrap_or(text));
+        }
+        match Link::parse(text) {
+            Ok(Link { platform: same, target: LinkTarget::Profile(name) }) if same == platform => Ok(name),
+            _ => Err(InvalidUsername::Url(platform)),
+        }
+    }
+
+    /// Parses a username without `@`.
+    pub(super) fn parse_name(platform: Platform, name: &str) -> Result<Self, InvalidUsername> {
         let (min_chars, max_chars, error) = match platform {
             Platform::Instagram => (1, 30, InvalidUsername::Instagram),
             Platform::Tiktok => (2, 24, InvalidUsername::Tiktok),
@@ -36,7 +48,13 @@ impl Username {
         }
         let is_valid = (min_chars..=max_chars).contains(&name.len())
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.' || byte == b'_');
-        if is_valid { Ok(Username(name.to_ascii_lowercase())) } else { Err(error) }
+        if !is_valid {
+            return Err(error);
+        }
+        if platform == Platform::Instagram && is_reserved(name) {
+            return Err(InvalidUsername::Reserved);
+        }
+        Ok(Username(name.to_ascii_lowercase()))
     }
 
     pub fn as_str(&self) -> &str {
@@ -45,21 +63,6 @@ impl Username {
 
     pub fn into_string(self) -> String {
         self.0
-    }
-}
-
-/// Extracts the username from a profile URL, with or without its scheme.
-fn username_from_url(platform: Platform, text: &str) -> Result<String, InvalidUsername> {
-    let invalid = || InvalidUsername::Url(platform);
-    let url = parse_url(text).ok_or_else(invalid)?;
-    if platform_from_host(url.host_str().unwrap_or_default()) != Some(platform) {
-        return Err(invalid());
-    }
-    let mut segments = url.path_segments().ok_or_else(invalid)?.filter(|segment| !segment.is_empty());
-    match (platform, segments.next(), segments.next()) {
-        (Platform::Instagram, Some(name), None) => Ok(name.to_owned()),
-        (Platform::Tiktok, Some(name), None) if name.starts_with('@') => Ok(name.to_owned()),
-        _ => Err(invalid()),
     }
 }
 
@@ -78,6 +81,8 @@ mod tests {
             "@some.one_1",
             " https://www.instagram.com/Some.One_1/?igsh=x ",
             "instagram.com/some.one_1",
+            "\u{200B}@some.one_1\u{A0}",
+            "\u{FEFF}instagram.com/some.one_1/reels/\u{2069}",
         ] {
             assert_eq!(parse(Platform::Instagram, text).as_deref(), Some("some.one_1"), "{text}");
         }
@@ -95,6 +100,10 @@ mod tests {
             "@..",
             "https://www.tiktok.com/@ab",
             "https://www.instagram.com/p/abc",
+            "https://www.instagram.com/explore/",
+            "instagram.com/share/abcdef",
+            "reels",
+            "@Direct",
             &"a".repeat(31),
         ] {
             assert_eq!(parse(Platform::Instagram, text), None, "{text}");

@@ -7,7 +7,7 @@ use super::roles::{PAUSED_POST, Role, WATCHED_POSTS};
 use super::stage::Stage;
 use crate::cli::error::CommandError;
 use crate::model::account::Metadata;
-use crate::model::identifier::{PlatformVideoId, Username, VideoReference};
+use crate::model::identifier::{Username, VideoIds, VideoReference};
 use crate::model::limits::DEFAULT_SCRAPE_INTERVAL_HOURS;
 use crate::store::records::accounts::change::{self as account_change, AccountChange};
 use crate::store::records::accounts::create::{self, NewAccount};
@@ -97,7 +97,8 @@ impl Stage<'_> {
         for index in WATCHED_POSTS.into_iter().filter(|index| *index < self.args.demo_accounts) {
             let account = &self.population.accounts()[index];
             let Some(post) = account.posts_at(now).nth(1) else { continue };
-            let video = VideoReference { id: PlatformVideoId::ExternalId(post.id), username: None };
+            let ids = VideoIds::new(platform(account), Some(&post.id), None);
+            let video = VideoReference { ids, username: None };
             let tracking = NewTracking {
                 is_active: index != PAUSED_POST,
                 metadata: tags([("campaign", CAMPAIGNS[0]), ("contract", "paid post")]),

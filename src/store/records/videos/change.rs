@@ -10,7 +10,7 @@ use sqlx::types::Json;
 use uuid::Uuid;
 
 use crate::model::account::{Metadata, metadata_schema};
-use crate::model::identifier::{PlatformVideoId, VideoReference, video_url};
+use crate::model::identifier::{VideoIds, VideoReference, video_url};
 use crate::model::limits::{
     DEFAULT_SCRAPE_INTERVAL_HOURS, MAX_SCRAPE_INTERVAL_HOURS, MIN_SCRAPE_INTERVAL_HOURS,
 };
@@ -61,14 +61,13 @@ pub struct NewVideo {
 }
 
 /// The identity of a video to create.
-type VideoKey = (Platform, PlatformVideoId);
+type VideoKey = (Platform, String);
 
 /// A locked row that a video to create may be.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone)]
 struct FoundVideo {
     id: Uuid,
-    external_id: Option<String>,
-    shortcode: Option<String>,
+    ids: VideoIds,
     is_tracked: bool,
 }
 
@@ -113,9 +112,10 @@ pub async fn create_all(
     let (mut discovered, mut results) = (Vec::new(), Vec::with_capacity(new.len()));
     for video in new {
         let key = video.key();
-        let id = match (inserted.get(&key), found.get(&key)) {
+        let known = found.get(&key);
+        let id = match (inserted.get(&key), known) {
             (Some(id), _) => *id,
-            (None, Some(found)) => found.id,
+            (None, Some(known)) => known.id,
             (None, None) => return Err(write.abort().await),
         };
         if !tracked.insert(id) {
@@ -123,9 +123,7 @@ pub async fn create_all(
             results.push(Err(Error::Exists { id, detail }));
             continue;
         }
-        if !inserted.contains_key(&key) {
-            discovered.push((id, *video));
-        }
+        discovered.extend(known.map(|known| (known.clone(), *video)));
         results.push(Ok(id));
     }
     track(write, &discovered).await?;
@@ -139,7 +137,7 @@ pub async fn create_all(
 
 impl NewVideo {
     fn key(&self) -> VideoKey {
-        (self.platform, self.video.id.clone())
+        (self.platform, self.video.ids.key().to_owned())
     }
 }
 
@@ -148,25 +146,33 @@ pub const FIND: &str = "select id, external_id, shortcode, is_tracked from video
      where organization_id = $1 and platform = $2 and (external_id = any($3) or shortcode = any($4))
      order by id for update";
 
-/// Finds and locks the rows of videos, by each of their ids.
+/// Finds and locks the rows of videos, by the key of each.
 async fn find(write: &mut Write, new: &[&NewVideo]) -> Result<HashMap<VideoKey, FoundVideo>, Error> {
     let mut found = HashMap::new();
     for platform in Platform::ALL {
-        let ids = || new.iter().filter(|video| video.platform == platform).map(|video| &video.video.id);
-        if ids().next().is_none() {
+        let of_platform: Vec<_> = new.iter().filter(|video| video.platform == platform).collect();
+        if of_platform.is_empty() {
             continue;
         }
-        let rows: Vec<FoundVideo> = sqlx::query_as(FIND)
+        let external_ids: Vec<_> =
+            of_platform.iter().flat_map(|video| video.video.ids.external_ids()).collect();
+        let shortcodes: Vec<_> =
+            of_platform.iter().filter_map(|video| video.video.ids.shortcode_key()).collect();
+        let rows: Vec<(Uuid, Option<String>, Option<String>, bool)> = sqlx::query_as(FIND)
             .bind(write.organization())
             .bind(platform)
-            .bind(ids().filter_map(PlatformVideoId::external_id).collect::<Vec<_>>())
-            .bind(ids().filter_map(PlatformVideoId::shortcode).collect::<Vec<_>>())
+            .bind(external_ids)
+            .bind(shortcodes)
             .fetch_all(write.connection())
             .await?;
-        for row in rows {
-            let external_id = row.external_id.clone().map(PlatformVideoId::ExternalId);
-            let keys = external_id.into_iter().chain(row.shortcode.clone().map(PlatformVideoId::Shortcode));
-            found.extend(keys.map(|key| ((platform, key), row.clone())));
+        for (id, external_id, shortcode, is_tracked) in rows {
+            let ids = VideoIds::new(platform, external_id.as_deref(), shortcode.as_deref());
+            let row = FoundVideo { id, ids, is_tracked };
+            let keys = [row.ids.shortcode_key(), row.ids.external_id()].map(|key| key.map(str::to_owned));
+            for key in keys.into_iter().flatten() {
+                // Rows that an older version left for one post: the older one is it.
+                found.entry((platform, key)).or_insert_with(|| row.clone());
+            }
         }
     }
     Ok(found)
@@ -187,7 +193,7 @@ struct TrackingRow<'a> {
 
 impl<'a> TrackingRow<'a> {
     fn new(id: Uuid, NewVideo { platform, video, tracking }: &'a NewVideo) -> Self {
-        let (external_id, shortcode) = (video.id.external_id(), video.id.shortcode());
+        let (external_id, shortcode) = (video.ids.external_id(), video.ids.shortcode());
         let username = video.username.as_deref();
         TrackingRow {
             id,
@@ -238,16 +244,27 @@ async fn insert(write: &mut Write, new: &[&NewVideo]) -> Result<HashMap<VideoKey
     Ok(inserted.into_iter().filter_map(|id| Some((keys.remove(&id)?, id))).collect())
 }
 
-/// Tracks individually videos that were found on accounts.
-async fn track(write: &mut Write, discovered: &[(Uuid, &NewVideo)]) -> Result<(), Error> {
+/// Tracks individually videos that were found on accounts, and adds the ids by which they were named.
+async fn track(write: &mut Write, discovered: &[(FoundVideo, &NewVideo)]) -> Result<(), Error> {
     if discovered.is_empty() {
         return Ok(());
     }
-    let rows: Vec<_> = discovered.iter().map(|(id, video)| TrackingRow::new(*id, video)).collect();
+    let named: Vec<_> = discovered
+        .iter()
+        .map(|(found, new)| {
+            let mut ids = found.ids.clone();
+            ids.merge(new.video.ids.clone());
+            let video = VideoReference { ids, username: None };
+            (found.id, NewVideo { video, ..(*new).clone() })
+        })
+        .collect();
+    let rows: Vec<_> = named.iter().map(|(id, video)| TrackingRow::new(*id, video)).collect();
     sqlx::query(
         "update videos v set is_tracked = true, tracked_at = $3, updated_at = $3, is_active = x.is_active,
-             metadata = x.metadata, scrape_interval_hours = x.scrape_interval_hours
-         from jsonb_to_recordset($2) as x(id uuid, is_active boolean, metadata jsonb, scrape_interval_hours integer)
+             metadata = x.metadata, scrape_interval_hours = x.scrape_interval_hours,
+             external_id = x.external_id, shortcode = x.shortcode
+         from jsonb_to_recordset($2) as x(
+             id uuid, external_id text, shortcode text, is_active boolean, metadata jsonb, scrape_interval_hours integer)
          where v.organization_id = $1 and v.id = x.id",
     )
     .bind(write.organization())
