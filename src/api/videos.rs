@@ -69,10 +69,10 @@ async fn list(
 ///
 /// Returns at once; the first scrape follows within seconds. A video that was discovered on an account keeps its id and is
 /// in both lists. If the video is already tracked individually, the response is 409 and `detail` names it. A short link is
-/// resolved by a request to TikTok, which may take up to 10 seconds.
+/// resolved by a request to the platform, which may take up to 10 seconds.
 #[endpoint(
     operation_id = "createVideo",
-    responses((status_code = 502, description = "TikTok did not resolve the short link."))
+    responses((status_code = 502, description = "The platform did not resolve the short link."))
 )]
 async fn create(
     app: App,

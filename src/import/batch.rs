@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::row::{AccountRow, Row, VideoRow};
 use crate::model::counters::{Counters, ProfileCounters};
+use crate::model::identifier::VideoIds;
 use crate::model::latest::{LatestValue, UNDATED};
 use crate::model::observed::{AccountLatest, VideoLatest};
 use crate::model::platform::Platform;
@@ -18,7 +19,7 @@ use crate::store::{Error, Write};
 /// An account by platform and username.
 pub type AccountName = (Platform, String);
 
-/// A video by platform, username of the account, and external id.
+/// A video by platform, username of the account, and the key of its ids.
 type VideoName = (Platform, Option<String>, String);
 
 #[derive(Debug, Default)]
@@ -39,6 +40,7 @@ struct AccountRows {
 
 #[derive(Debug)]
 struct VideoRows {
+    ids: VideoIds,
     latest: VideoLatest,
     observations: Vec<(DateTime<Utc>, Counters)>,
 }
@@ -86,10 +88,16 @@ impl RowBatch {
 
     fn add_video(&mut self, row: VideoRow) {
         let at = row.observed_at.unwrap_or(UNDATED);
-        let video = self.videos.entry((row.platform, row.username, row.external_id)).or_insert_with(|| {
+        let name = (row.platform, row.username, row.ids.key().to_owned());
+        let video = self.videos.entry(name).or_insert_with(|| {
             self.bytes += size_of::<(VideoName, VideoRows)>();
-            VideoRows { latest: VideoLatest::default(), observations: Vec::with_capacity(1) }
+            VideoRows {
+                ids: VideoIds::default(),
+                latest: VideoLatest::default(),
+                observations: Vec::with_capacity(1),
+            }
         });
+        video.ids.merge(row.ids);
         video.latest.record(row.fields, row.counters, at);
         if !row.counters.is_empty() {
             self.bytes += size_of::<(DateTime<Utc>, Counters)>();
@@ -125,27 +133,32 @@ impl RowBatch {
         // Inserts are cheaper if successive rows are neighbours in the indexes by account and by external id.
         let mut sorted: Vec<_> = self.videos.iter().collect();
         sorted.sort_unstable_by_key(|(name, _)| *name);
-        let observed_videos = sorted.into_iter().filter_map(|((platform, username, external_id), video)| {
+        let observed_videos = sorted.into_iter().filter_map(|((platform, username, _), video)| {
             let origin = match username {
                 Some(username) => VideoOrigin::Account(find(&(*platform, username.clone()))?),
                 None => VideoOrigin::Individual { is_active },
             };
             Some(ObservedVideo {
                 platform: *platform,
-                external_id: Some(external_id.clone()),
-                shortcode: None,
+                external_id: video.ids.external_id().map(str::to_owned),
+                shortcode: video.ids.shortcode().map(str::to_owned),
                 origin,
                 latest: video.latest.clone(),
                 observations: video.observations.clone(),
                 scraped_at: None,
             })
         });
-        let videos = save_videos(&mut write, now, observed_videos.collect()).await?.internal_ids;
+        let videos = save_videos(&mut write, now, observed_videos.collect()).await?;
         write.commit().await?;
         let snapshots = self.accounts.values().map(|account| account.observations.len()).sum::<usize>()
             + self.videos.values().map(|video| video.observations.len()).sum::<usize>();
         let accounts = accounts.into_values().map(|account| account.subject_id).collect();
-        Ok(SavedBatch { snapshots: snapshots as u64, accounts, videos })
+        Ok(SavedBatch {
+            snapshots: snapshots as u64,
+            accounts,
+            videos: videos.internal_ids,
+            merged_videos: videos.merged_internal_ids,
+        })
     }
 }
 
@@ -154,4 +167,6 @@ pub struct SavedBatch {
     pub snapshots: u64,
     pub accounts: Vec<i64>,
     pub videos: Vec<i64>,
+    /// Videos of earlier batches that turned out to be one with others.
+    pub merged_videos: Vec<i64>,
 }

@@ -13,6 +13,14 @@ impl IdSet {
     pub fn len(&self) -> u64 {
         self.words.values().map(|word| u64::from(word.count_ones())).sum()
     }
+
+    /// The number of ids that the other set lacks.
+    pub fn len_without(&self, other: &IdSet) -> u64 {
+        let missing = |(position, word): (&i64, &u64)| {
+            u64::from((word & !other.words.get(position).copied().unwrap_or_default()).count_ones())
+        };
+        self.words.iter().map(missing).sum()
+    }
 }
 
 impl Extend<i64> for IdSet {
@@ -34,5 +42,8 @@ mod tests {
         ids.extend([0, 1, 63, 64, 4_095, 4_096, i64::MAX, -1]);
         ids.extend([4_096, 0, i64::MAX, 5]);
         assert_eq!(ids.len(), 9);
+        let mut others = IdSet::default();
+        others.extend([1, 63, 9_999]);
+        assert_eq!(ids.len_without(&others), 7);
     }
 }

@@ -29,7 +29,9 @@ pub struct Loader<'a> {
     now: DateTime<Utc>,
     pub snapshots: u64,
     pub accounts: IdSet,
-    pub videos: IdSet,
+    videos: IdSet,
+    /// Those that the import merged into others.
+    merged_videos: IdSet,
     /// Set after the last row, because the latest observation decides.
     creators: HashMap<AccountName, LatestValue<String>>,
     categories: HashMap<AccountName, LatestValue<String>>,
@@ -45,6 +47,7 @@ impl<'a> Loader<'a> {
             snapshots: 0,
             accounts: IdSet::default(),
             videos: IdSet::default(),
+            merged_videos: IdSet::default(),
             creators: HashMap::new(),
             categories: HashMap::new(),
         }
@@ -73,6 +76,7 @@ impl<'a> Loader<'a> {
         self.snapshots += saved.snapshots;
         self.accounts.extend(saved.accounts);
         self.videos.extend(saved.videos);
+        self.merged_videos.extend(saved.merged_videos);
         for (names, observed) in
             [(&mut self.creators, batch.creators), (&mut self.categories, batch.categories)]
         {
@@ -80,6 +84,11 @@ impl<'a> Loader<'a> {
                 names.entry(account).or_default().merge(name);
             }
         }
+    }
+
+    /// The number of videos, each counted once, however their rows name them.
+    pub fn video_count(&self) -> u64 {
+        self.videos.len_without(&self.merged_videos)
     }
 
     /// Links creators and sets categories.

@@ -104,7 +104,7 @@ pub async fn load(
     Ok(ImportSummary {
         rows_read,
         accounts: loader.accounts.len(),
-        videos: loader.videos.len(),
+        videos: loader.video_count(),
         snapshots_written: loader.snapshots,
         refused,
         report_file,

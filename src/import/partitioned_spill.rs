@@ -103,8 +103,8 @@ fn partition_hash(row: &Row) -> u64 {
         | Row::Video(VideoRow { platform, username: Some(username), .. }) => {
             (platform, username).hash(&mut hasher);
         }
-        Row::Video(VideoRow { platform, username: None, external_id, .. }) => {
-            (platform, external_id).hash(&mut hasher);
+        Row::Video(VideoRow { platform, username: None, ids, .. }) => {
+            (platform, ids.key()).hash(&mut hasher);
         }
     }
     hasher.finish()
@@ -114,6 +114,7 @@ fn partition_hash(row: &Row) -> u64 {
 mod tests {
     use super::*;
     use crate::model::counters::Counters;
+    use crate::model::identifier::VideoIds;
     use crate::model::observed::VideoFields;
     use crate::model::platform::Platform;
 
@@ -123,7 +124,7 @@ mod tests {
             Row::Video(VideoRow {
                 platform: Platform::Tiktok,
                 username: Some(format!("user{}", n % 100)),
-                external_id: n.to_string(),
+                ids: VideoIds::new(Platform::Tiktok, Some(&n.to_string()), None),
                 observed_at: Some("2026-03-01T10:00:00.123456Z".parse().unwrap()),
                 fields: VideoFields {
                     create_time: Some("2026-02-01T09:00:00.5Z".parse().unwrap()),
@@ -146,7 +147,7 @@ mod tests {
             spill
                 .read(partition, |read| {
                     let Row::Video(video) = &read else { panic!() };
-                    let n: u32 = video.external_id.parse().unwrap();
+                    let n: u32 = video.ids.key().parse().unwrap();
                     assert_eq!(read, row(n));
                     assert!(!std::mem::replace(&mut seen[n as usize], true));
                     assert_eq!(*partitions[n as usize % 100].get_or_insert(partition), partition);

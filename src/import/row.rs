@@ -9,7 +9,7 @@ use super::raw_row::{RawRow, RawValue};
 use super::time::{from_unix, parse_time};
 use crate::model::counters::{Counters, ProfileCounters};
 use crate::model::field::{Field, FieldReader, FieldValue};
-use crate::model::identifier::Username;
+use crate::model::identifier::{Username, VideoIds, trim_invisible};
 use crate::model::integer::has_lost_digits;
 use crate::model::limits::{MAX_CATEGORY_CHARS, MAX_NAME_CHARS};
 use crate::model::observed::{AccountFields, VideoFields};
@@ -28,7 +28,7 @@ pub struct VideoRow {
     pub platform: Platform,
     /// `None` for an individually tracked video.
     pub username: Option<String>,
-    pub external_id: String,
+    pub ids: VideoIds,
     /// `None` only in a row without counters.
     #[serde(with = "chrono::serde::ts_microseconds_option")]
     pub observed_at: Option<DateTime<Utc>>,
@@ -123,7 +123,7 @@ impl Row {
             return Ok(Row::Video(VideoRow {
                 platform,
                 username,
-                external_id: raw.external_id()?,
+                ids: raw.video_ids(platform)?,
                 observed_at,
                 counters: Counters::from_array(raw.counts(Counters::NAMES)?).normalize_for(platform),
                 fields: VideoFields::read(&mut raw)?,
@@ -164,14 +164,12 @@ field_readers! {
     Value, |_raw, _column| Ok(None);
 }
 
-const MAX_EXTERNAL_ID_CHARS: usize = 64;
 const LOST_DIGITS: &str = "is a decimal number, which has lost digits of the id: export the column as text";
-const INVALID_EXTERNAL_ID: &str = "must have at most 64 letters, digits and underscores: spreadsheets shorten long ids unless the column is text";
 const INVALID_TIME: &str = "must be a date (2026-12-31), a date and time (2026-12-31T14:51:26Z; without a zone it is \
     UTC), or Unix seconds (10 digits) or milliseconds (13 digits)";
 
 impl RawRow<'_> {
-    fn external_id(&mut self) -> Result<String, InvalidValue> {
+    fn video_ids(&mut self, platform: Platform) -> Result<VideoIds, InvalidValue> {
         let column = Column::EXTERNAL_ID;
         if let RawValue::Decimal(number) = self.get(column)
             && has_lost_digits(*number)
@@ -179,9 +177,8 @@ impl RawRow<'_> {
             return Err(invalid(column, LOST_DIGITS));
         }
         let id = self.required(column)?;
-        let is_valid = id.len() <= MAX_EXTERNAL_ID_CHARS
-            && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        if is_valid { Ok(id) } else { Err(invalid(column, INVALID_EXTERNAL_ID)) }
+        VideoIds::from_file(platform, Some(trim_invisible(&id)), None)
+            .map_err(|reason| invalid(column, reason.to_string()))
     }
 
     fn has_counters(&self) -> bool {
@@ -262,6 +259,8 @@ impl RawRow<'_> {
             value => value.to_integer(),
         };
         match number {
+            // Hidden.
+            Some(-1) => Ok(None),
             Some(number) if (0..=Counters::MAX_VALUE).contains(&number) => Ok(Some(number)),
             Some(..0) => Err(invalid(column, "must not be negative: leave it empty if it is unknown")),
             _ => Err(invalid(
@@ -350,7 +349,7 @@ mod tests {
             ("username", "no such name"),
             ("observed_at", "2026-03-05"),
             ("observed_at", "yesterday"),
-            ("view_count", "-1"),
+            ("view_count", "-2"),
             ("view_count", "1.5"),
             ("view_count", "99999999999999999999"),
             ("duration", "NaN"),
@@ -368,6 +367,16 @@ mod tests {
         assert!(row(&[("platform", "tiktok"), ("observed_at", "2026-03-01")]).is_err());
         let blank = [("platform", "tiktok"), ("username", "ab"), ("follower_count", " ")];
         assert!(row(&blank).is_ok(), "a blank counter is unknown and needs no time");
+        for hidden in ["-1", "-1.0", "-1e0"] {
+            let Ok(Row::Video(video)) =
+                row(&[base.as_slice(), &[("like_count", hidden), ("view_count", "5")]].concat())
+            else {
+                panic!("{hidden}")
+            };
+            assert_eq!((video.counters.like_count, video.counters.view_count), (None, Some(5)), "{hidden}");
+            let account = [("platform", "tiktok"), ("username", "ab"), ("follower_count", hidden)];
+            assert!(row(&account).is_ok(), "a hidden counter is unknown and needs no time");
+        }
     }
 
     #[test]

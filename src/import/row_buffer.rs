@@ -79,6 +79,7 @@ mod tests {
     use super::super::row::VideoRow;
     use super::*;
     use crate::model::counters::Counters;
+    use crate::model::identifier::VideoIds;
     use crate::model::observed::VideoFields;
     use crate::model::platform::Platform;
 
@@ -91,7 +92,7 @@ mod tests {
             rows.add(Row::Video(VideoRow {
                 platform: Platform::Tiktok,
                 username: Some("ann".to_owned()),
-                external_id: n.to_string(),
+                ids: VideoIds::new(Platform::Tiktok, Some(&n.to_string()), None),
                 observed_at: None,
                 fields: VideoFields { description, ..VideoFields::default() },
                 counters: Counters::default(),

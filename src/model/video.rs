@@ -26,7 +26,7 @@ record! {
         pub internal_id: i64,
         /// Platform of the video.
         pub platform: Platform,
-        /// Id on the platform; null until a source reports it.
+        /// Id on the platform; null until it is known. On Instagram the Graph id, else the pk.
         #[schemars(example = &"18034177459285610")]
         pub external_id: Option<String>,
         /// Shortcode in Instagram URLs; null on TikTok.

@@ -24,7 +24,7 @@ static LOGGED_FIELDS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new()
 pub(super) fn counter(field: &'static str, value: Option<&Value>) -> Option<i64> {
     let counter = count(value).filter(|number| *number <= Counters::MAX_VALUE);
     if counter.is_none()
-        && let Some(value) = value.filter(|value| is_numeric(value))
+        && let Some(value) = value.filter(|value| is_numeric(value) && !is_hidden(value))
         && LOGGED_FIELDS.lock().insert(field)
     {
         tracing::warn!(field, %value, "a platform sent an impossible counter; stored as unknown");
@@ -38,6 +38,15 @@ fn is_numeric(value: &Value) -> bool {
         Value::String(text) => text.trim().parse::<f64>().is_ok_and(f64::is_finite),
         _ => false,
     }
+}
+
+/// Whether this is how sources write a counter that the platform hides: -1, as a number of any type or a text.
+fn is_hidden(value: &Value) -> bool {
+    let number = match value {
+        Value::String(text) => text.trim().parse().ok(),
+        value => value.as_f64(),
+    };
+    number == Some(-1.0)
 }
 
 /// Reads a non-negative integer from a number or a string.

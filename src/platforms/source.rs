@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 
 use crate::model::cost::Paging;
 use crate::model::counters::{Counters, ProfileCounters};
+use crate::model::identifier::VideoIds;
 use crate::model::observed::{AccountFields, VideoFields};
 use crate::model::platform::Platform;
 
@@ -28,6 +29,12 @@ pub struct Post {
     pub shortcode: Option<String>,
     pub fields: VideoFields,
     pub counters: Counters,
+}
+
+impl Post {
+    pub fn ids(&self, platform: Platform) -> VideoIds {
+        VideoIds::new(platform, Some(&self.external_id), self.shortcode.as_deref())
+    }
 }
 
 /// An account's profile and its posts, newest first.

@@ -61,6 +61,14 @@ impl From<sqlx::Error> for Error {
 }
 
 impl Error {
+    /// Returns the error of a statement that another unit of work conflicts with if it wrote an equal row meanwhile.
+    pub(in crate::store) fn of_unique_write(error: sqlx::Error) -> Self {
+        match &error {
+            sqlx::Error::Database(database) if database.is_unique_violation() => Error::WriteConflict,
+            _ => error.into(),
+        }
+    }
+
     /// Whether the unit of work conflicted with another one and has to be retried from its start.
     pub fn is_write_conflict(&self) -> bool {
         // serialization_failure, deadlock_detected

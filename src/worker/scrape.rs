@@ -7,6 +7,7 @@ use super::pictures::SeenPicture;
 use super::scrape_report::{ScrapeReport, target_failure};
 use super::timeout;
 use super::tracker::{FailureKind, Tracker};
+use crate::model::identifier::VideoIds;
 use crate::model::observed::{AccountLatest, VideoLatest};
 use crate::model::picture::PictureKind;
 use crate::model::platform::Platform;
@@ -17,7 +18,7 @@ use crate::store::observations::{
 };
 use crate::store::postgres::clock::ClockReading;
 use crate::store::tracking::leases::{self, LeasedTarget, TargetKind};
-use crate::store::tracking::scrapes::{self, IdentityCheck, ObservedIdentity, ScrapeAccount};
+use crate::store::tracking::scrapes::{self, IdentityCheck, ObservedIdentity, PostIds, ScrapeAccount};
 use crate::store::tracking::targets::{self, AttemptFailure, AttemptResult, DeepReads};
 use crate::store::{Error, Write, retry_on_conflict};
 
@@ -201,11 +202,12 @@ impl TargetScrape<'_> {
     async fn record_account(&self, account: &ScrapeAccount, response: &FetchedAccount) -> Result<(), Error> {
         let (id, platform, profile) = (self.target.id, self.target.platform, &response.profile);
         let mut write = self.begin().await?;
-        let post_ids: Vec<&str> = response.posts.iter().map(|post| post.external_id.as_str()).collect();
+        let mut posts = PostIds::default();
+        posts.extend(response.posts.iter().map(|post| post.ids(platform)));
         let identity = ObservedIdentity {
             platform_id: profile.platform_id.as_deref(),
             username: &profile.username,
-            post_ids: &post_ids,
+            posts: &posts,
             not_before: account.not_before,
         };
         let mut seen = Vec::new();
@@ -238,14 +240,12 @@ impl TargetScrape<'_> {
         if !scrapes::set_video_unavailable(&mut write, self.target.id, false).await? {
             return Ok(());
         }
-        let mut observed = observed_post(
-            self.target.platform,
-            VideoOrigin::Individual { is_active: true },
-            post,
-            self.start.now,
-        );
-        // The shortcode identifies the stored row, also where the response has none.
-        observed.shortcode = observed.shortcode.or_else(|| key.shortcode.clone());
+        let platform = self.target.platform;
+        let mut observed =
+            observed_post(platform, VideoOrigin::Individual { is_active: true }, post, self.start.now);
+        // The response may lack the id by which the row is stored.
+        let requested = VideoIds::new(platform, key.external_id.as_deref(), key.shortcode.as_deref());
+        observed.add_ids(requested);
         let saved = save_videos(&mut write, self.start.now, vec![observed]).await?;
         // The response may show that the target duplicates another video.
         let target = saved.merged.get(&self.target.id).copied().unwrap_or(self.target.id);

@@ -1,4 +1,4 @@
-//! TikTok short links, resolved while a video is created.
+//! Short links, resolved while a video is created.
 
 use std::sync::Arc;
 
@@ -45,8 +45,32 @@ async fn short_link_creates_its_video() {
     let id = video_id(&sandbox);
     let created = api.post("/v2/videos", link(&format!("ZM{id}"))).await.ok(201);
     assert_eq!(created.json["data"]["external_id"], id.as_str());
-    let again = json!({"platform": "tiktok", "identifier": format!("tiktok.com/t/ZM{id}")});
-    assert_eq!(api.post("/v2/videos", again).await.status, 409);
+    for link in ["tiktok.com/t", "lite.tiktok.com/t"] {
+        let again = json!({"platform": "tiktok", "identifier": format!("{link}/ZM{id}")});
+        assert_eq!(api.post("/v2/videos", again).await.status, 409, "{link}");
+    }
+}
+
+#[tokio::test]
+async fn shared_link_of_instagram_creates_its_video() {
+    let sandbox = start_sandbox().await;
+    let api = start_api(&sandbox).await;
+    let accounts = sandbox.world.population().accounts();
+    let account = accounts.iter().find(|account| account.platform == sandbox::Platform::Instagram).unwrap();
+    let code = account.posts_at(sandbox.world.now()).next().unwrap().shortcode.unwrap();
+    let body = |link: String| json!({"platform": "instagram", "identifier": link});
+    let link = format!("https://www.instagram.com/share/reel/BA{code}?igsh=1");
+    let created = api.post("/v2/videos", body(link)).await.ok(201);
+    assert_eq!(created.json["data"]["shortcode"], code.as_str());
+    for path in ["share/p", "share"] {
+        let again = api.post("/v2/videos", body(format!("instagram.com/{path}/BA{code}/"))).await;
+        assert_eq!(again.status, 409, "{path}");
+    }
+    let unknown = api.post("/v2/videos", body("instagram.com/share/reel/BAnothing".to_owned())).await;
+    assert_eq!(unknown.fields(), ["identifier"]);
+    sandbox.world.fail_next(sandbox::Platform::Instagram, Fault::Error, 1);
+    let failed = api.post("/v2/videos", body(format!("instagram.com/share/BA{code}"))).await;
+    assert_eq!(failed.status, 502);
 }
 
 #[tokio::test]

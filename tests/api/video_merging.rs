@@ -129,6 +129,77 @@ async fn merging_two_rows_keeps_the_older() {
     }
 }
 
+const PK: &str = "2870076139894680566";
+
+#[tokio::test]
+async fn every_form_of_an_added_post_is_one_video() {
+    let private = format!("instagram.com/p/{CODE}UqFW2xiLWLQiIg_TxuOIQ_OQPTM0/");
+    let link = format!("https://www.instagram.com/some.one/reel/{CODE}/embed/captioned?igsh=1");
+    let pk_of_user = format!("\u{200B}{PK}_1784\u{A0}");
+    let forms = [CODE, PK, private.as_str(), link.as_str(), pk_of_user.as_str()];
+    for first in forms {
+        let api = TestApi::start().await;
+        let added = api.create("/v2/videos", body(first)).await;
+        for form in forms {
+            api.post("/v2/videos", body(form)).await.problem(409, "CONFLICT");
+            let item = json!({"items": [body(form)]});
+            let batch = api.post("/v2/videos/batch", item).await;
+            assert_eq!(batch.json["data"][0]["status"], 409, "{form}: {batch}");
+        }
+        let video = api.get(&format!("/v2/videos/{added}")).await.json["data"].clone();
+        let is_private = first == private;
+        let external_id = if first.contains(PK) { json!(PK) } else { Value::Null };
+        assert_eq!(video["external_id"], external_id, "{first}");
+        assert_eq!(video["shortcode"].as_str().unwrap().len(), if is_private { 39 } else { 11 });
+        let code = video["shortcode"].as_str().unwrap();
+        assert_eq!(video["url"], format!("https://www.instagram.com/p/{code}/"));
+    }
+}
+
+#[tokio::test]
+async fn ids_of_a_discovered_post_are_completed() {
+    let api = TestApi::start().await;
+    let (account, on_account) = create_account(&api).await;
+    observe(&api, observed(on_account, None, Some(CODE), 5)).await;
+    let added = api.create("/v2/videos", body(PK)).await;
+    let video = only_video(&api).await;
+    assert_eq!((&video["id"], &video["external_id"]), (&json!(added), &json!(PK)));
+    assert_eq!(video["account_id"], json!(account));
+    observe(&api, observed(on_account, Some(ID), Some(CODE), 6)).await;
+    observe(&api, observed(on_account, Some(PK), None, 7)).await;
+    let video = only_video(&api).await;
+    assert_eq!((&video["external_id"], &video["view_count"]), (&json!(ID), &json!(7)));
+}
+
+#[tokio::test]
+async fn three_records_of_one_post_merge_into_the_oldest() {
+    let api = TestApi::start().await;
+    let (account, on_account) = create_account(&api).await;
+    let oldest = api.create("/v2/videos", body(ID)).await;
+    let newer = api.create("/v2/videos", body(PK)).await;
+    // As an earlier version stored it.
+    sqlx::query("update videos set shortcode = null where id = $1")
+        .bind(parse_id(&newer))
+        .execute(api.pg())
+        .await
+        .unwrap();
+    observe(&api, observed(on_account, Some("12345678901"), Some("Lf3Bw1"), 1)).await;
+    sqlx::query("update videos set external_id = null, shortcode = $2 where account_id = $1")
+        .bind(parse_id(&account))
+        .bind(CODE)
+        .execute(api.pg())
+        .await
+        .unwrap();
+    let merged = observe(&api, observed(SCRAPED, Some(ID), Some(CODE), 9)).await;
+    assert_eq!(merged.len(), 2);
+    assert!(merged.values().all(|kept| *kept == parse_id(&oldest)));
+    let video = only_video(&api).await;
+    assert_eq!((&video["id"], &video["account_id"]), (&json!(oldest), &json!(account)));
+    assert_eq!((&video["external_id"], &video["shortcode"]), (&json!(ID), &json!(CODE)));
+    assert_eq!(video["metadata"], json!({"by": ID}));
+    assert_eq!(api.get("/v2/accounts/@one").await.json["data"]["total_post_count"], 1);
+}
+
 fn sorted(mut ids: [Uuid; 2]) -> Vec<Uuid> {
     ids.sort();
     ids.to_vec()

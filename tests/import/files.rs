@@ -74,7 +74,7 @@ async fn several_files_are_imported_together() {
         "accounts.csv",
         "platform,username,observed_at,name\ntiktok,ann,2026-01-09,Ann\nx,ann,2026-01-09,\n",
     );
-    let videos = InputFile::create("videos.jsonl", format!("{ROW}\n{}\n", ROW.replace("12}", "-1}")));
+    let videos = InputFile::create("videos.jsonl", format!("{ROW}\n{}\n", ROW.replace("12}", "-2}")));
     let files = vec![accounts.path.clone(), videos.path.clone(), accounts.path.clone()];
     let summary = try_load(&organization, files, &ImportOptions::default()).await.unwrap();
     assert_eq!((summary.rows_read, summary.accounts, summary.videos, summary.refused), (6, 1, 1, 3));

@@ -5,6 +5,7 @@ mod exporting;
 mod files;
 mod foreign;
 mod large;
+mod one_post;
 mod parquet;
 mod rows;
 mod setup;

@@ -183,7 +183,7 @@ async fn refused_rows_are_numbered_across_row_groups() {
                 ("binary observed_at (STRING)", repeated("2026-01-10")),
                 (
                     "int64 follower_count",
-                    Values::Int64(vec![Some(1), Some(-1), None, Some(i64::MAX), Some(5), Some(6), Some(7)]),
+                    Values::Int64(vec![Some(1), Some(-2), None, Some(i64::MAX), Some(5), Some(6), Some(7)]),
                 ),
                 (
                     "double following_count",

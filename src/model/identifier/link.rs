@@ -67,15 +67,20 @@ pub fn is_short_link_host(host: &str) -> bool {
 }
 
 impl Link {
-    /// Parses a link with any scheme or none, which is trimmed.
+    /// Parses a trimmed link with any scheme or none. Short links, which are requested, are those of HTTP.
     pub fn parse(text: &str) -> Result<Self, InvalidLink> {
-        let rest = match text.split_once("//") {
-            Some(("", rest)) => rest,
-            Some((scheme, rest)) if is_scheme(scheme) => rest,
-            _ => text,
+        let (scheme, rest) = match text.split_once("//") {
+            Some((scheme, rest)) if scheme.is_empty() || is_scheme(scheme) => (scheme, rest),
+            _ => ("", text),
         };
         let url = Url::parse(&format!("https://{rest}")).map_err(|_| InvalidLink::OtherSite)?;
-        Self::from_url(&url)
+        let is_http = ["", "http:", "https:"].contains(&scheme.to_ascii_lowercase().as_str());
+        match Self::from_url(&url)? {
+            Link { platform, target: LinkTarget::ShortLink(_) } if !is_http => {
+                Err(InvalidLink::OtherPage(platform))
+            }
+            link => Ok(link),
+        }
     }
 
     /// Reads an HTTP URL; one with a port or credentials is not a platform's.
@@ -322,6 +327,7 @@ mod tests {
             ("https://www.instagram.com/share/", Instagram),
             ("https://www.instagram.com/share/reel/", Instagram),
             ("https://www.instagram.com/p/a%2Fb/", Instagram),
+            ("ftp://instagram.com/share/BAabc12345", Instagram),
             ("https://www.instagram.com/someone/followers/", Instagram),
             ("https://www.tiktok.com/", Tiktok),
             ("https://www.tiktok.com/someone/video/7301234567890123456", Tiktok),
@@ -330,6 +336,7 @@ mod tests {
             ("https://vm.tiktok.com/", Tiktok),
             ("https://vm.tiktok.com/a%2Fb/", Tiktok),
             ("https://lite.tiktok.com/ZTabc", Tiktok),
+            ("ftp://vm.tiktok.com/ZMabc", Tiktok),
             ("https://m.tiktokv.com/@ab/video/7301234567890123456", Tiktok),
         ] {
             let is_rejected = match Link::parse(text) {

@@ -22,7 +22,7 @@ pub enum InvalidVideoIds {
         "must have at most 64 letters, digits and underscores: spreadsheets shorten long ids unless the column is text"
     )]
     ExternalId,
-    #[error("must be a number, as ids of TikTok are")]
+    #[error("is a shortcode of Instagram, but the row is of TikTok")]
     TiktokId,
     #[error("must be the shortcode of an Instagram post: 3 to 40 letters, digits, - and _")]
     Shortcode,
@@ -159,6 +159,11 @@ impl VideoIds {
         self.external_id.as_deref()
     }
 
+    /// The external id unless it is the pk, which the shortcode names, too.
+    pub fn own_id(&self) -> Option<&str> {
+        self.external_id().filter(|_| !self.has_pk())
+    }
+
     /// The whole shortcode.
     pub fn shortcode(&self) -> Option<&str> {
         self.shortcode.as_deref()
@@ -200,14 +205,21 @@ impl VideoIds {
     /// Whether these name another post, or none that both name.
     pub fn conflicts_with(&self, other: &VideoIds) -> bool {
         let differ = |one: Option<&str>, other: Option<&str>| one.zip(other).is_some_and(|(a, b)| a != b);
-        let own_id = |ids: &VideoIds| ids.external_id.clone().filter(|_| !ids.has_pk());
-        differ(self.shortcode_key(), other.shortcode_key())
-            || differ(own_id(self).as_deref(), own_id(other).as_deref())
+        differ(self.shortcode_key(), other.shortcode_key()) || differ(self.own_id(), other.own_id())
     }
 
     /// Adds the other ids of the same post. A Graph id replaces a pk, and a whole shortcode its beginning.
     pub fn merge(&mut self, other: VideoIds) {
         let other_has_pk = other.has_pk();
+        if self.has_pk()
+            && !other_has_pk
+            && self.external_id == other.external_id
+            && other.shortcode.is_some()
+        {
+            // The number is a source's own, which no shortcode follows from.
+            self.shortcode = other.shortcode;
+            return;
+        }
         let VideoIds { external_id, shortcode } = other;
         if self.external_id.is_none() || self.has_pk() && external_id.is_some() && !other_has_pk {
             self.external_id = external_id;
@@ -228,11 +240,11 @@ impl VideoIds {
 fn check_external_id(platform: Platform, id: &str) -> Result<(), InvalidVideoIds> {
     let is_valid = (1..=MAX_EXTERNAL_ID_CHARS).contains(&id.len())
         && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    let is_code = platform == Platform::Instagram && is_shortcode_in_id_column(id);
     match platform {
-        _ if !is_valid && !is_code => Err(InvalidVideoIds::ExternalId),
-        Platform::Tiktok if !is_number(id) => Err(InvalidVideoIds::TiktokId),
-        _ => Ok(()),
+        Platform::Tiktok if !is_number(id) && is_shortcode_in_id_column(id) => Err(InvalidVideoIds::TiktokId),
+        Platform::Instagram if is_shortcode_in_id_column(id) => Ok(()),
+        _ if is_valid => Ok(()),
+        _ => Err(InvalidVideoIds::ExternalId),
     }
 }
 
@@ -327,6 +339,12 @@ mod tests {
             }
             assert_eq!(parts(&merged), (Some(GRAPH), Some(PRIVATE)), "{order:?}");
         }
+        let own = ids(Some("7000005"), Some("SHORT5"));
+        for mut merged in [ids(Some("7000005"), None), own.clone()] {
+            merged.merge(own.clone());
+            merged.merge(ids(Some("7000005"), None));
+            assert_eq!(merged, own);
+        }
         let mut without_graph = ids(None, Some(CODE));
         without_graph.merge(ids(Some(PK), None));
         assert_eq!(parts(&without_graph), (Some(PK), Some(CODE)));
@@ -369,7 +387,8 @@ mod tests {
             (Instagram, Some("2.27858E+18"), None, Err(Invalid::ExternalId)),
             (Instagram, None, Some("a b"), Err(Invalid::Shortcode)),
             (Tiktok, Some("7301"), None, Ok((Some("7301"), None))),
-            (Tiktok, Some(CODE), None, Err(Invalid::ExternalId)),
+            (Tiktok, Some("v1"), None, Ok((Some("v1"), None))),
+            (Tiktok, Some(CODE), None, Err(Invalid::TiktokId)),
             (Tiktok, Some("CfUjwr8vyv2"), None, Err(Invalid::TiktokId)),
             (Tiktok, None, Some(CODE), Err(Invalid::TiktokShortcode)),
         ] {

@@ -66,7 +66,8 @@ pub async fn reset_accounts(write: &mut Write, ids: &[Uuid], now: DateTime<Utc>)
     sqlx::query(concat!(
         "update accounts set ",
         reset_observations!(),
-        ", category_observed_at = case when category_observed_at > $3 then $3 else category_observed_at end
+        ", category_observed_at = case when category_observed_at > $3 then $3 else category_observed_at end,
+         profile_since = case when profile_since <= ($3 at time zone 'UTC')::date then profile_since end
          where organization_id = $1 and id = any($2)"
     ))
     .bind(write.organization())

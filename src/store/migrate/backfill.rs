@@ -6,7 +6,7 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::model::text::search_key;
-use crate::store::{self, Write, retry_on_conflict};
+use crate::store::{self, Write, observations, retry_on_conflict};
 
 /// Rows that are read at once. Those of one organization are changed in a unit of work.
 const PAGE_ROWS: i64 = 1_000;
@@ -14,10 +14,15 @@ const PAGE_ROWS: i64 = 1_000;
 /// Makes the changes that this database lacks.
 pub(super) async fn run(pg: &PgPool) -> Result<(), store::Error> {
     const SEARCH_KEYS: &str = "search_keys";
+    const VIDEO_IDS: &str = "video_ids";
     if !is_finished(pg, SEARCH_KEYS).await? {
         rewrite_pages(pg, CREATORS, update_creator).await?;
         rewrite_pages(pg, CAPTIONS, update_caption).await?;
         record_finished(pg, SEARCH_KEYS).await?;
+    }
+    if !is_finished(pg, VIDEO_IDS).await? {
+        observations::complete_ids(pg).await?;
+        record_finished(pg, VIDEO_IDS).await?;
     }
     Ok(())
 }

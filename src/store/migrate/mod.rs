@@ -30,7 +30,8 @@ pub struct AppliedCounts {
     pub clickhouse: usize,
 }
 
-/// Migrates both stores, and creates their databases where they are missing.
+/// Migrates both stores, creates their databases where they are missing, and rewrites the rows that earlier versions stored in
+/// another form.
 pub async fn run(
     postgres_args: &PostgresArgs,
     clickhouse_args: &ClickhouseArgs,

@@ -11,6 +11,7 @@ use super::ObservedAccount;
 use super::row::{self, format_columns, observed_row};
 use crate::model::counters::ProfileCounters;
 use crate::model::field::{FieldValue, ToField};
+use crate::model::latest::UNDATED;
 use crate::model::observed::{AccountFields, AccountLatest};
 use crate::model::snapshot::AccountSnapshot;
 use crate::store::{Error, Write};
@@ -22,6 +23,7 @@ struct StoredAccount {
     latest: AccountLatest,
     observed_at: Option<DateTime<Utc>>,
     tracked_since: Option<NaiveDate>,
+    profile_since: Option<NaiveDate>,
     is_scraped: bool,
 }
 
@@ -31,13 +33,14 @@ observed_row! {
         observed_at: Option<DateTime<Utc>>,
         known_at: Option<serde_json::Value>,
         tracked_since: Option<NaiveDate>,
+        profile_since: Option<NaiveDate>,
     }
     ProfileCounters AccountFields
 }
 
 static SELECT: LazyLock<String> = LazyLock::new(|| {
     format!(
-        "select id, {}, observed_at, known_at, tracked_since, last_scrape_time is not null as is_scraped
+        "select id, {}, observed_at, known_at, tracked_since, profile_since, last_scrape_time is not null as is_scraped
          from accounts where organization_id = $1 and id = any($2) order by id for update",
         format_columns(&ProfileCounters::NAMES, AccountFields::LIST, str::to_owned)
     )
@@ -47,6 +50,7 @@ static UPDATE: LazyLock<String> = LazyLock::new(|| {
     format!(
         "update accounts a set
             {}, observed_at = x.observed_at, known_at = x.known_at, tracked_since = x.tracked_since,
+            profile_since = x.profile_since,
             first_scrape_time = least(a.first_scrape_time, x.scraped_at),
             last_scrape_time = greatest(a.last_scrape_time, x.scraped_at),
             updated_at = $3
@@ -95,11 +99,15 @@ fn apply(write: &mut Write, stored: &StoredAccount, observed: ObservedAccount) -
         write.record_target_change(stored.id);
     }
     let observed_at = stored.observed_at.max(latest.observed_at());
+    // An earlier version may have observed it.
+    let is_since_known = stored.profile_since.is_some() || stored.observed_at.is_none_or(|at| at == UNDATED);
+    let profile_since = stored.profile_since.into_iter().chain(first_day).min();
     AccountRow {
         id: stored.id,
         observed_at,
         known_at: latest.known_at(observed_at).to_json(),
         tracked_since: stored.tracked_since.into_iter().chain(first_day).min(),
+        profile_since: profile_since.filter(|_| is_since_known),
         counters: latest.counters().or_zero(),
         fields: latest.fields(),
         scraped_at: observed.scraped_at,

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use uuid::Uuid;
 
-use super::{ObservedVideo, VideoOrigin, ids_by_platform};
+use super::{ObservedVideo, VideoOrigin, record_keys};
 use crate::store::{Error, Write};
 
 const LOCK: &str =
@@ -39,8 +39,8 @@ pub(super) async fn lock_accounts_of_observed(
             accounts.insert(account.id);
         }
     }
-    let individual = observed.iter().filter(|video| matches!(video.origin, VideoOrigin::Individual { .. }));
-    for (platform, (external_ids, shortcodes)) in ids_by_platform(individual) {
+    let without_account = observed.iter().filter(|video| !matches!(video.origin, VideoOrigin::Account(_)));
+    for (platform, (external_ids, shortcodes)) in record_keys(without_account) {
         let owners: Vec<Uuid> = sqlx::query_scalar(
             "select distinct account_id from videos
              where organization_id = $1 and platform = $2 and (external_id = any($3) or shortcode = any($4))

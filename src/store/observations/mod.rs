@@ -3,6 +3,7 @@
 //! Scrapes and imports both use it, so they produce the same numbers. Batches may arrive in any order and repeatedly.
 
 mod accounts;
+mod complete_ids;
 mod locks;
 mod row;
 mod video_draft;
@@ -15,10 +16,12 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::model::counters::{Counters, ProfileCounters};
+use crate::model::identifier::VideoIds;
 use crate::model::observed::{AccountLatest, VideoLatest};
 use crate::model::platform::Platform;
 
 pub use accounts::save_accounts;
+pub use complete_ids::complete_ids;
 pub(super) use locks::lock_account_of_video;
 pub use videos::{MergedVideos, SavedVideos, save_videos};
 
@@ -46,6 +49,8 @@ pub enum VideoOrigin {
     Account(AccountRef),
     /// It is tracked individually; a new one is scraped if `is_active`.
     Individual { is_active: bool },
+    /// It has a record already, whose ids are completed. Without one, nothing is saved.
+    Record,
 }
 
 /// Observations of a video in a batch.
@@ -61,15 +66,37 @@ pub struct ObservedVideo {
     pub scraped_at: Option<DateTime<Utc>>,
 }
 
-/// The external ids and the shortcodes of videos, by platform.
-type VideoIds<'a> = BTreeMap<Platform, (Vec<&'a str>, Vec<&'a str>)>;
-
-fn ids_by_platform<'a>(videos: impl Iterator<Item = &'a ObservedVideo>) -> VideoIds<'a> {
-    let mut ids = VideoIds::new();
-    for video in videos {
-        let (external_ids, shortcodes) = ids.entry(video.platform).or_default();
-        external_ids.extend(video.external_id.as_deref());
-        shortcodes.extend(video.shortcode.as_deref());
+impl ObservedVideo {
+    fn ids(&self) -> VideoIds {
+        VideoIds::new(self.platform, self.external_id.as_deref(), self.shortcode.as_deref())
     }
-    ids
+
+    /// Adds ids by which the video is known, unless its shortcode is another video's.
+    pub fn add_ids(&mut self, known: VideoIds) {
+        let mut ids = self.ids();
+        if ids.shortcode_key().zip(known.shortcode_key()).is_none_or(|(own, known)| own == known) {
+            ids.merge(known);
+            self.external_id = ids.external_id().map(str::to_owned);
+            self.shortcode = ids.shortcode().map(str::to_owned);
+        }
+    }
+}
+
+/// The external ids and the shortcodes by which records of videos are found, by platform.
+type RecordKeys = BTreeMap<Platform, (Vec<String>, Vec<String>)>;
+
+fn record_keys<'a>(videos: impl Iterator<Item = &'a ObservedVideo>) -> RecordKeys {
+    let mut keys = RecordKeys::new();
+    for video in videos {
+        let (external_ids, shortcodes) = keys.entry(video.platform).or_default();
+        let ids = video.ids();
+        external_ids.extend(ids.external_ids());
+        shortcodes.extend(ids.shortcode_key().map(str::to_owned));
+        if video.origin == VideoOrigin::Record {
+            // As an earlier version stored them.
+            external_ids.extend(video.external_id.clone());
+            shortcodes.extend(video.shortcode.clone());
+        }
+    }
+    keys
 }

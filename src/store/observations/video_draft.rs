@@ -6,11 +6,13 @@ use uuid::Uuid;
 use super::video_rows::{StoredVideo, VideoRow};
 use super::{AccountRef, ObservedVideo, VideoOrigin};
 use crate::model::counters::Counters;
+use crate::model::identifier::VideoIds;
 use crate::model::observed::VideoLatest;
 use crate::model::platform::Platform;
 use crate::model::snapshot::VideoSnapshot;
 use crate::model::text::search_key;
 use crate::store::outbox::event::SubjectVideo;
+use crate::store::pictures;
 use crate::store::tracking::targets;
 use crate::store::write::Post;
 use crate::store::{Error, Write};
@@ -20,14 +22,20 @@ pub(super) struct VideoDraft {
     pub(super) internal_id: i64,
     /// Boxed, because most drafts of an import have none.
     pub(super) stored: Option<Box<StoredVideo>>,
-    platform: Platform,
-    external_id: Option<String>,
-    shortcode: Option<String>,
+    pub(super) platform: Platform,
+    pub(super) ids: VideoIds,
     account_id: Option<Uuid>,
+    /// The accounts that lose a record of the video, because it was merged into this one.
+    pub(super) former_accounts: Vec<Uuid>,
     subject_id: i64,
     is_tracked: bool,
     is_active: bool,
     latest: VideoLatest,
+    /// As stored.
+    observed_at: Option<DateTime<Utc>>,
+    /// The tracking start, as stored.
+    tracked_since: Option<NaiveDate>,
+    updated_at: DateTime<Utc>,
     observations: Vec<(DateTime<Utc>, Counters)>,
     scraped_at: Option<DateTime<Utc>>,
 }
@@ -38,12 +46,14 @@ impl VideoDraft {
         VideoDraft {
             id: stored.id,
             internal_id: stored.internal_id,
-            external_id: stored.external_id.clone(),
-            shortcode: stored.shortcode.clone(),
+            ids: stored.ids(),
             account_id: stored.account_id,
             subject_id: stored.subject_id,
             is_tracked: stored.is_tracked,
             latest: stored.latest.clone(),
+            observed_at: stored.observed_at,
+            tracked_since: stored.tracked_since,
+            updated_at: stored.updated_at,
             stored: Some(Box::new(stored)),
             ..draft
         }
@@ -56,13 +66,16 @@ impl VideoDraft {
             internal_id: 0,
             stored: None,
             platform,
-            external_id: None,
-            shortcode: None,
+            ids: VideoIds::default(),
             account_id: None,
+            former_accounts: Vec::new(),
             subject_id: 0,
             is_tracked: false,
             is_active: true,
             latest: VideoLatest::default(),
+            observed_at: None,
+            tracked_since: None,
+            updated_at: Utc::now(),
             observations: Vec::new(),
             scraped_at: None,
         }
@@ -76,7 +89,7 @@ impl VideoDraft {
         }
     }
 
-    pub(super) fn apply(&mut self, write: &mut Write, video: ObservedVideo) {
+    pub(super) fn apply(&mut self, write: &mut Write, ids: VideoIds, video: ObservedVideo) {
         match video.origin {
             VideoOrigin::Account(account) => self.attach(write, account),
             VideoOrigin::Individual { is_active } => {
@@ -85,9 +98,10 @@ impl VideoDraft {
                 }
                 self.is_tracked = true;
             }
+            VideoOrigin::Record => return self.ids.merge(ids),
         }
-        self.external_id = self.external_id.take().or(video.external_id);
-        self.shortcode = self.shortcode.take().or(video.shortcode);
+        self.updated_at = Utc::now();
+        self.ids.merge(ids);
         self.latest.merge(video.latest);
         // An observation without counters only describes the video; it is no snapshot.
         self.observations.extend(video.observations.into_iter().filter(|(_, counters)| !counters.is_empty()));
@@ -118,15 +132,19 @@ impl VideoDraft {
     /// Merges a newer draft of the same video into this one, and deletes its row.
     pub(super) async fn merge(&mut self, write: &mut Write, newer: &mut VideoDraft) -> Result<(), Error> {
         if let Some(account_id) = newer.account_id {
+            self.former_accounts.push(account_id);
             self.attach(write, AccountRef { id: account_id, subject_id: newer.subject_id });
         }
         if !self.is_tracked {
             self.is_active = newer.is_active;
         }
         self.is_tracked |= newer.is_tracked;
-        self.external_id = self.external_id.take().or(newer.external_id.take());
-        self.shortcode = self.shortcode.take().or(newer.shortcode.take());
+        self.updated_at = Utc::now();
+        self.ids.merge(std::mem::take(&mut newer.ids));
         self.latest.merge(std::mem::take(&mut newer.latest));
+        self.observed_at = self.observed_at.max(newer.observed_at);
+        self.tracked_since = self.tracked_since.into_iter().chain(newer.tracked_since).min();
+        self.former_accounts.append(&mut newer.former_accounts);
         self.observations.append(&mut newer.observations);
         self.scraped_at = self.scraped_at.max(newer.scraped_at);
         let Some(deleted) = &newer.stored else { return Ok(()) };
@@ -138,20 +156,20 @@ impl VideoDraft {
 
     /// Returns the tracking start: the day of the first observation.
     fn tracked_since(&self) -> Option<NaiveDate> {
-        let stored = self.stored.as_ref().and_then(|stored| stored.tracked_since);
-        stored.into_iter().chain(self.observations.iter().map(|(at, _)| at.date_naive())).min()
+        self.tracked_since.into_iter().chain(self.observations.iter().map(|(at, _)| at.date_naive())).min()
     }
 
     pub(super) fn to_row(&self) -> VideoRow {
         let latest = &self.latest;
-        let observed_at =
-            self.stored.as_ref().and_then(|stored| stored.observed_at).max(latest.observed_at());
+        let observed_at = self.observed_at.max(latest.observed_at());
+        let (shortcode, whole_shortcode) = (self.ids.shortcode_key(), self.ids.shortcode());
         VideoRow {
             id: self.id,
             internal_id: self.internal_id,
             platform: self.platform,
-            external_id: self.external_id.clone(),
-            shortcode: self.shortcode.clone(),
+            external_id: self.ids.external_id().map(str::to_owned),
+            shortcode: shortcode.map(str::to_owned),
+            whole_shortcode: whole_shortcode.filter(|_| whole_shortcode != shortcode).map(str::to_owned),
             account_id: self.account_id,
             subject_id: self.subject_id,
             is_tracked: self.is_tracked,
@@ -160,6 +178,7 @@ impl VideoDraft {
             observed_at,
             known_at: latest.known_at(observed_at).to_json(),
             tracked_since: self.tracked_since(),
+            updated_at: self.updated_at,
             counters: latest.counters().or_zero(),
             fields: latest.fields(),
             scraped_at: self.scraped_at,
@@ -179,7 +198,7 @@ impl VideoDraft {
         let description_changes = stored.is_none_or(|stored| {
             stored.latest.description.get() != self.latest.description.get()
                 || stored.external_id != row.external_id
-                || stored.shortcode != row.shortcode
+                || stored.shortcode.as_deref() != self.ids.shortcode()
                 || stored.is_tracked != row.is_tracked
         });
         if rollups_change || description_changes {
@@ -238,6 +257,7 @@ async fn merge_rows(write: &mut Write, remaining: Uuid, deleted: Uuid) -> Result
     .execute(write.connection())
     .await?;
     targets::merge(write, deleted, remaining).await?;
+    pictures::merge(write, deleted, remaining).await?;
     sqlx::query("delete from videos where organization_id = $1 and id = $2")
         .bind(write.organization())
         .bind(deleted)

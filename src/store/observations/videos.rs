@@ -1,19 +1,20 @@
-//! Saves observed videos: finds them by either id, then inserts, updates, attaches or merges them.
+//! Saves observed videos: finds them by any of their ids, then inserts, updates, attaches or merges them.
 //!
-//! An organization has one row per video of a platform. The first account on which it is found owns it; observations on
-//! other accounts are saved, too.
+//! An organization has one row per video of a platform. Observations that name two rows by different ids merge them. The
+//! first account on which it is found owns it; observations on other accounts are saved, too.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::LazyLock;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use uuid::Uuid;
 
-use super::ObservedVideo;
 use super::locks::{lock_accounts_nowait, lock_accounts_of_observed};
 use super::video_draft::VideoDraft;
 use super::video_rows::{self, StoredVideo};
+use super::{ObservedVideo, VideoOrigin};
 use crate::model::counters::Counters;
+use crate::model::identifier::VideoIds;
 use crate::model::platform::Platform;
 use crate::store::tracking::targets;
 use crate::store::{Error, Write};
@@ -26,6 +27,8 @@ pub type MergedVideos = HashMap<Uuid, Uuid>;
 pub struct SavedVideos {
     pub merged: MergedVideos,
     pub internal_ids: Vec<i64>,
+    /// The internal ids of the deleted videos in `merged`.
+    pub merged_internal_ids: Vec<i64>,
     /// The covers of the videos, by id: URLs at the platform.
     pub covers: Vec<(Uuid, String)>,
 }
@@ -46,14 +49,17 @@ pub async fn save_videos(
         stored.iter().filter_map(|video| video.account_id).filter(|account| !locked.contains(account));
     lock_accounts_nowait(write, others.collect()).await?;
     let (mut drafts, merged) = build_drafts(write, observed, stored).await?;
-    let mut first_days: BTreeMap<Uuid, Option<NaiveDate>> = BTreeMap::new();
+    let mut accounts: BTreeMap<Uuid, StartChange> = BTreeMap::new();
     let (mut inserted, mut updated, mut newly_tracked) = (Vec::new(), Vec::new(), Vec::new());
     for draft in &mut drafts {
         let row = draft.to_row();
         draft.record_changes(write, &row);
+        for account in draft.former_accounts.drain(..) {
+            accounts.entry(account).or_default().has_lost_videos = true;
+        }
         if let Some(account) = row.account_id {
-            let day = first_days.entry(account).or_default();
-            *day = day.iter().copied().chain(row.tracked_since).min();
+            let change = accounts.entry(account).or_default();
+            change.first_day = change.first_day.into_iter().chain(row.tracked_since).min();
         }
         if row.is_tracked && draft.stored.as_ref().is_none_or(|before| !before.is_tracked) {
             newly_tracked.push(row.id);
@@ -63,10 +69,114 @@ pub async fn save_videos(
     video_rows::insert(write, inserted).await?;
     video_rows::update(write, updated).await?;
     targets::add_videos(write, &newly_tracked, now).await?;
-    refresh_accounts(write, &first_days).await?;
+    refresh_accounts(write, &accounts).await?;
     let covers = drafts.iter().filter_map(|draft| Some((draft.id, draft.cover_url()?.to_owned()))).collect();
     let internal_ids = drafts.into_iter().map(|draft| draft.internal_id).collect();
-    Ok(SavedVideos { merged, internal_ids, covers })
+    let MergedDrafts { ids: merged, internal_ids: merged_internal_ids } = merged;
+    Ok(SavedVideos { merged, internal_ids, merged_internal_ids, covers })
+}
+
+/// The drafts of a batch, found by the ids of their videos.
+#[derive(Default)]
+struct Drafts {
+    drafts: Vec<VideoDraft>,
+    indexes: BTreeMap<Platform, DraftIndex>,
+    /// Each merged draft, and the older one that it was merged into.
+    merged: HashMap<usize, usize>,
+}
+
+#[derive(Default)]
+struct DraftIndex {
+    by_external_id: HashMap<String, usize>,
+    by_shortcode: HashMap<String, usize>,
+}
+
+impl Drafts {
+    /// Returns the drafts of the video with these ids.
+    fn find(&self, platform: Platform, ids: &VideoIds) -> BTreeSet<usize> {
+        let Some(index) = self.indexes.get(&platform) else { return BTreeSet::new() };
+        let by_external_id = ids.external_id().and_then(|id| index.by_external_id.get(id));
+        let by_shortcode = ids.shortcode_key().and_then(|code| index.by_shortcode.get(code));
+        by_external_id.into_iter().chain(by_shortcode).map(|n| remaining(&self.merged, *n)).collect()
+    }
+
+    /// Merges drafts of one video into the oldest, and returns that one. Stored videos come first, ordered by their
+    /// time-ordered ids: the earlier draft is the older video.
+    async fn merge(&mut self, write: &mut Write, found: BTreeSet<usize>) -> Result<Option<usize>, Error> {
+        let mut found = found.into_iter();
+        let Some(oldest) = found.next() else { return Ok(None) };
+        for newer in found {
+            let (before, from_newer) = self.drafts.split_at_mut(newer);
+            before[oldest].merge(write, &mut from_newer[0]).await?;
+            self.merged.insert(newer, oldest);
+        }
+        Ok(Some(oldest))
+    }
+
+    /// Adds a draft, which is the newest of its video.
+    fn push(&mut self, draft: VideoDraft) -> usize {
+        self.drafts.push(draft);
+        self.drafts.len() - 1
+    }
+
+    /// Makes a draft the one of these ids.
+    fn index(&mut self, n: usize, ids: &VideoIds) {
+        let index = self.indexes.entry(self.drafts[n].platform).or_default();
+        index.by_external_id.extend(ids.external_id().map(|id| (id.to_owned(), n)));
+        index.by_shortcode.extend(ids.shortcode_key().map(|code| (code.to_owned(), n)));
+    }
+
+    /// Adds a stored video. An earlier version may have stored it twice.
+    async fn add_stored(&mut self, write: &mut Write, video: StoredVideo) -> Result<(), Error> {
+        let (platform, ids) = (video.platform, video.ids());
+        let mut found = self.find(platform, &ids);
+        found.insert(self.push(VideoDraft::from_stored(video)));
+        if let Some(n) = self.merge(write, found).await? {
+            self.index(n, &ids);
+        }
+        Ok(())
+    }
+
+    /// Applies an observation to the draft of its video.
+    async fn apply(&mut self, write: &mut Write, video: ObservedVideo) -> Result<(), Error> {
+        let (platform, ids) = (video.platform, video.ids());
+        let found = self.find(platform, &ids);
+        let n = match self.merge(write, found).await? {
+            Some(n) => n,
+            None if video.origin == VideoOrigin::Record => return Ok(()),
+            None => self.push(VideoDraft::new(platform)),
+        };
+        self.index(n, &ids);
+        self.drafts[n].apply(write, ids, video);
+        Ok(())
+    }
+
+    /// Returns the drafts that were not merged into others, and the merged ones.
+    fn finish(self) -> (Vec<VideoDraft>, MergedDrafts) {
+        let Drafts { drafts, merged, .. } = self;
+        let mut result = MergedDrafts::default();
+        for (newer, older) in &merged {
+            let (newer, older) = (&drafts[*newer], &drafts[remaining(&merged, *older)]);
+            result.ids.insert(newer.id, older.id);
+            result.internal_ids.extend(newer.stored.as_ref().map(|stored| stored.internal_id));
+        }
+        let drafts = drafts.into_iter().enumerate().filter(|(n, _)| !merged.contains_key(n));
+        (drafts.map(|(_, draft)| draft).collect(), result)
+    }
+}
+
+/// Follows merges to the draft that remains.
+fn remaining(merged: &HashMap<usize, usize>, mut n: usize) -> usize {
+    while let Some(older) = merged.get(&n) {
+        n = *older;
+    }
+    n
+}
+
+#[derive(Default)]
+struct MergedDrafts {
+    ids: MergedVideos,
+    internal_ids: Vec<i64>,
 }
 
 /// Applies each observation to the draft of its video. Returns the drafts and the merged videos.
@@ -74,47 +184,17 @@ async fn build_drafts(
     write: &mut Write,
     observed: Vec<ObservedVideo>,
     stored: Vec<StoredVideo>,
-) -> Result<(Vec<VideoDraft>, MergedVideos), Error> {
-    let mut drafts: Vec<VideoDraft> = Vec::with_capacity(observed.len());
-    let mut by_external_id: HashMap<(Platform, String), usize> = HashMap::new();
-    let mut by_shortcode: HashMap<(Platform, String), usize> = HashMap::new();
+) -> Result<(Vec<VideoDraft>, MergedDrafts), Error> {
+    let mut drafts = Drafts { drafts: Vec::with_capacity(observed.len()), ..Drafts::default() };
     for video in stored {
-        let n = drafts.len();
-        by_external_id.extend(video.external_id.clone().map(|id| ((video.platform, id), n)));
-        by_shortcode.extend(video.shortcode.clone().map(|code| ((video.platform, code), n)));
-        drafts.push(VideoDraft::from_stored(video));
+        drafts.add_stored(write, video).await?;
     }
-    let mut merged: HashMap<usize, usize> = HashMap::new();
     for video in observed {
-        let external_id = video.external_id.clone().map(|id| (video.platform, id));
-        let shortcode = video.shortcode.clone().map(|code| (video.platform, code));
-        let resolve = |n: Option<&usize>| n.map(|n| merged.get(n).copied().unwrap_or(*n));
-        let by_id = external_id.as_ref().and_then(|key| resolve(by_external_id.get(key)));
-        let by_code = shortcode.as_ref().and_then(|key| resolve(by_shortcode.get(key)));
-        let n = match (by_id, by_code) {
-            (Some(one), Some(other)) if one != other => {
-                // Stored videos come first, ordered by their time-ordered ids: the earlier draft is the older video.
-                let (older, newer) = (one.min(other), one.max(other));
-                let (before, from_newer) = drafts.split_at_mut(newer);
-                before[older].merge(write, &mut from_newer[0]).await?;
-                merged.insert(newer, older);
-                older
-            }
-            (Some(n), _) | (None, Some(n)) => n,
-            (None, None) => {
-                drafts.push(VideoDraft::new(video.platform));
-                drafts.len() - 1
-            }
-        };
-        by_external_id.extend(external_id.map(|key| (key, n)));
-        by_shortcode.extend(shortcode.map(|key| (key, n)));
-        drafts[n].apply(write, video);
+        drafts.apply(write, video).await?;
     }
-    let merged_ids = merged.iter().map(|(newer, older)| (drafts[*newer].id, drafts[*older].id)).collect();
-    let drafts = drafts.into_iter().enumerate().filter(|(n, _)| !merged.contains_key(n));
-    let mut drafts: Vec<_> = drafts.map(|(_, draft)| draft).collect();
+    let (mut drafts, merged) = drafts.finish();
     assign_internal_ids(write, &mut drafts).await?;
-    Ok((drafts, merged_ids))
+    Ok((drafts, merged))
 }
 
 async fn assign_internal_ids(write: &mut Write, drafts: &mut [VideoDraft]) -> Result<(), Error> {
@@ -129,12 +209,18 @@ async fn assign_internal_ids(write: &mut Write, drafts: &mut [VideoDraft]) -> Re
     Ok(())
 }
 
-/// Recomputes the sums of accounts over the latest counters of their discovered videos, and moves their tracking start back to
-/// the first observation of any of these.
-async fn refresh_accounts(
-    write: &mut Write,
-    first_days: &BTreeMap<Uuid, Option<NaiveDate>>,
-) -> Result<(), Error> {
+/// What changes the tracking start of an account.
+#[derive(Debug, Clone, Copy, Default)]
+struct StartChange {
+    /// The first observation of its changed videos.
+    first_day: Option<NaiveDate>,
+    /// Whether a video was merged into another, which may be another account's.
+    has_lost_videos: bool,
+}
+
+/// Recomputes the sums of accounts over the latest counters of their discovered videos, and moves their tracking start to the
+/// first observation of any of these or of the profile.
+async fn refresh_accounts(write: &mut Write, changes: &BTreeMap<Uuid, StartChange>) -> Result<(), Error> {
     // The lateral join reads each account's videos by index; joined together, all videos of the organization would be read.
     // So they would with a condition on videos.organization_id, which `a` implies: before the first ANALYZE, indexes of the
     // organization cost as much as those of the account, and the planner takes the last one created.
@@ -149,21 +235,23 @@ async fn refresh_accounts(
             );
         format!(
             "update accounts a
-             set total_post_count = s.posts, tracked_since = least(a.tracked_since, x.day), {assignments}
-             from unnest($2::uuid[], $3::date[]) as x(account_id, day)
+             set total_post_count = s.posts, {assignments}, tracked_since = case
+                when x.has_lost_videos and (a.profile_since is not null or coalesce(a.observed_at, 'epoch') = 'epoch')
+                then least(a.profile_since, s.first_day) else least(a.tracked_since, x.first_day) end
+             from unnest($2::uuid[], $3::date[], $4::boolean[]) as x(account_id, first_day, has_lost_videos)
              cross join lateral (
-                select count(*) as posts, {}
+                select count(*) as posts, min(tracked_since) as first_day, {}
                 from videos where account_id = x.account_id
              ) s
              where a.organization_id = $1 and a.id = x.account_id",
             sums.collect::<Vec<_>>().join(", ")
         )
     });
-    let (accounts, days): (Vec<_>, Vec<_>) = first_days.iter().map(|(account, day)| (*account, *day)).unzip();
     sqlx::query(UPDATE.as_str())
         .bind(write.organization())
-        .bind(accounts)
-        .bind(days)
+        .bind(changes.keys().copied().collect::<Vec<_>>())
+        .bind(changes.values().map(|change| change.first_day).collect::<Vec<_>>())
+        .bind(changes.values().map(|change| change.has_lost_videos).collect::<Vec<_>>())
         .execute(write.connection())
         .await?;
     Ok(())

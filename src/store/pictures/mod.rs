@@ -7,7 +7,7 @@ mod usage;
 
 pub use references::{
     CopiedPicture, DuePicture, FailedPicture, OfferedPicture, PictureReference, delete, fetch_references,
-    lease_due, postpone, request, set_copies,
+    lease_due, merge, postpone, request, set_copies,
 };
 pub use usage::{
     MediaUsage, UsageSummary, begin_sweep, fetch_names, fetch_secret, fetch_summary, find_secret,

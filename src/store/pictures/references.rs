@@ -175,6 +175,20 @@ pub async fn postpone(pg: &PgPool, failed: &[FailedPicture]) -> Result<u64, Erro
     Ok(postponed.rows_affected())
 }
 
+/// Moves the picture of a merged record to another that has none.
+pub async fn merge(write: &mut Write, from: Uuid, into: Uuid) -> Result<(), Error> {
+    sqlx::query(
+        "update record_pictures set record_id = $3 where organization_id = $1 and record_id = $2
+           and not exists (select from record_pictures where record_id = $3)",
+    )
+    .bind(write.organization())
+    .bind(from)
+    .bind(into)
+    .execute(write.connection())
+    .await?;
+    Ok(())
+}
+
 /// Deletes the pictures of records that do not exist.
 pub async fn delete(pg: &PgPool, records: &[Uuid]) -> Result<(), Error> {
     sqlx::query("delete from record_pictures where record_id = any($1)").bind(records).execute(pg).await?;

@@ -74,10 +74,6 @@ impl CopyRows {
     pub(in crate::store) async fn copy_into(mut self, write: &mut Write, table: &str) -> Result<(), Error> {
         let statement = format!("copy {table} ({}) from stdin (format binary)", self.columns.join(", "));
         self.bytes.extend_from_slice(&TRAILER);
-        match write.transaction().copy(&statement, &self.bytes).await {
-            Ok(()) => Ok(()),
-            Err(sqlx::Error::Database(error)) if error.is_unique_violation() => Err(Error::WriteConflict),
-            Err(error) => Err(error.into()),
-        }
+        write.transaction().copy(&statement, &self.bytes).await.map_err(Error::of_unique_write)
     }
 }

@@ -4,6 +4,7 @@ use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use sqlx::PgPool;
 use uuid::Uuid;
 
+use crate::model::identifier::VideoIds;
 use crate::model::platform::Platform;
 use crate::store::tracking::targets::DeepReads;
 use crate::store::{Error, Write, observations};
@@ -21,13 +22,29 @@ pub struct ScrapeAccount {
     pub deep_reads: DeepReads,
 }
 
+/// The ids of posts, as records have them.
+#[derive(Debug, Clone, Default)]
+pub struct PostIds {
+    external_ids: Vec<String>,
+    shortcodes: Vec<String>,
+}
+
+impl Extend<VideoIds> for PostIds {
+    fn extend<T: IntoIterator<Item = VideoIds>>(&mut self, posts: T) {
+        for ids in posts {
+            self.external_ids.extend(ids.external_ids());
+            self.shortcodes.extend(ids.shortcode_key().map(str::to_owned));
+        }
+    }
+}
+
 /// The identity of an account in a platform's response.
 #[derive(Debug, Clone, Copy)]
 pub struct ObservedIdentity<'a> {
     pub platform_id: Option<&'a str>,
     pub username: &'a str,
-    /// The platform's ids of the account's posts.
-    pub post_ids: &'a [&'a str],
+    /// The ids of the account's posts.
+    pub posts: &'a PostIds,
     /// Posts before this day were not requested.
     pub not_before: NaiveDate,
 }
@@ -91,7 +108,8 @@ pub struct ScrapeVideo {
 
 pub async fn fetch_video(pg: &PgPool, organization: Uuid, id: Uuid) -> Result<Option<ScrapeVideo>, Error> {
     let video = sqlx::query_as(
-        "select v.external_id, v.shortcode, a.username, v.scrape_interval_hours
+        "select v.external_id, coalesce(v.whole_shortcode, v.shortcode) as shortcode, a.username,
+                v.scrape_interval_hours
          from videos v left join accounts a on a.id = v.account_id
          where v.organization_id = $1 and v.id = $2 and v.is_tracked",
     )
@@ -167,7 +185,7 @@ pub async fn check_identity(
     }
     if locked.platform_id.is_none()
         && let Some(platform_id) = observed.platform_id
-        && let Some(other) = find_by_platform_id(write, account, platform_id, observed.post_ids).await?
+        && let Some(other) = find_by_platform_id(write, account, platform_id, observed.posts).await?
     {
         if !other.gives_way {
             mark_unavailable(write, account, true).await?;
@@ -205,12 +223,12 @@ async fn find_by_platform_id(
     write: &mut Write,
     account: Uuid,
     platform_id: &str,
-    post_ids: &[&str],
+    posts: &PostIds,
 ) -> Result<Option<Duplicate>, Error> {
     let duplicate = sqlx::query_as(
         "select o.id, o.username,
                 (o.added_at, o.id) > (a.added_at, a.id) and (a.tracked_since is null or exists (
-                    select from videos where account_id = a.id and external_id = any($4)
+                    select from videos where account_id = a.id and (external_id = any($4) or shortcode = any($5))
                 )) as gives_way
          from accounts a
          join accounts o on o.organization_id = a.organization_id and o.platform = a.platform
@@ -220,7 +238,8 @@ async fn find_by_platform_id(
     .bind(write.organization())
     .bind(account)
     .bind(platform_id)
-    .bind(post_ids)
+    .bind(&posts.external_ids)
+    .bind(&posts.shortcodes)
     .fetch_optional(write.connection())
     .await?;
     Ok(duplicate)
@@ -273,7 +292,8 @@ async fn update_identity(
     .bind(locked.platform)
     .fetch_one(write.connection())
     .await
-    .map_err(to_write_conflict)?;
+    // Another transaction took the username or the platform id since it was checked.
+    .map_err(Error::of_unique_write)?;
     let is_renamed = username != locked.username;
     if is_renamed {
         write.record_account_change(account);
@@ -294,25 +314,18 @@ async fn has_known_post(
     observed: ObservedIdentity<'_>,
 ) -> Result<bool, Error> {
     let found = sqlx::query_scalar(
-        "select coalesce(bool_or(external_id = any($3)), true) from videos
+        "select coalesce(bool_or(external_id = any($3) or coalesce(shortcode = any($5), false)), true) from videos
          where organization_id = $1 and account_id = $2 and external_id is not null
            and (create_time is null or create_time >= $4)",
     )
     .bind(write.organization())
     .bind(account)
-    .bind(observed.post_ids)
+    .bind(&observed.posts.external_ids)
     .bind(observed.not_before.and_time(NaiveTime::MIN).and_utc())
+    .bind(&observed.posts.shortcodes)
     .fetch_one(write.connection())
     .await?;
     Ok(found)
-}
-
-/// Another transaction took the username or the platform id since it was checked.
-fn to_write_conflict(error: sqlx::Error) -> Error {
-    match &error {
-        sqlx::Error::Database(database) if database.is_unique_violation() => Error::WriteConflict,
-        _ => error.into(),
-    }
 }
 
 /// Marks an account as unavailable. Unless it keeps its username, another account of the organization may have that.

@@ -134,8 +134,9 @@ pub async fn write_changed(
             client,
             "videos",
             "select r.organization_id as org_id, r.internal_id as video_id, r.id, r.subject_id, r.account_id,
-                    r.platform, r.external_id, r.shortcode, r.create_time as posted_at, r.media_type,
-                    r.description, r.is_tracked, r.added_at, $3::bigint as version
+                    r.platform, r.external_id, coalesce(r.whole_shortcode, r.shortcode) as shortcode,
+                    r.create_time as posted_at, r.media_type, r.description, r.is_tracked, r.added_at,
+                    $3::bigint as version
              from unnest($1::uuid[], $2::uuid[]) as x(organization_id, id)
              join videos r on r.organization_id = x.organization_id and r.id = x.id",
             &changed.videos,

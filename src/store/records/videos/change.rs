@@ -112,7 +112,8 @@ pub async fn create_all(
     let (mut discovered, mut results) = (Vec::new(), Vec::with_capacity(new.len()));
     for video in new {
         let key = video.key();
-        let known = found.get(&key);
+        let by_external_id = || Some((video.platform, video.video.ids.external_id()?.to_owned()));
+        let known = found.get(&key).or_else(|| found.get(&by_external_id()?));
         let id = match (inserted.get(&key), known) {
             (Some(id), _) => *id,
             (None, Some(known)) => known.id,
@@ -142,7 +143,7 @@ impl NewVideo {
 }
 
 /// Public for tests of its plan.
-pub const FIND: &str = "select id, external_id, shortcode, is_tracked from videos
+pub const FIND: &str = "select id, external_id, coalesce(whole_shortcode, shortcode), is_tracked from videos
      where organization_id = $1 and platform = $2 and (external_id = any($3) or shortcode = any($4))
      order by id for update";
 
@@ -185,6 +186,7 @@ struct TrackingRow<'a> {
     platform: Platform,
     external_id: Option<&'a str>,
     shortcode: Option<&'a str>,
+    whole_shortcode: Option<&'a str>,
     url: Option<String>,
     is_active: bool,
     metadata: &'a Metadata,
@@ -193,14 +195,17 @@ struct TrackingRow<'a> {
 
 impl<'a> TrackingRow<'a> {
     fn new(id: Uuid, NewVideo { platform, video, tracking }: &'a NewVideo) -> Self {
-        let (external_id, shortcode) = (video.ids.external_id(), video.ids.shortcode());
+        let (external_id, shortcode) = (video.ids.external_id(), video.ids.shortcode_key());
         let username = video.username.as_deref();
         TrackingRow {
             id,
             platform: *platform,
             external_id,
             shortcode,
-            url: username.and_then(|user| video_url(*platform, Some(user), shortcode, external_id)),
+            whole_shortcode: video.ids.shortcode().filter(|whole| Some(*whole) != shortcode),
+            url: username
+                .filter(|_| *platform == Platform::Tiktok)
+                .and_then(|user| video_url(*platform, Some(user), None, external_id)),
             is_active: tracking.is_active,
             metadata: &tracking.metadata,
             scrape_interval_hours: tracking.scrape_interval_hours,
@@ -220,15 +225,15 @@ async fn insert(write: &mut Write, new: &[&NewVideo]) -> Result<HashMap<VideoKey
             select nextval('internal_ids') as internal_id, x.*
             from (
                 select * from jsonb_to_recordset($2) as x(
-                    id uuid, platform text, external_id text, shortcode text, url text, is_active boolean, metadata jsonb,
-                    scrape_interval_hours integer)
+                    id uuid, platform text, external_id text, shortcode text, whole_shortcode text, url text,
+                    is_active boolean, metadata jsonb, scrape_interval_hours integer)
                 order by platform, external_id, shortcode
             ) x
          )
          insert into videos
-             (id, internal_id, subject_id, organization_id, platform, external_id, shortcode, url, is_tracked,
+             (id, internal_id, subject_id, organization_id, platform, external_id, shortcode, whole_shortcode, url, is_tracked,
               is_active, metadata, scrape_interval_hours, added_at, tracked_at, updated_at)
-         select id, internal_id, internal_id, $1, platform, external_id, shortcode, url, true, is_active, metadata,
+         select id, internal_id, internal_id, $1, platform, external_id, shortcode, whole_shortcode, url, true, is_active, metadata,
              scrape_interval_hours, $3, $3, $3
          from new
          on conflict do nothing
@@ -262,16 +267,18 @@ async fn track(write: &mut Write, discovered: &[(FoundVideo, &NewVideo)]) -> Res
     sqlx::query(
         "update videos v set is_tracked = true, tracked_at = $3, updated_at = $3, is_active = x.is_active,
              metadata = x.metadata, scrape_interval_hours = x.scrape_interval_hours,
-             external_id = x.external_id, shortcode = x.shortcode
+             external_id = x.external_id, shortcode = x.shortcode, whole_shortcode = x.whole_shortcode
          from jsonb_to_recordset($2) as x(
-             id uuid, external_id text, shortcode text, is_active boolean, metadata jsonb, scrape_interval_hours integer)
+             id uuid, external_id text, shortcode text, whole_shortcode text, is_active boolean, metadata jsonb,
+             scrape_interval_hours integer)
          where v.organization_id = $1 and v.id = x.id",
     )
     .bind(write.organization())
     .bind(Json(rows))
     .bind(Utc::now())
     .execute(write.connection())
-    .await?;
+    .await
+    .map_err(Error::of_unique_write)?;
     Ok(())
 }
 

@@ -111,6 +111,7 @@ static COLUMNS: LazyLock<String> = LazyLock::new(|| columns(Video::FIELDS));
 pub(super) fn columns(fields: &[&str]) -> String {
     let column = |field: &&str| match *field {
         "url" => URL.to_owned(),
+        "shortcode" => format!("{SHORTCODE} as {field}"),
         "cover_image_url" => picture_url!("v", "cover_image_url").to_owned(),
         "video_url" => format!("coalesce(v.{field}, v.{field}_original) as {field}"),
         "account_username" => format!("a.username as {field}"),
@@ -126,10 +127,13 @@ pub(super) fn columns(fields: &[&str]) -> String {
     fields.map(column).collect::<Vec<_>>().join(", ")
 }
 
+/// The whole shortcode of a video `v`.
+const SHORTCODE: &str = "coalesce(v.whole_shortcode, v.shortcode)";
+
 const URL: &str = "
     coalesce(v.url, case v.platform
         when 'tiktok' then 'https://www.tiktok.com/@' || coalesce(a.username, '') || '/video/' || v.external_id
-        else 'https://www.instagram.com/p/' || v.shortcode || '/' end) as url";
+        else 'https://www.instagram.com/p/' || coalesce(v.whole_shortcode, v.shortcode) || '/' end) as url";
 
 const TRACKING: &str = "
     v.is_unavailable or (not v.is_tracked and a.is_unavailable) as tracking_unavailable,

@@ -1,6 +1,6 @@
 // Accounts that are pasted, one per line: which platform each is of.
 
-import { PLATFORMS, type Platform } from "../../state/view.ts";
+import type { Platform } from "../../state/view.ts";
 
 export interface AccountLine {
   /** As it was pasted. */
@@ -21,9 +21,21 @@ const PLATFORM_WORDS: ReadonlyMap<string, Platform> = new Map([
   ["tt", "tiktok"],
 ]);
 
+/** The hosts of links, after a scheme, `www.` and the like. */
+const LINKS: readonly [RegExp, Platform][] = [
+  [/(^|[/.])(instagram\.com|instagr\.am)\//i, "instagram"],
+  [/(^|[/.])tiktok\.com\//i, "tiktok"],
+];
+
 /** The platform of a link; usernames have none. */
 export function platformOfLink(text: string): Platform | null {
-  return PLATFORMS.find((platform) => new RegExp(`(^|[/.])${platform}\\.com/`, "i").test(text)) ?? null;
+  return LINKS.find(([host]) => host.test(text))?.[1] ?? null;
+}
+
+/** Removes white space and the invisible characters that come along when texts are copied, at both ends. */
+function trimInvisible(text: string): string {
+  const invisible = "[\\s\\u200B-\\u200F\\u2028-\\u202F\\u2060-\\u2069]+";
+  return text.replace(new RegExp(`^${invisible}|${invisible}$`, "g"), "");
 }
 
 function parsePart(source: string, platform: Platform): AccountLine {
@@ -43,8 +55,8 @@ export function parseLines(text: string, platform: Platform): AccountLine[] {
   const lines = new Map<string, AccountLine>();
   const parts = text
     .split(/\r?\n/)
-    .flatMap((line) => (/[,;]/.test(parsePart(line.trim(), platform).text) ? line.split(/[,;]/) : [line]));
-  for (const part of parts.map((part) => part.trim()).filter(Boolean)) {
+    .flatMap((line) => (/[,;]/.test(parsePart(trimInvisible(line), platform).text) ? line.split(/[,;]/) : [line]));
+  for (const part of parts.map(trimInvisible).filter(Boolean)) {
     const line = parsePart(part, platform);
     const name = `${line.platform} ${line.text.toLowerCase()}`;
     if (!lines.has(name)) lines.set(name, line);
