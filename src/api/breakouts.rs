@@ -11,12 +11,14 @@ use crate::http::{Analytics, Cached, Query, RecordDependency, Result, WithMeta};
 use crate::model::ages::STORED_AGES;
 use crate::model::content::ContentIdentity;
 use crate::model::date_or_time::DateOrTime;
+use crate::model::hashtag::hashtags_schema;
 use crate::model::limits::{
     DEFAULT_AGE, DEFAULT_BREAKOUT_DAYS, DEFAULT_MIN_MULTIPLE, DEFAULT_RANKING_SIZE, MAX_RANKING_SIZE,
 };
 use crate::model::platform::Platform;
 use crate::store::analytics::breakouts::{self, Breakout, BreakoutQuery};
 use crate::store::analytics::{SubjectFilter, SubjectScope, VersionedHistory};
+use crate::store::records::content::ContentFilter;
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub(super) struct BreakoutsQuery {
@@ -34,6 +36,10 @@ pub(super) struct BreakoutsQuery {
     account_id: Option<Uuid>,
     /// Filter by the creator of the account.
     creator_id: Option<Uuid>,
+    /// Filter by hashtags of the caption, of which the video has any. Case and a leading `#` do not matter.
+    #[serde(default)]
+    #[schemars(schema_with = "hashtags_schema")]
+    hashtag: Option<Vec<String>>,
     /// Number of videos.
     #[schemars(range(min = 1, max = MAX_RANKING_SIZE), extend("default" = DEFAULT_RANKING_SIZE))]
     limit: i64,
@@ -91,6 +97,9 @@ pub(super) struct BreakoutsMeta {
     account_id: Option<Uuid>,
     /// Creator; null for all.
     creator_id: Option<Uuid>,
+    /// Hashtags; null for all.
+    #[schemars(example = vec!["surf"])]
+    hashtag: Option<Vec<String>>,
     /// Number of videos.
     #[schemars(example = 10)]
     limit: i64,
@@ -116,11 +125,13 @@ pub(super) async fn list(
     let args = &request.args;
     let default = || DateOrTime::Date(request.window.end - Days::new(DEFAULT_BREAKOUT_DAYS));
     let posted_after = args.posted_after.unwrap_or_else(default);
+    let content = ContentFilter { hashtag: args.hashtag.clone(), ..ContentFilter::default() };
     let compute = async |scope: SubjectScope, history: VersionedHistory| {
         let breakout_query = BreakoutQuery {
             age: args.age_days,
             min_multiple: args.min_multiple,
             posted_after: posted_after.first(),
+            filter: &content,
             complete_through: request.complete_through,
             limit: usize::try_from(args.limit).unwrap_or_default(),
         };
@@ -132,6 +143,7 @@ pub(super) async fn list(
             platform: args.platform,
             account_id: args.account_id,
             creator_id: args.creator_id,
+            hashtag: args.hashtag.clone(),
             limit: args.limit,
             without_baseline: found.without_baseline,
         };

@@ -4,7 +4,7 @@ use salvo::{Router, Writer};
 use salvo_oapi::endpoint;
 
 use super::fields::VideoPath;
-use super::{ages, breakouts, sparklines, top_content};
+use super::{ages, breakouts, hashtags, sparklines, top_content};
 use crate::app::App;
 use crate::http::input::{ListQuery, ListSort};
 use crate::http::route::{get_or_head, get_records, parameter_except};
@@ -21,8 +21,9 @@ pub(super) fn router() -> Router {
         .push(Router::with_path("timeseries").push(get_or_head(sparklines::get_content)))
         .push(Router::with_path("ages").push(get_or_head(ages::get_many)))
         .push(Router::with_path("breakouts").push(get_or_head(breakouts::list)))
+        .push(Router::with_path("hashtags").push(get_or_head(hashtags::list)))
         .push(
-            parameter_except("{video_id}", &["top", "timeseries", "ages", "breakouts"])
+            parameter_except("{video_id}", &["top", "timeseries", "ages", "breakouts", "hashtags"])
                 .push(get_records(get))
                 .push(Router::with_path("ages").push(get_or_head(ages::get_video))),
         )

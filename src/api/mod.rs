@@ -13,6 +13,7 @@ mod dashboard;
 mod deltas;
 mod export;
 mod fields;
+mod hashtags;
 mod health;
 mod links;
 mod media;

@@ -94,6 +94,9 @@ record! {
         /// Caption.
         #[schemars(example = &"First swell of the season. Sound on 🌊")]
         pub description: Option<String>,
+        /// Hashtags of the caption, in lower case and without `#`, in order of appearance.
+        #[schemars(example = vec!["surf", "firstlight"])]
+        pub hashtags: Vec<String>,
         /// Media type as reported by the platform.
         #[schemars(example = &"VIDEO")]
         pub media_type: Option<String>,

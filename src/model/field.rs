@@ -31,6 +31,7 @@ pub enum FieldType {
     Date,
     Uuid,
     Json,
+    Texts,
 }
 
 /// A value of a field.
@@ -47,6 +48,7 @@ pub enum FieldValue<'a> {
     Date(NaiveDate),
     Uuid(Uuid),
     Json(&'a Value),
+    Texts(&'a [String]),
 }
 
 impl<'a> FieldValue<'a> {
@@ -63,6 +65,7 @@ impl<'a> FieldValue<'a> {
             FieldValue::Date(day) => day.to_string().into(),
             FieldValue::Uuid(id) => id.to_string().into(),
             FieldValue::Json(json) => json.to_string().into(),
+            FieldValue::Texts(texts) => texts.join(" ").into(),
         }
     }
 }
@@ -114,4 +117,5 @@ to_field! {
     NaiveDate: Date, |day| *day;
     Uuid: Uuid, |id| *id;
     Value: Json, |json| json;
+    Vec<String>: Texts, |texts| texts;
 }

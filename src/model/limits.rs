@@ -12,6 +12,9 @@ pub const DEFAULT_SHORT_LIST_SIZE: i64 = 10;
 pub const MAX_RANKING_SIZE: i64 = 100;
 pub const DEFAULT_RANKING_SIZE: i64 = 10;
 
+/// Hashtags of a ranking.
+pub const DEFAULT_HASHTAGS_SIZE: i64 = 20;
+
 /// Views that an account has to gain for a rate that is ranked.
 pub const DEFAULT_MIN_GAINED_VIEWS: i64 = 1_000;
 
@@ -21,6 +24,9 @@ pub const MAX_CATEGORY_CHARS: usize = 128;
 /// Entries of a filter by media types, and characters of each.
 pub const MAX_MEDIA_TYPES: usize = 20;
 pub const MAX_MEDIA_TYPE_CHARS: usize = 128;
+/// Hashtags of a filter, and characters of each.
+pub const MAX_HASHTAGS: usize = 50;
+pub const MAX_HASHTAG_CHARS: usize = 255;
 pub const MAX_NAME_CHARS: usize = 255;
 /// Characters of a username or profile URL.
 pub const MAX_USERNAME_CHARS: usize = 500;

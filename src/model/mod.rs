@@ -11,6 +11,7 @@ pub mod date_or_time;
 pub mod field;
 pub mod file_row;
 pub mod gains;
+pub mod hashtag;
 pub mod identifier;
 pub mod integer;
 pub mod key;

@@ -17,6 +17,7 @@ mod data_team;
 mod examples;
 mod export_streams;
 mod exports;
+mod hashtags;
 mod large_batches;
 mod model;
 mod posts;

@@ -241,6 +241,6 @@ async fn identity_has_the_fields_of_the_record() {
         for (name, value) in identity.as_object().unwrap() {
             assert_eq!(value, &record[name], "{name}");
         }
-        assert_eq!(identity.as_object().unwrap().len(), 15);
+        assert_eq!(identity.as_object().unwrap().len(), 16);
     }
 }

@@ -8,8 +8,10 @@ use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use harness::{TestApi, rebuild_derived_tables};
 use reqwest::Url;
 use sqlx::PgPool;
+use tidemark::model::hashtag;
 use tidemark::model::text::fold_case;
 use tidemark::store::records::content::{self, Candidate, ContentFilter};
+use tidemark::store::records::hashtags;
 use tidemark::store::records::keys::NewKey;
 use uuid::Uuid;
 
@@ -17,7 +19,7 @@ use super::paging_exact::Random;
 
 const SORTS: [&str; 5] = ["create_time", "view_count", "like_count", "play_count", "added_at"];
 const DIRECTIONS: [&str; 2] = ["desc", "asc"];
-const FILTERS: usize = 12;
+const FILTERS: usize = 13;
 /// The scanned start of a range is shorter, so that caption blocks are searched too.
 const VIDEOS: usize = 1_100;
 
@@ -112,6 +114,7 @@ impl Condition {
             10 => {
                 Condition::new("min_views", row.view_count, move |other| other.view_count >= row.view_count)
             }
+            11 => Condition::hashtags(random),
             _ => Condition::caption(random, &row),
         }
     }
@@ -127,6 +130,18 @@ impl Condition {
             .collect();
         Condition::new("media_type", types.join(","), move |row| {
             row.media_type.as_ref().is_some_and(|media_type| types.contains(&media_type.as_str()))
+        })
+    }
+
+    /// Some hashtags, in any form.
+    fn hashtags(random: &mut Random) -> Self {
+        let tags: Vec<_> =
+            (0..=random.below(2)).map(|_| *random.pick(&["#TAG0", "tag1", "Tag2", "none"])).collect();
+        let value = tags.join(",");
+        Condition::new("hashtag", value, move |row| {
+            let caption = row.description.as_deref().unwrap_or_default().to_lowercase();
+            tags.iter()
+                .any(|tag| caption.contains(&format!(" #{}", tag.to_lowercase().trim_start_matches('#'))))
         })
     }
 
@@ -195,7 +210,7 @@ fn random_times(random: &mut Random) -> Vec<Option<DateTime<Utc>>> {
 
 async fn create_videos(pg: &PgPool, organization: Uuid, random: &mut Random) -> Vec<Row> {
     let accounts = create_accounts(pg, organization).await;
-    let captions: Vec<_> = (0..VIDEOS).map(|_| random.caption()).collect();
+    let captions: Vec<_> = (0..VIDEOS).map(|_| tagged_caption(random)).collect();
     let keys: Vec<_> = captions.iter().map(|caption| caption.as_deref().map(fold_case)).collect();
     let on_accounts: Vec<_> =
         (0..VIDEOS).map(|_| (random.below(4) > 0).then(|| *random.pick(&accounts))).collect();
@@ -224,11 +239,28 @@ async fn create_videos(pg: &PgPool, organization: Uuid, random: &mut Random) -> 
     .await
     .unwrap();
     rebuild_derived_tables(pg, organization).await;
+    fill_hashtags(pg, organization).await;
     sqlx::query_as("select v.*, a.creator_id, a.category from videos v left join accounts a on a.id = v.account_id where v.organization_id = $1")
         .bind(organization)
         .fetch_all(pg)
         .await
         .unwrap()
+}
+
+fn tagged_caption(random: &mut Random) -> Option<String> {
+    let caption = random.caption();
+    match random.below(12) {
+        tag @ 0..3 => Some(format!("{} #Tag{tag}", caption.unwrap_or_default())),
+        _ => caption,
+    }
+}
+
+/// As housekeeping does for rows that an earlier version inserted.
+async fn fill_hashtags(pg: &PgPool, organization: Uuid) {
+    let missing = "select exists (select from videos where organization_id = $1 and hashtags is null)";
+    while sqlx::query_scalar(missing).bind(organization).fetch_one(pg).await.unwrap() {
+        hashtags::fill_missing(pg, 5_000).await.unwrap();
+    }
 }
 
 /// A request for the whole list, page by page.
@@ -388,6 +420,7 @@ fn parse_filter(Condition { name, value, .. }: &Condition) -> ContentFilter {
         "posted_after" => filter.posted_after = DateOrTime::parse(value),
         "posted_before" => filter.posted_before = DateOrTime::parse(value),
         "min_views" => filter.min_views = value.parse().ok(),
+        "hashtag" => filter.hashtag = Some(value.split(',').filter_map(hashtag::parse).collect()),
         _ => filter.q = Some(value.clone()),
     }
     assert_ne!(filter, ContentFilter::default(), "{name}={value}");

@@ -80,6 +80,7 @@ async fn check_filters(database: &PopulatedDatabase) {
     );
     let day = DateOrTime::Date(day.bind(organization).fetch_one(pg).await.unwrap());
     let (few, part) = (LIMIT + 1, 20 * LIMIT);
+    let tagged = |tag: &str| ContentFilter { hashtag: Some(vec![tag.to_owned()]), ..all() };
     for (name, filter, sorts, max_rows) in [
         ("platform", ContentFilter { platform: Some(Platform::Instagram), ..all() }, &SORTS[..], part),
         ("is_active", ContentFilter { is_active: Some(false), ..all() }, &SORTS, part),
@@ -105,6 +106,10 @@ async fn check_filters(database: &PopulatedDatabase) {
             100,
         ),
         ("days", ContentFilter { posted_after: Some(day), ..all() }, &[BY_CREATE_TIME], few),
+        // The nullable sort reads twice what the index on hashtags finds.
+        ("frequent hashtag", tagged("frequent"), &SORTS, part + LIMIT),
+        ("rare hashtag", tagged("rare"), &SORTS, 10),
+        ("no hashtag", tagged("none"), &SORTS, 0),
     ] {
         let statement = |page: &PageRequest<ContentSort>| {
             content::list_query(organization, readable, &filter, CategoryScope::Accounts, page)

@@ -168,14 +168,16 @@ impl Population {
                  from generate_series(0, $2 - 1) n)
              insert into videos (id, subject_id, organization_id, platform, external_id, account_id, is_tracked,
                  is_active, description, description_key, media_type, cover_image_url_original, video_url_original,
-                 platform_data, create_time, added_at, tracked_at, updated_at, view_count, like_count, play_count)
+                 platform_data, create_time, added_at, tracked_at, updated_at, view_count, like_count, play_count,
+                 hashtags)
              select gen_random_uuid(), 0, $1, platform, n::text, account.id, n % 5 = 0, n % 10 > 0,
                  caption, lower(caption), 'video', 'https://example.com/cover/' || repeat(md5(n::text), 6),
                  'https://example.com/video/' || repeat(md5(n::text), 9), '{{\"is_pinned\": false}}',
                  case when n % 50 > 0 then now() - (n::bigint * 104729 % $2) * interval '17 minutes' end,
                  now() - (n::bigint * 3571 % $2) * interval '2 minutes',
                  case when n % 5 = 0 then now() - (n::bigint * 6101 % $2) * interval '3 minutes' end, now(),
-                 n::bigint * 7919 % $2, n::bigint * 5981 % ($2 / 2), n::bigint * 5651 % $2
+                 n::bigint * 7919 % $2, n::bigint * 5981 % ($2 / 2), n::bigint * 5651 % $2,
+                 case when n % 1000 = 7 then array['rare'] when n % 20 = 0 then array['frequent'] else '{{}}' end
              from numbered join account using (account_number)
              cross join lateral (
                  select string_agg(words[1 + ('x' || substr(md5(n || '.' || part), 1, 7))::bit(28)::int % 27], ' '){rare_words}

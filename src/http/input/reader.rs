@@ -18,9 +18,10 @@ use super::fields::{parse_date, parse_uuid, parse_whole_number};
 use super::violations::Violations;
 use super::window::check_window;
 use crate::http::openapi::schema::{
-    DEFERRED, NULLABLE, QUERY_ONLY, REPEATABLE, SHARED_LIMIT, TRIMMED, WINDOW, input_schemas,
+    DEFERRED, HASHTAG, NULLABLE, QUERY_ONLY, REPEATABLE, SHARED_LIMIT, TRIMMED, WINDOW, input_schemas,
 };
 use crate::model::date_or_time::DateOrTime;
+use crate::model::hashtag;
 use crate::model::limits::{MAX_BATCH_IDS, MAX_QUERY_IDS};
 use crate::model::period::DateRules;
 
@@ -274,7 +275,10 @@ pub fn read_scalar(schema: &Value, value: &Value) -> Result<Value, String> {
             let text = if schema.get(TRIMMED).is_some() { text()?.trim() } else { text()? };
             let bounds = ["minLength", "maxLength"].map(|keyword| limit(schema, keyword));
             check_text(text, bounds)?;
-            Ok(text.into())
+            match schema.get(HASHTAG) {
+                Some(_) => Ok(hashtag::parse(text).ok_or("must be a hashtag")?.into()),
+                None => Ok(text.into()),
+            }
         }
         // Any value.
         _ => Ok(value.clone()),

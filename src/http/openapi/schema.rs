@@ -118,6 +118,8 @@ fn remove_null(schema: &mut Value) {
 
 /// A text without the blanks around it; a blank one counts as absent.
 pub const TRIMMED: &str = "x-trimmed";
+/// A hashtag, whose `#` is optional.
+pub const HASHTAG: &str = "x-hashtag";
 /// A field that may be null.
 pub const NULLABLE: &str = "x-nullable";
 /// A list whose repetitions count.

@@ -19,7 +19,7 @@ use crate::model::content::ContentIdentity;
 use crate::model::period::{Period, Window, clamp_day};
 use crate::store::Error;
 use crate::store::postgres::FairReads;
-use crate::store::records::content;
+use crate::store::records::content::{self, ContentFilter};
 
 const SQL: ScopedSql = ScopedSql {
     organization: include_str!("breakouts/organization.sql"),
@@ -27,11 +27,13 @@ const SQL: ScopedSql = ScopedSql {
 };
 
 /// The posts that count as breakouts.
-pub struct BreakoutQuery {
+pub struct BreakoutQuery<'a> {
     /// One of the ages whose views are stored.
     pub age: u16,
     pub min_multiple: f64,
     pub posted_after: DateTime<Utc>,
+    /// Which posts count besides those of the scope, by their records. All are compared with.
+    pub filter: &'a ContentFilter,
     /// The last day of which views are known.
     pub complete_through: NaiveDate,
     pub limit: usize,
@@ -60,10 +62,19 @@ pub async fn find(
     pg: &FairReads,
     history: &VersionedHistory,
     scope: &SubjectScope,
-    query: &BreakoutQuery,
+    query: &BreakoutQuery<'_>,
 ) -> Result<Breakouts, Error> {
     let posts = fetch_posts(history, scope, query).await?;
-    let (mut ranked, without_baseline) = compare(posts, query);
+    let (mut ranked, mut without_baseline) = compare(posts, query);
+    if query.filter.is_selective() {
+        let ids: Vec<_> =
+            ranked.iter().map(|found| found.id).chain(without_baseline.iter().copied()).collect();
+        let organization = history.organization();
+        let pg = pg.acquire().await?;
+        let matching = content::select_matching(&pg, organization, query.filter, &ids).await?;
+        ranked.retain(|found| matching.contains(&found.id));
+        without_baseline.retain(|id| matching.contains(id));
+    }
     ranked.sort_unstable_by_key(|found| (Reverse(found.multiple_in_hundredths), found.id));
     let mut videos = Vec::new();
     for candidates in ranked.chunks(query.limit) {
@@ -78,7 +89,7 @@ pub async fn find(
         }
     }
     videos.truncate(query.limit);
-    Ok(Breakouts { videos, without_baseline })
+    Ok(Breakouts { videos, without_baseline: without_baseline.len() })
 }
 
 /// A post with its views at the age.
@@ -97,7 +108,7 @@ struct AgedPost {
 async fn fetch_posts(
     history: &VersionedHistory,
     scope: &SubjectScope,
-    query: &BreakoutQuery,
+    query: &BreakoutQuery<'_>,
 ) -> Result<Vec<AgedPost>, Error> {
     let age = Days::new(query.age.into());
     let first = clamp_day(history.clip_day(NaiveDate::MIN));
@@ -107,15 +118,15 @@ async fn fetch_posts(
     history.fetch_chunks(scope.chunks(SQL), posted, bind).await
 }
 
-/// Compares each post with earlier ones. Returns the breakouts, and the number of posts without a baseline.
-fn compare(mut posts: Vec<AgedPost>, query: &BreakoutQuery) -> (Vec<Breakout>, usize) {
+/// Compares each post with earlier ones. Returns the breakouts, and the posts without a baseline.
+fn compare(mut posts: Vec<AgedPost>, query: &BreakoutQuery<'_>) -> (Vec<Breakout>, Vec<Uuid>) {
     posts.sort_by(|one, other| {
         let key = |post: &AgedPost| (post.posted_micros, post.id);
         let group = (one.subject_id, &one.post_type).cmp(&(other.subject_id, &other.post_type));
         group.then_with(|| key(one).cmp(&key(other)))
     });
     let posted_after = query.posted_after.timestamp_micros();
-    let (mut breakouts, mut without_baseline) = (Vec::new(), 0);
+    let (mut breakouts, mut without_baseline) = (Vec::new(), Vec::new());
     let is_comparable = |one: &AgedPost, other: &AgedPost| {
         (one.subject_id, &one.post_type) == (other.subject_id, &other.post_type)
     };
@@ -124,7 +135,7 @@ fn compare(mut posts: Vec<AgedPost>, query: &BreakoutQuery) -> (Vec<Breakout>, u
         for post in group {
             if post.posted_micros >= posted_after {
                 let baseline = earlier.baseline();
-                without_baseline += usize::from(baseline.is_none());
+                without_baseline.extend(baseline.is_none().then_some(post.id));
                 breakouts.extend(baseline.and_then(|baseline| {
                     let multiple_in_hundredths = baseline.multiple_in_hundredths(post.views)?;
                     (multiple_in_hundredths as f64 / 100.0 >= query.min_multiple).then_some(Breakout {

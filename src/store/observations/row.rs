@@ -84,5 +84,6 @@ const fn sql_type(field_type: FieldType) -> &'static str {
         FieldType::Date => "date",
         FieldType::Uuid => "uuid",
         FieldType::Json => "jsonb",
+        FieldType::Texts => "text[]",
     }
 }

@@ -6,6 +6,7 @@ use uuid::Uuid;
 use super::video_rows::{StoredVideo, VideoRow};
 use super::{AccountRef, ObservedVideo, VideoOrigin};
 use crate::model::counters::Counters;
+use crate::model::hashtag::hashtags;
 use crate::model::identifier::VideoIds;
 use crate::model::observed::VideoLatest;
 use crate::model::platform::Platform;
@@ -175,6 +176,7 @@ impl VideoDraft {
             is_tracked: self.is_tracked,
             is_active: self.is_active,
             description_key: latest.description.get().map(|text| search_key(text)),
+            hashtags: latest.description.get().map(|text| hashtags(text)).unwrap_or_default(),
             observed_at,
             known_at: latest.known_at(observed_at).to_json(),
             tracked_since: self.tracked_since(),

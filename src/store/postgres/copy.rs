@@ -11,6 +11,8 @@ const NULL_LENGTH: [u8; 4] = (-1_i32).to_be_bytes();
 const EPOCH_MICROS: i64 = 946_684_800_000_000;
 const EPOCH_DAYS: i32 = 10_957;
 const JSONB_VERSION: u8 = 1;
+/// The type `text`.
+const TEXT_OID: i32 = 25;
 
 /// Rows of a table, encoded one after the other.
 pub(in crate::store) struct CopyRows {
@@ -65,6 +67,7 @@ impl CopyRows {
                 bytes.push(JSONB_VERSION);
                 bytes.extend_from_slice(json.to_string().as_bytes());
             }
+            FieldValue::Texts(texts) => put_texts(bytes, texts),
         }
         let length = (bytes.len() - start - NULL_LENGTH.len()) as i32;
         bytes[start..start + NULL_LENGTH.len()].copy_from_slice(&length.to_be_bytes());
@@ -75,5 +78,21 @@ impl CopyRows {
         let statement = format!("copy {table} ({}) from stdin (format binary)", self.columns.join(", "));
         self.bytes.extend_from_slice(&TRAILER);
         write.transaction().copy(&statement, &self.bytes).await.map_err(Error::of_unique_write)
+    }
+}
+
+/// Appends an array of texts without nulls. An empty one has no dimension.
+fn put_texts(bytes: &mut Vec<u8>, texts: &[String]) {
+    let (dimensions, has_nulls, first_index) = (i32::from(!texts.is_empty()), 0_i32, 1_i32);
+    for number in [dimensions, has_nulls, TEXT_OID] {
+        bytes.extend_from_slice(&number.to_be_bytes());
+    }
+    if !texts.is_empty() {
+        bytes.extend_from_slice(&(texts.len() as i32).to_be_bytes());
+        bytes.extend_from_slice(&first_index.to_be_bytes());
+    }
+    for text in texts {
+        bytes.extend_from_slice(&(text.len() as i32).to_be_bytes());
+        bytes.extend_from_slice(text.as_bytes());
     }
 }

@@ -482,6 +482,27 @@ export type paths = {
         patch?: never;
         trace?: never;
     };
+    "/content/hashtags": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Rank hashtags by gains
+         * @description Hashtags of the videos that match, by what these gained over the window and then by name. Those without gains are
+         *     included. If more than 300,000 videos with hashtags match, the response is 409 and `detail` says what to narrow.
+         */
+        get: operations["listHashtags"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/content/timeseries": {
         parameters: {
             query?: never;
@@ -1871,6 +1892,13 @@ export type components = {
              */
             creator_id: string | null;
             /**
+             * @description Hashtags; null for all.
+             * @example [
+             *       "surf"
+             *     ]
+             */
+            hashtag: string[] | null;
+            /**
              * Format: int64
              * @description Number of videos.
              * @example 10
@@ -1956,6 +1984,14 @@ export type components = {
              * @example 18034177459285610
              */
             external_id: string | null;
+            /**
+             * @description Hashtags of the caption, in lower case and without `#`, in order of appearance.
+             * @example [
+             *       "surf",
+             *       "firstlight"
+             *     ]
+             */
+            hashtags: string[];
             /**
              * Format: uuid
              * @description Video id.
@@ -2149,6 +2185,14 @@ export type components = {
              * @description Time of the first scrape; null before it.
              */
             first_scrape_time: string | null;
+            /**
+             * @description Hashtags of the caption, in lower case and without `#`, in order of appearance.
+             * @example [
+             *       "surf",
+             *       "firstlight"
+             *     ]
+             */
+            hashtags: string[];
             /**
              * Format: uuid
              * @description Video id.
@@ -2671,6 +2715,22 @@ export type components = {
              * @description Views gained.
              */
             views: number;
+        };
+        /** @description A hashtag with the videos that carry it. */
+        HashtagEntry: {
+            /**
+             * @description Hashtag in lower case, without `#`.
+             * @example surf
+             */
+            hashtag: string;
+            /** @description Gains of these videos in the window. */
+            metrics: components["schemas"]["Metrics"];
+            /**
+             * Format: int64
+             * @description Number of videos that carry it, whenever they were posted.
+             * @example 42
+             */
+            videos: number;
         };
         Health: {
             /** @description Status of each part. */
@@ -3762,6 +3822,14 @@ export type components = {
              */
             external_id: string | null;
             /**
+             * @description Hashtags of the caption, in lower case and without `#`, in order of appearance.
+             * @example [
+             *       "surf",
+             *       "firstlight"
+             *     ]
+             */
+            hashtags: string[];
+            /**
              * Format: uuid
              * @description Video id.
              */
@@ -4061,6 +4129,14 @@ export type components = {
              * @description Time of the first scrape; null before it.
              */
             first_scrape_time: string | null;
+            /**
+             * @description Hashtags of the caption, in lower case and without `#`, in order of appearance.
+             * @example [
+             *       "surf",
+             *       "firstlight"
+             *     ]
+             */
+            hashtags: string[];
             /**
              * Format: uuid
              * @description Video id.
@@ -4768,6 +4844,10 @@ export interface operations {
                      *           "fb_like_count": 800,
                      *           "fb_play_count": 41000,
                      *           "first_scrape_time": "2026-03-14T09:26:53.589793Z",
+                     *           "hashtags": [
+                     *             "surf",
+                     *             "firstlight"
+                     *           ],
                      *           "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
                      *           "ig_play_count": 1471000,
                      *           "internal_id": 120417,
@@ -4909,6 +4989,10 @@ export interface operations {
                      *         "fb_like_count": 800,
                      *         "fb_play_count": 41000,
                      *         "first_scrape_time": "2026-03-14T09:26:53.589793Z",
+                     *         "hashtags": [
+                     *           "surf",
+                     *           "firstlight"
+                     *         ],
                      *         "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
                      *         "ig_play_count": 1471000,
                      *         "internal_id": 120417,
@@ -6289,6 +6373,10 @@ export interface operations {
                      *           "fb_like_count": 800,
                      *           "fb_play_count": 41000,
                      *           "first_scrape_time": "2026-03-14T09:26:53.589793Z",
+                     *           "hashtags": [
+                     *             "surf",
+                     *             "firstlight"
+                     *           ],
                      *           "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
                      *           "ig_play_count": 1471000,
                      *           "internal_id": 120417,
@@ -7667,6 +7755,8 @@ export interface operations {
                 creator_id?: string;
                 /** @description Cursor of the page: `pagination.next_cursor` of the previous page, requested with the same filters and sort. Omit it for the first page. */
                 cursor?: string;
+                /** @description Filter by hashtags of the caption, of which the video has any. Case and a leading `#` do not matter. At most 50 different values, separated by commas or in repeated parameters. */
+                hashtag?: string[];
                 /** @description Whether to count all entries of the list, as `pagination.total_count`. */
                 include_total?: boolean;
                 /** @description Filter by `is_active`. */
@@ -7741,6 +7831,10 @@ export interface operations {
                      *           "fb_like_count": 800,
                      *           "fb_play_count": 41000,
                      *           "first_scrape_time": "2026-03-14T09:26:53.589793Z",
+                     *           "hashtags": [
+                     *             "surf",
+                     *             "firstlight"
+                     *           ],
                      *           "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
                      *           "ig_play_count": 1471000,
                      *           "internal_id": 120417,
@@ -7886,6 +7980,10 @@ export interface operations {
                      *         "fb_like_count": 800,
                      *         "fb_play_count": 41000,
                      *         "first_scrape_time": "2026-03-14T09:26:53.589793Z",
+                     *         "hashtags": [
+                     *           "surf",
+                     *           "firstlight"
+                     *         ],
                      *         "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
                      *         "ig_play_count": 1471000,
                      *         "internal_id": 120417,
@@ -8131,6 +8229,8 @@ export interface operations {
                 age_days?: 1 | 3 | 7 | 14 | 30;
                 /** @description Filter by the creator of the account. */
                 creator_id?: string;
+                /** @description Filter by hashtags of the caption, of which the video has any. Case and a leading `#` do not matter. At most 50 different values, separated by commas or in repeated parameters. */
+                hashtag?: string[];
                 /** @description Number of videos. */
                 limit?: number;
                 /** @description Lowest `multiple`. */
@@ -8178,6 +8278,10 @@ export interface operations {
                      *           "description": "First swell of the season. Sound on 🌊",
                      *           "duration": 31.4,
                      *           "external_id": "18034177459285610",
+                     *           "hashtags": [
+                     *             "surf",
+                     *             "firstlight"
+                     *           ],
                      *           "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
                      *           "interpolated": true,
                      *           "media_type": "VIDEO",
@@ -8193,6 +8297,9 @@ export interface operations {
                      *         "account_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
                      *         "age_days": 7,
                      *         "creator_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *         "hashtag": [
+                     *           "surf"
+                     *         ],
                      *         "limit": 10,
                      *         "min_multiple": 3,
                      *         "platform": "instagram",
@@ -8250,6 +8357,177 @@ export interface operations {
                 };
             };
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listHashtags: {
+        parameters: {
+            query?: {
+                /** @description Filter by account. */
+                account_id?: string;
+                /** @description Filter by the category of the account (exact match). */
+                category?: string;
+                /** @description Filter by the creator of the account. */
+                creator_id?: string;
+                /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
+                end_date?: string;
+                /** @description Filter by hashtags of the caption, of which the video has any. Case and a leading `#` do not matter. At most 50 different values, separated by commas or in repeated parameters. */
+                hashtag?: string[];
+                /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
+                include_today?: boolean;
+                /** @description Filter by `is_active`. */
+                is_active?: boolean;
+                /** @description Filter by `is_unavailable`. */
+                is_unavailable?: boolean;
+                /** @description Filter by kind: `discovered` on an account, or `tracked` individually. A video of both kinds matches either. */
+                kind?: "discovered" | "tracked";
+                /** @description Maximum number of hashtags. */
+                limit?: number;
+                /** @description Filter by media types, as the platform reports them, of which one matches exactly. Videos without a media type do not match. At most 20 different values, separated by commas or in repeated parameters. */
+                media_type?: string[];
+                /** @description Counter whose gains count; `engagement` is likes, comments and shares. */
+                metric?: "views" | "likes" | "comments" | "shares" | "engagement";
+                /** @description Lowest `view_count`. */
+                min_views?: number;
+                /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
+                period?: "7d" | "30d" | "90d" | "custom";
+                /** @description Filter by platform. */
+                platform?: "instagram" | "tiktok";
+                /** @description Earliest `create_time`: a date, which includes its whole UTC day, or a time. Videos without a `create_time` do not match. */
+                posted_after?: string | unknown | unknown;
+                /** @description Latest `create_time`: a date, which includes its whole UTC day, or a time. Videos without a `create_time` do not match. */
+                posted_before?: string | unknown | unknown;
+                /** @description Filter by a substring of the caption, ignoring case. */
+                q?: string;
+                /** @description First day of a `custom` window (UTC, inclusive). */
+                start_date?: string;
+            };
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "hashtag": "surf",
+                     *           "metrics": {
+                     *             "comments": 1200,
+                     *             "engagement": 1200,
+                     *             "engagement_rate": 0.08125,
+                     *             "likes": 1200,
+                     *             "plays": 1200,
+                     *             "shares": 1200,
+                     *             "views": 1200
+                     *           },
+                     *           "videos": 42
+                     *         }
+                     *       ],
+                     *       "meta": {
+                     *         "complete_through": "2026-03-13",
+                     *         "data_as_of": "2026-03-14T09:26:53.589793Z",
+                     *         "days": 30,
+                     *         "end_date": "2026-03-14",
+                     *         "period": "30d",
+                     *         "start_date": "2026-02-13"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["HashtagEntry"][];
+                        /** @description Scope of the result. */
+                        meta: components["schemas"]["WindowMeta"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            /** @description The account or creator does not exist. */
+            404: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "NOT_FOUND",
+                     *       "detail": "The account or creator does not exist.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 404,
+                     *       "title": "Not Found",
+                     *       "type": "urn:tidemark:error:not-found"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            406: components["responses"]["NotAcceptable"];
+            /** @description Too many videos match. */
+            409: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "CONFLICT",
+                     *       "detail": "Too many videos match.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 409,
+                     *       "title": "Conflict",
+                     *       "type": "urn:tidemark:error:conflict"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             422: components["responses"]["ValidationError"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
@@ -8417,6 +8695,8 @@ export interface operations {
                 cursor?: string;
                 /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
                 end_date?: string;
+                /** @description Filter by hashtags of the caption, of which the video has any. Case and a leading `#` do not matter. At most 50 different values, separated by commas or in repeated parameters. */
+                hashtag?: string[];
                 /** @description Whether videos are listed that gained nothing, or less. */
                 include_all?: boolean;
                 /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
@@ -8487,6 +8767,10 @@ export interface operations {
                      *           "description": "First swell of the season. Sound on 🌊",
                      *           "duration": 31.4,
                      *           "external_id": "18034177459285610",
+                     *           "hashtags": [
+                     *             "surf",
+                     *             "firstlight"
+                     *           ],
                      *           "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
                      *           "media_type": "VIDEO",
                      *           "metrics": {
@@ -10073,6 +10357,8 @@ export interface operations {
                 creator_id?: string;
                 /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
                 end_date?: string;
+                /** @description Filter by hashtags of the caption, of which the video has any. Case and a leading `#` do not matter. At most 50 different values, separated by commas or in repeated parameters. */
+                hashtag?: string[];
                 /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
                 include_today?: boolean;
                 /** @description Filter by `is_active`. */
@@ -11040,6 +11326,10 @@ export interface operations {
                      *           "fb_like_count": 800,
                      *           "fb_play_count": 41000,
                      *           "first_scrape_time": "2026-03-14T09:26:53.589793Z",
+                     *           "hashtags": [
+                     *             "surf",
+                     *             "firstlight"
+                     *           ],
                      *           "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
                      *           "ig_play_count": 1471000,
                      *           "internal_id": 120417,
@@ -11221,6 +11511,10 @@ export interface operations {
                      *         "fb_like_count": 800,
                      *         "fb_play_count": 41000,
                      *         "first_scrape_time": "2026-03-14T09:26:53.589793Z",
+                     *         "hashtags": [
+                     *           "surf",
+                     *           "firstlight"
+                     *         ],
                      *         "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
                      *         "ig_play_count": 1471000,
                      *         "internal_id": 120417,
@@ -11373,6 +11667,10 @@ export interface operations {
                      *         "fb_like_count": 800,
                      *         "fb_play_count": 41000,
                      *         "first_scrape_time": "2026-03-14T09:26:53.589793Z",
+                     *         "hashtags": [
+                     *           "surf",
+                     *           "firstlight"
+                     *         ],
                      *         "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
                      *         "ig_play_count": 1471000,
                      *         "internal_id": 120417,
@@ -11545,6 +11843,10 @@ export interface operations {
                      *         "fb_like_count": 800,
                      *         "fb_play_count": 41000,
                      *         "first_scrape_time": "2026-03-14T09:26:53.589793Z",
+                     *         "hashtags": [
+                     *           "surf",
+                     *           "firstlight"
+                     *         ],
                      *         "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
                      *         "ig_play_count": 1471000,
                      *         "internal_id": 120417,

@@ -2,6 +2,7 @@
 
 mod reader;
 
+use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use chrono::NaiveDate;
@@ -12,6 +13,7 @@ use uuid::Uuid;
 
 use crate::model::content::{Content, ContentIdentity, ContentKind};
 use crate::model::date_or_time::DateOrTime;
+use crate::model::hashtag::hashtags_schema;
 use crate::model::limits::{MAX_CATEGORY_CHARS, MAX_MEDIA_TYPE_CHARS, MAX_MEDIA_TYPES, MAX_QUERY_CHARS};
 use crate::model::platform::Platform;
 use crate::model::readable::ReadablePlatforms;
@@ -20,6 +22,7 @@ use crate::store::Error;
 use crate::store::postgres::keyset::{
     KeysetPosition, List, ListPage, PageRequest, Sort, SortColumn, SortKey, push_equal,
 };
+use crate::store::records::hashtags;
 use crate::store::records::videos::{self, VideoSort, account_filter, caption_filter};
 
 pub use reader::{ContentReader, ContentRows, matching_query, scan_query};
@@ -46,6 +49,10 @@ pub struct ContentFilter {
     /// not match.
     #[schemars(length(max = MAX_MEDIA_TYPES), inner(length(min = 1, max = MAX_MEDIA_TYPE_CHARS)))]
     pub media_type: Option<Vec<String>>,
+    /// Filter by hashtags of the caption, of which the video has any. Case and a leading `#` do not matter.
+    #[serde(default)]
+    #[schemars(schema_with = "hashtags_schema")]
+    pub hashtag: Option<Vec<String>>,
     /// Earliest `create_time`: a date, which includes its whole UTC day, or a time. Videos without a `create_time` do not
     /// match.
     pub posted_after: Option<DateOrTime>,
@@ -76,13 +83,16 @@ impl ContentFilter {
         self.account_id.is_some() || self.creator_id.is_some() || self.category.is_some()
     }
 
-    /// Whether values are compared with bounds.
-    const fn has_ranges(&self) -> bool {
-        self.posted_after.is_some() || self.posted_before.is_some() || self.min_views.is_some()
+    /// Whether the best plan depends on the values.
+    const fn needs_custom_plan(&self) -> bool {
+        self.posted_after.is_some()
+            || self.posted_before.is_some()
+            || self.min_views.is_some()
+            || self.hashtag.is_some()
     }
 
     /// Pushes the conditions on a video `v`, except on its account, its organization and its caption.
-    fn push(&self, query: &mut QueryBuilder<Postgres>) {
+    fn push(&self, organization: Uuid, query: &mut QueryBuilder<Postgres>) {
         query.push(match self.kind {
             None => "true",
             Some(ContentKind::Discovered) => "v.account_id is not null",
@@ -102,6 +112,10 @@ impl ContentFilter {
         }
         if let Some(views) = self.min_views {
             query.push(" and v.view_count >= ").push_bind(views);
+        }
+        if let Some(tags) = &self.hashtag {
+            query.push(" and ");
+            hashtags::push_condition(query, organization, tags);
         }
     }
 }
@@ -169,6 +183,9 @@ pub enum CategoryScope {
     Accounts,
 }
 
+/// Videos of a statement that selects from given ones.
+const MAX_SELECTED_IDS: usize = 20_000;
+
 /// The largest category whose accounts are merged: each of them contributes up to a page of rows.
 const MAX_MERGED_ACCOUNTS: i64 = 100;
 
@@ -208,7 +225,7 @@ fn build_list(
     // The condition on the parents includes the organization.
     let organization_filter = parents.is_none().then_some(organization);
     let conditions = move |query: &mut QueryBuilder<Postgres>| {
-        filter.push(query);
+        filter.push(organization, query);
         push_category(query, organization, checked);
         push_equal(query, "v.organization_id", organization_filter);
     };
@@ -220,7 +237,7 @@ fn build_list(
         parents,
         sorted: None,
         text,
-        custom_plan: filter.has_ranges(),
+        custom_plan: filter.needs_custom_plan(),
     }
 }
 
@@ -316,7 +333,56 @@ pub async fn list_matching(
     query.push_bind(organization).push(" and ");
     build_list(organization, filter, CategoryScope::Organization).push_search_conditions(&mut query);
     query.push(format_args!(" limit {limit}"));
-    Ok(query.build_query_as().persistent(!filter.has_ranges()).fetch_all(pg).await?)
+    Ok(query.build_query_as().persistent(!filter.needs_custom_plan()).fetch_all(pg).await?)
+}
+
+/// Those of some videos that exist and match a filter.
+pub async fn select_matching(
+    pg: &PgPool,
+    organization: Uuid,
+    filter: &ContentFilter,
+    ids: &[Uuid],
+) -> Result<HashSet<Uuid>, Error> {
+    let mut matching = HashSet::new();
+    for chunk in ids.chunks(MAX_SELECTED_IDS) {
+        // `offset 0` keeps the planner from other indexes, as for candidates of a ranking.
+        let mut query = QueryBuilder::new("select v.id from unnest(");
+        query.push_bind(chunk).push(
+            "::uuid[]) as candidate (id) cross join lateral (
+                 select * from videos where id = candidate.id offset 0
+             ) v where v.organization_id = ",
+        );
+        query.push_bind(organization).push(" and ");
+        build_list(organization, filter, CategoryScope::Organization).push_conditions(&mut query);
+        let found: Vec<Uuid> =
+            query.build_query_scalar().persistent(!filter.needs_custom_plan()).fetch_all(pg).await?;
+        matching.extend(found);
+    }
+    Ok(matching)
+}
+
+/// A video and its hashtags.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct TaggedVideo {
+    pub internal_id: i64,
+    pub subject_id: i64,
+    pub hashtags: Vec<String>,
+}
+
+/// Lists up to `limit` videos that have hashtags and match a filter, in no particular order.
+pub async fn list_tagged(
+    pg: &PgPool,
+    organization: Uuid,
+    filter: &ContentFilter,
+    limit: i64,
+) -> Result<Vec<TaggedVideo>, Error> {
+    let mut query = QueryBuilder::new(
+        "select v.internal_id, v.subject_id, v.hashtags from videos v where v.hashtags <> '{}' and v.organization_id = ",
+    );
+    query.push_bind(organization).push(" and ");
+    build_list(organization, filter, CategoryScope::Organization).push_search_conditions(&mut query);
+    query.push(format_args!(" limit {limit}"));
+    Ok(query.build_query_as().persistent(!filter.needs_custom_plan()).fetch_all(pg).await?)
 }
 
 /// Lists up to `limit` videos that match a filter, by id, after an id.
@@ -328,7 +394,7 @@ pub async fn list_by_id(
     limit: i64,
 ) -> Result<Vec<VideoKey>, Error> {
     let mut query = list_by_id_query(organization, filter, after, limit);
-    Ok(query.build_query_as().persistent(!filter.has_ranges()).fetch_all(pg).await?)
+    Ok(query.build_query_as().persistent(!filter.needs_custom_plan()).fetch_all(pg).await?)
 }
 
 /// Builds the query of [`list_by_id`].
@@ -360,7 +426,7 @@ pub async fn select_candidates(
     limit: i64,
 ) -> Result<Vec<RankedContent>, Error> {
     let mut query = candidates_query(organization, filter, candidates, after, limit);
-    Ok(query.build_query_as().persistent(!filter.has_ranges()).fetch_all(pg).await?)
+    Ok(query.build_query_as().persistent(!filter.needs_custom_plan()).fetch_all(pg).await?)
 }
 
 /// Builds the query of [`select_candidates`].

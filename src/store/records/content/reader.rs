@@ -103,7 +103,7 @@ impl ContentReader {
         self.after = scanned.next;
         let ids: Vec<_> = scanned.items.iter().map(|video| video.id).collect();
         let mut query = matching_query(self.organization, &self.filter, rows, &ids);
-        Ok(Some(query.build_query_as().persistent(!self.filter.has_ranges()).fetch_all(pg).await?))
+        Ok(Some(query.build_query_as().persistent(!self.filter.needs_custom_plan()).fetch_all(pg).await?))
     }
 
     /// Chooses the next rows: accounts with about `limit` videos in all, or one with more.
@@ -167,7 +167,7 @@ pub fn matching_query(
     rows: &ContentRows,
     ids: &[Uuid],
 ) -> QueryBuilder<Postgres> {
-    let conditions = |query: &mut QueryBuilder<Postgres>| filter.push(query);
+    let conditions = |query: &mut QueryBuilder<Postgres>| filter.push(organization, query);
     let mut query = QueryBuilder::new("select ");
     query.push(COLUMNS.as_str()).push(" from unnest(").push_bind(ids);
     query.push(SELECT_BY_ID).push_bind(organization).push(" and ");

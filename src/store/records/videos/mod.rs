@@ -112,6 +112,8 @@ pub(super) fn columns(fields: &[&str]) -> String {
     let column = |field: &&str| match *field {
         "url" => URL.to_owned(),
         "shortcode" => format!("{SHORTCODE} as {field}"),
+        // Null until a caption is observed.
+        "hashtags" => "coalesce(v.hashtags, '{}') as hashtags".to_owned(),
         "cover_image_url" => picture_url!("v", "cover_image_url").to_owned(),
         "video_url" => format!("coalesce(v.{field}, v.{field}_original) as {field}"),
         "account_username" => format!("a.username as {field}"),
