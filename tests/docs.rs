@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use harness::{Organization, Stack};
 use serde_json::Value;
 use tempfile::TempDir;
+use tidemark::model::payout::{Bonus, Payout, PayoutCount};
 
 /// Exiting at the first failure.
 const SHELLS: [&[&str]; 2] = [&["bash", "-euo", "pipefail", "-c"], &["sh", "-eu", "-c"]];
@@ -42,6 +43,47 @@ async fn commands_of_api_md_work() {
         let out = run(shell, &script, Path::new("."), &organization);
         assert!(out.contains("must be from 1 to 200") && out.contains("304\n"), "{shell:?}: {out}");
     }
+}
+
+#[tokio::test]
+async fn commands_of_campaigns_md_work() {
+    let script = commands(include_str!("../docs/campaigns.md"));
+    for shell in SHELLS {
+        let organization = Stack::shared().organization().await;
+        let folder = tempfile::tempdir().unwrap();
+        let out = run(shell, &script, folder.path(), &organization);
+        assert!(out.contains("\"eligible_videos\":") && out.contains("Summer for Acme"), "{shell:?}: {out}");
+    }
+}
+
+#[test]
+fn payouts_of_campaigns_md_are_right() {
+    let optional = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let mut cases = 0;
+    for line in include_str!("../docs/campaigns.md").lines() {
+        let columns: Vec<_> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let [currency, rate, bonuses, minimum, maximum, views, amount, _] = columns[..] else { continue };
+        let Ok(views) = views.parse::<i64>() else { continue };
+        let bonus = |text: &str| {
+            let (views, amount) = text.split_once(": ").unwrap();
+            Bonus { views: views.parse().unwrap(), amount: amount.to_owned() }
+        };
+        let payout = Payout {
+            currency: currency.to_owned(),
+            count: PayoutCount::Lifetime,
+            per_thousand_views: optional(rate),
+            bonuses: bonuses.split(", ").filter(|text| !text.is_empty()).map(bonus).collect(),
+            minimum_views: minimum.parse().ok(),
+            maximum_per_video: optional(maximum),
+        };
+        assert_eq!(payout.violations(), [], "{line}");
+        let terms = payout.terms().unwrap();
+        let is_paid = terms.unpaid_reason(false, false, views).is_none();
+        let paid = if is_paid { terms.amount(views) } else { terms.zero() };
+        assert_eq!(paid.to_string(), amount, "{line}");
+        cases += 1;
+    }
+    assert_eq!(cases, 20);
 }
 
 /// A folder with the files of a demo, for the organization.

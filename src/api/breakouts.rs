@@ -36,6 +36,8 @@ pub(super) struct BreakoutsQuery {
     account_id: Option<Uuid>,
     /// Filter by the creator of the account.
     creator_id: Option<Uuid>,
+    /// Filter by collection.
+    collection_id: Option<Uuid>,
     /// Filter by hashtags of the caption, of which the video has any. Case and a leading `#` do not matter.
     #[serde(default)]
     #[schemars(schema_with = "hashtags_schema")]
@@ -97,6 +99,8 @@ pub(super) struct BreakoutsMeta {
     account_id: Option<Uuid>,
     /// Creator; null for all.
     creator_id: Option<Uuid>,
+    /// Collection; null for all.
+    collection_id: Option<Uuid>,
     /// Hashtags; null for all.
     #[schemars(example = vec!["surf"])]
     hashtag: Option<Vec<String>>,
@@ -115,7 +119,7 @@ pub(super) struct BreakoutsMeta {
 /// a quarter of them at each end.
 #[endpoint(
     operation_id = "listBreakouts",
-    responses((status_code = 404, description = "The account or creator does not exist."))
+    responses((status_code = 404, description = "The account, creator or collection does not exist."))
 )]
 pub(super) async fn list(
     query: Query<BreakoutsQuery>,
@@ -125,8 +129,12 @@ pub(super) async fn list(
     let args = &request.args;
     let default = || DateOrTime::Date(request.window.end - Days::new(DEFAULT_BREAKOUT_DAYS));
     let posted_after = args.posted_after.unwrap_or_else(default);
-    let content = ContentFilter { hashtag: args.hashtag.clone(), ..ContentFilter::default() };
+    let (collection_id, hashtag) = (args.collection_id, args.hashtag.clone());
+    let content = ContentFilter { collection_id, hashtag, ..ContentFilter::default() };
     let compute = async |scope: SubjectScope, history: VersionedHistory| {
+        let pg = analytics.pg.acquire().await?;
+        let content = content.resolve(&pg, analytics.organization).await?;
+        drop(pg);
         let breakout_query = BreakoutQuery {
             age: args.age_days,
             min_multiple: args.min_multiple,
@@ -143,6 +151,7 @@ pub(super) async fn list(
             platform: args.platform,
             account_id: args.account_id,
             creator_id: args.creator_id,
+            collection_id: args.collection_id,
             hashtag: args.hashtag.clone(),
             limit: args.limit,
             without_baseline: found.without_baseline,

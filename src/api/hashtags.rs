@@ -48,7 +48,7 @@ pub(super) struct HashtagEntry {
 #[endpoint(
     operation_id = "listHashtags",
     responses(
-        (status_code = 404, description = "The account or creator does not exist."),
+        (status_code = 404, description = "The account, creator or collection does not exist."),
         (status_code = 409, description = "Too many videos match."),
     )
 )]
@@ -60,6 +60,9 @@ pub(super) async fn list(
     let WindowArgs { args, window, .. } = &request;
     let HashtagsQuery { filter, metric, limit, .. } = args;
     let compute = async |scope: SubjectScope, history: VersionedHistory| {
+        let pg = analytics.pg.acquire().await?;
+        let filter = &filter.resolve(&pg, analytics.organization).await?;
+        drop(pg);
         let ranking = HashtagRanking { filter, metric: *metric, window: *window, limit: *limit };
         let (ranked, as_of) = hashtags::rank(&analytics.pg, &history, &scope, &ranking).await?;
         let entry = |RankedHashtag { hashtag, videos, gains }| HashtagEntry {

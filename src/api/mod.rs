@@ -6,6 +6,7 @@ mod accounts;
 mod ages;
 mod batches;
 mod breakouts;
+mod collections;
 mod content;
 mod creators;
 mod daily;
@@ -24,6 +25,7 @@ mod overview;
 mod rankings;
 mod refreshes;
 mod search;
+mod shared;
 mod sparklines;
 mod system;
 mod timeseries;
@@ -53,9 +55,12 @@ pub fn routes() -> Router {
     let csv = http::responding(RequireAccept::Csv).push(export::router());
     // All share keys and rate limits.
     let private = http::authenticated().push(json).push(csv);
+    let report = http::responding(RequireAccept::Json).push(Router::with_path("v2").push(shared_report()));
+    let shared = http::authenticated_by_share().push(report);
     Router::new()
         .push(public)
         .push(private)
+        .push(shared)
         .push(openapi::docs())
         .push(dashboard::routes())
         .push(media::route())
@@ -70,6 +75,11 @@ fn public() -> Router {
         .push(Router::with_path("openapi.json").push(get_or_head(openapi::get_openapi)))
 }
 
+/// Routes for the bearers of shares.
+fn shared_report() -> Router {
+    shared::router().oapi_tag("Shared reports")
+}
+
 fn private() -> Router {
     Router::new()
         .push(Router::with_path("whoami").push(get_records(system::get_identity)).oapi_tag("System"))
@@ -78,6 +88,7 @@ fn private() -> Router {
         .push(videos::router().oapi_tag("Videos"))
         .push(content::router().oapi_tag("Content"))
         .push(creators::router().oapi_tag("Creators"))
+        .push(collections::router().oapi_tag("Collections"))
         .push(
             Router::with_path("analytics/timeseries")
                 .push(get_or_head(timeseries::get))
@@ -111,6 +122,7 @@ mod tests {
         let mut found = Vec::new();
         undocumented(&public(), "", &mut found);
         undocumented(&private(), "", &mut found);
+        undocumented(&shared_report(), "", &mut found);
         undocumented(&export::router(), "", &mut found);
         assert_eq!(found, Vec::<String>::new());
     }

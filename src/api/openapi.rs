@@ -31,6 +31,8 @@ const INFO: ApiInfo = ApiInfo {
         ("Videos", "Individually tracked videos, and analytics of all videos."),
         ("Content", "Videos of either kind, each once."),
         ("Creators", "Creators and the accounts linked to them."),
+        ("Collections", "Named sets of posts, and what they bring."),
+        ("Shared reports", "Reports of collections, for the bearer of a share's token."),
         ("Analytics", "Gains of the organization over windows of days."),
         ("Tracking", "Whether tracking works, and how complete it is."),
         ("Search", "Search in usernames, creator names and captions."),
@@ -42,7 +44,12 @@ const INFO: ApiInfo = ApiInfo {
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
     let versioned = |router, needs_key| RouteGroup { router, needs_key, server: "{base_url}/v2" };
     let exports = RouteGroup { router: super::export::router(), needs_key: true, server: BASE_URL };
-    let groups = [versioned(super::public(), false), versioned(super::private(), true), exports];
+    let groups = [
+        versioned(super::public(), false),
+        versioned(super::private(), true),
+        versioned(super::shared_report(), true),
+        exports,
+    ];
     build_document(&groups, &INFO).to_string()
 });
 

@@ -46,7 +46,7 @@ struct Overview {
 
 /// The window and the previous one, which has as many days.
 #[derive(Serialize, JsonSchema)]
-struct OverviewMeta {
+pub(super) struct OverviewMeta {
     #[serde(flatten)]
     window: WindowMeta,
     /// First day of the previous window (UTC, inclusive).
@@ -55,6 +55,13 @@ struct OverviewMeta {
     /// Last day of the previous window (UTC, inclusive), the day before `start_date`.
     #[schemars(example = &"2026-02-12")]
     previous_end_date: NaiveDate,
+}
+
+impl OverviewMeta {
+    pub(super) fn new(window: Window, meta: WindowMeta) -> Self {
+        let previous = window.previous();
+        OverviewMeta { window: meta, previous_start_date: previous.start, previous_end_date: previous.end }
+    }
 }
 
 /// Get the organization's overview
@@ -79,11 +86,7 @@ pub(super) async fn get(
             subjects::fetch_daily(&history, &records.scope, both),
             subjects::fetch_levels(&history, &records.scope, *window)
         )?;
-        let meta = OverviewMeta {
-            window: request.meta(levels.as_of),
-            previous_start_date: previous.start,
-            previous_end_date: previous.end,
-        };
+        let meta = OverviewMeta::new(*window, request.meta(levels.as_of));
         Ok(WithMeta { data: build_overview(*window, records, &days, &levels), meta })
     };
     let records_query = overview::records(analytics.organization, filter, *window);

@@ -18,14 +18,14 @@ use crate::store::analytics::{SubjectFilter, SubjectScope, VersionedHistory, fin
 /// How the rows are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum GroupBy {
+pub(super) enum GroupBy {
     Platform,
 }
 
 /// The days that rows are compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Compare {
+pub(super) enum Compare {
     Previous,
 }
 

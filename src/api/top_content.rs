@@ -4,6 +4,7 @@ use salvo::Writer;
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::http::input::RankingQuery;
 use crate::http::output::WindowMeta;
@@ -12,6 +13,7 @@ use crate::model::content::ContentIdentity;
 use crate::model::date_or_time::DateOrTime;
 use crate::model::gains::{GainMetric, Metrics};
 use crate::model::period::Window;
+use crate::model::platform::Platform;
 use crate::store::analytics::top_content::{self, ContentRanking};
 use crate::store::analytics::videos::{self, VideoRef};
 use crate::store::analytics::{SubjectScope, VersionedHistory};
@@ -43,6 +45,16 @@ pub(super) struct RankingArgs {
 }
 
 impl RankingArgs {
+    /// All posts of a collection, on one platform or all.
+    pub(super) fn all_of_collection(
+        collection: Uuid,
+        metric: GainMetric,
+        platform: Option<Platform>,
+    ) -> Self {
+        let filter = ContentFilter { platform, collection_id: Some(collection), ..ContentFilter::default() };
+        RankingArgs { metric, filter, posted: Posted::Any, include_all: true }
+    }
+
     /// The filter with the days that `posted` allows.
     fn filter(&self, window: Window) -> ContentFilter {
         let mut filter = self.filter.clone();
@@ -80,16 +92,26 @@ pub(super) struct TopContentMeta {
 /// `platform`, `account_id`, `creator_id` and `category`.
 #[endpoint(
     operation_id = "listTopContent",
-    responses((status_code = 404, description = "The account or creator does not exist."))
+    responses((status_code = 404, description = "The account, creator or collection does not exist."))
 )]
 pub(super) async fn list(
     query: RankingQuery<RankingArgs>,
     analytics: Analytics,
 ) -> Result<CachedPage<Ranking<TopContent, TopContentMeta>>> {
+    rank(query, &analytics).await
+}
+
+pub(super) async fn rank(
+    query: RankingQuery<RankingArgs>,
+    analytics: &Analytics,
+) -> Result<CachedPage<Ranking<TopContent, TopContentMeta>>> {
     let request = analytics.window(query, |query| query.window)?;
     let WindowArgs { args: RankingQuery { rule: args, page, .. }, window, .. } = &request;
     let filter = args.filter(*window);
     let compute = async |scope: SubjectScope, history: VersionedHistory| {
+        let pg = analytics.pg.acquire().await?;
+        let filter = filter.resolve(&pg, analytics.organization).await?;
+        drop(pg);
         let ranking = ContentRanking {
             filter: &filter,
             metric: args.metric,

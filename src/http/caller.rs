@@ -5,8 +5,9 @@ use std::sync::Arc;
 use chrono::NaiveDate;
 use uuid::Uuid;
 
-use crate::model::limits::DEFAULT_RATE_PER_MINUTE;
+use crate::model::limits::{DEFAULT_RATE_PER_MINUTE, SHARE_RATE_PER_MINUTE};
 use crate::model::organization::Scope;
+use crate::store::records::collections::shares::ShareGrant;
 use crate::store::records::keys::Grant;
 
 #[derive(Debug, Clone)]
@@ -23,6 +24,18 @@ pub struct Caller {
 }
 
 impl Caller {
+    /// The bearer of a share's token, whose requests are counted by share.
+    pub fn from_share(grant: &ShareGrant) -> Self {
+        Caller {
+            organization: grant.organization_id,
+            key: grant.id,
+            key_name: grant.name.as_str().into(),
+            scopes: Arc::default(),
+            rate_limit: SHARE_RATE_PER_MINUTE,
+            history_since: grant.history_since,
+        }
+    }
+
     pub fn new(grant: &Grant) -> Self {
         let is_granted = |scope: &Scope| grant.scopes.iter().any(|name| name == scope.as_str());
         let highest = Scope::ALL.into_iter().rfind(is_granted);

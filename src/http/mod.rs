@@ -23,9 +23,9 @@ use forwarded::base_url;
 pub use input::{Args, Body, IdempotencyKey, ListParams, Path, Query};
 pub use middleware::RequireAccept;
 use middleware::{
-    AssignRequestId, Authenticate, CatchPanic, DrainRejectedBody, EtagAndCompress, LimitUnread, ParseRequest,
-    RateLimit, RecordMetrics, RejectDuringShutdown, RequestTimeout, RequireWriteScope, UnmatchedRoute,
-    cors_handler,
+    AssignRequestId, Authenticate, AuthenticateShare, CatchPanic, DrainRejectedBody, EtagAndCompress,
+    LimitUnread, ParseRequest, RateLimit, RecordMetrics, RejectDuringShutdown, RequestTimeout,
+    RequireWriteScope, UnmatchedRoute, cors_handler,
 };
 pub use output::{
     Accepted, BatchItemResult, BatchResponse, Collection, Created, CsvFile, CsvSource, Data, FoundOrCreated,
@@ -68,6 +68,13 @@ pub fn authenticated() -> Router {
         .hoop(Authenticate::default()) // 401, 403
         .hoop(RateLimit::default()) // 429
         .hoop(RequireWriteScope) // 403
+}
+
+/// The middleware of authentication by the token of a share.
+pub fn authenticated_by_share() -> Router {
+    Router::new()
+        .hoop(AuthenticateShare::default()) // 401, 403
+        .hoop(RateLimit::default()) // 429
 }
 
 /// The middleware of routes with responses of a content type, in the order that the specification requires.

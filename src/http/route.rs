@@ -21,6 +21,11 @@ pub fn post_without_body(handler: impl Handler) -> Router {
     Router::with_filter(PostWithoutBody).goal(handler)
 }
 
+/// Routes PUT, with a body.
+pub fn put_with_body(handler: impl Handler) -> Router {
+    Router::with_filter(PutWithBody).goal(handler)
+}
+
 /// Routes a path parameter, except literal segments that other routes match.
 pub fn parameter_except(pattern: &str, literals: &'static [&'static str]) -> Router {
     Router::with_filter(NoneOf(literals)).path(pattern)
@@ -87,6 +92,42 @@ impl Filter for PostWithoutBody {
         method: &Method,
     ) -> Option<bool> {
         Some(*method == Method::POST)
+    }
+}
+
+/// Marks a PUT whose route needs a body.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RequiredBody;
+
+/// Matches PUT, and marks the request.
+#[derive(Debug)]
+struct PutWithBody;
+
+#[async_trait]
+impl Filter for PutWithBody {
+    async fn filter(&self, req: &mut Request, _state: &mut PathState<'_>) -> bool {
+        let is_put = *req.method() == Method::PUT;
+        if is_put {
+            req.extensions_mut().insert(RequiredBody);
+        }
+        is_put
+    }
+
+    fn info(&self) -> FilterInfo {
+        FilterInfo::Method(Method::PUT)
+    }
+
+    fn collect_methods(&self, methods: &mut Vec<Method>) {
+        methods.push(Method::PUT);
+    }
+
+    async fn filter_for_method(
+        &self,
+        _: &mut Request,
+        _: &mut PathState<'_>,
+        method: &Method,
+    ) -> Option<bool> {
+        Some(*method == Method::PUT)
     }
 }
 

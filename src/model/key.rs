@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 const PREFIX: &str = "tdm_";
+const SHARE_PREFIX: &str = "tds_";
 const RANDOM_CHARS: usize = 32;
 const CHECKSUM_CHARS: usize = 6;
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -15,22 +16,21 @@ const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
 
-/// The SHA-256 of a key. The key itself is never stored.
+/// A well-formed token of a share, which need not exist.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ShareToken(String);
+
+/// The SHA-256 of a key or token, which itself is never stored.
 pub type KeyHash = [u8; 32];
 
 impl ApiKey {
     pub fn generate() -> Result<Self, getrandom::Error> {
-        let random = random_base62()?;
-        let checksum = checksum(&random);
-        Ok(ApiKey(format!("{PREFIX}{random}_{checksum}")))
+        generate(PREFIX).map(ApiKey)
     }
 
     /// Parses a key; `None` if its format or checksum is wrong.
     pub fn parse(text: &str) -> Option<Self> {
-        let (random, sum) = text.strip_prefix(PREFIX)?.split_once('_')?;
-        let well_formed =
-            random.len() == RANDOM_CHARS && random.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        (well_formed && sum == checksum(random)).then(|| ApiKey(text.to_owned()))
+        is_well_formed(PREFIX, text).then(|| ApiKey(text.to_owned()))
     }
 
     pub fn hash(&self) -> KeyHash {
@@ -48,6 +48,46 @@ impl ApiKey {
     }
 }
 
+impl ShareToken {
+    pub fn generate() -> Result<Self, getrandom::Error> {
+        generate(SHARE_PREFIX).map(ShareToken)
+    }
+
+    /// Parses a token; `None` if its format or checksum is wrong.
+    pub fn parse(text: &str) -> Option<Self> {
+        is_well_formed(SHARE_PREFIX, text).then(|| ShareToken(text.to_owned()))
+    }
+
+    pub fn hash(&self) -> KeyHash {
+        Sha256::digest(self.0.as_bytes()).into()
+    }
+
+    /// Whether a stored hash is this token's. Takes constant time.
+    pub fn matches(&self, stored: &[u8]) -> bool {
+        self.hash().ct_eq(stored).into()
+    }
+
+    /// Returns the token, to be shown once.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+fn generate(prefix: &str) -> Result<String, getrandom::Error> {
+    let random = random_base62()?;
+    let checksum = checksum(&random);
+    Ok(format!("{prefix}{random}_{checksum}"))
+}
+
+/// Whether a text has the format of a key or token, and its checksum.
+fn is_well_formed(prefix: &str, text: &str) -> bool {
+    let Some((random, sum)) = text.strip_prefix(prefix).and_then(|rest| rest.split_once('_')) else {
+        return false;
+    };
+    let is_random = random.len() == RANDOM_CHARS && random.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    is_random && sum == checksum(random)
+}
+
 /// Returns 32 base62 characters from the system's random generator.
 pub fn random_base62() -> Result<String, getrandom::Error> {
     let mut random = String::with_capacity(RANDOM_CHARS);
@@ -63,19 +103,28 @@ pub fn random_base62() -> Result<String, getrandom::Error> {
     Ok(random)
 }
 
-/// Whether a text contains a valid key.
+/// Whether a text contains a valid key or token.
 pub fn contains_key(text: &str) -> bool {
     let length = PREFIX.len() + RANDOM_CHARS + 1 + CHECKSUM_CHARS;
-    text.match_indices(PREFIX)
-        .any(|(start, _)| text.get(start..start + length).is_some_and(|part| ApiKey::parse(part).is_some()))
+    [PREFIX, SHARE_PREFIX].into_iter().any(|prefix| {
+        let is_key = |start| text.get(start..start + length).is_some_and(|part| is_well_formed(prefix, part));
+        text.match_indices(prefix).any(|(start, _)| is_key(start))
+    })
 }
 
-/// Removes keys, also truncated ones, from a text; their prefixes remain.
+/// Removes keys and tokens, also truncated ones, from a text; their prefixes remain.
 pub fn redact(text: &str) -> Cow<'_, str> {
-    let Some((before, _)) = text.split_once(PREFIX) else { return Cow::Borrowed(text) };
+    match redact_prefixed(PREFIX, text) {
+        Cow::Borrowed(text) => redact_prefixed(SHARE_PREFIX, text),
+        Cow::Owned(text) => Cow::Owned(redact_prefixed(SHARE_PREFIX, &text).into_owned()),
+    }
+}
+
+fn redact_prefixed<'a>(prefix: &str, text: &'a str) -> Cow<'a, str> {
+    let Some((before, _)) = text.split_once(prefix) else { return Cow::Borrowed(text) };
     let mut redacted = before.to_owned();
-    for piece in text.split(PREFIX).skip(1) {
-        redacted.push_str(PREFIX);
+    for piece in text.split(prefix).skip(1) {
+        redacted.push_str(prefix);
         let rest = piece.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
         if rest.len() < piece.len() {
             redacted.push('…');
@@ -142,6 +191,17 @@ mod tests {
                 && !contains_key(half)
                 && !contains_key(&redact(&text))
         );
+    }
+
+    #[test]
+    fn tokens_of_shares_are_no_keys() {
+        let token = ShareToken::generate().unwrap();
+        let text = format!("/shared#{}", token.reveal());
+        assert!(token.reveal().starts_with("tds_") && ApiKey::parse(token.reveal()).is_none());
+        assert!(ShareToken::parse(token.reveal()).is_some_and(|parsed| parsed.matches(&token.hash())));
+        assert!(ShareToken::parse(ApiKey::generate().unwrap().reveal()).is_none());
+        assert!(contains_key(&text));
+        assert_eq!(redact(&text), "/shared#tds_…");
     }
 
     #[test]

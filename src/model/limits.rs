@@ -12,6 +12,9 @@ pub const DEFAULT_SHORT_LIST_SIZE: i64 = 10;
 pub const MAX_RANKING_SIZE: i64 = 100;
 pub const DEFAULT_RANKING_SIZE: i64 = 10;
 
+/// Accounts or creators of a collection, per page.
+pub const DEFAULT_MEMBERS_SIZE: i64 = 25;
+
 /// Hashtags of a ranking.
 pub const DEFAULT_HASHTAGS_SIZE: i64 = 20;
 
@@ -32,6 +35,22 @@ pub const MAX_NAME_CHARS: usize = 255;
 pub const MAX_USERNAME_CHARS: usize = 500;
 /// Characters of the identifier of a video; URLs may have long tracking parameters.
 pub const MAX_IDENTIFIER_CHARS: usize = 2048;
+
+/// Characters of a collection's description.
+pub const MAX_DESCRIPTION_CHARS: usize = 2000;
+/// Collections of an organization, and posts of one that are marked by hand.
+pub const MAX_COLLECTIONS: i64 = 1_000;
+pub const MAX_MARKS: i64 = 50_000;
+/// Shares of a collection, how long one lasts by default, and its requests per clock minute.
+pub const MAX_SHARES: i64 = 100;
+pub const DEFAULT_SHARE_DAYS: i64 = 90;
+pub const SHARE_RATE_PER_MINUTE: u32 = 600;
+/// Accounts, or creators, of a collection's rule.
+pub const MAX_RULE_IDS: usize = 500;
+/// Bonuses of a payout.
+pub const MAX_BONUSES: usize = 20;
+/// Characters of an amount or a rate: twelve digits, a point and six decimals.
+pub const MAX_MONEY_DIGITS: usize = 19;
 
 pub const MAX_METADATA_KEYS: usize = 20;
 /// Characters of a key, and of a value.

@@ -85,6 +85,8 @@ struct Changes {
     targets: BTreeSet<Uuid>,
     post_days: PostDayChanges,
     captions: CaptionChanges,
+    /// Whether other posts may be in a collection.
+    collections: bool,
     /// Whether accounts or videos show another picture.
     pictures: BTreeSet<PictureKind>,
 }
@@ -158,6 +160,11 @@ impl Write {
     pub fn record_post_removal(&mut self, post: &Post) {
         self.changes.post_days.add(post.platform, post.create_time, -1);
         self.changes.captions.refresh(post.video_id);
+    }
+
+    /// Records that a collection, or which posts are in one, changed, which only responses show.
+    pub fn record_collection_change(&mut self) {
+        self.changes.collections = true;
     }
 
     /// Records that an account or a video shows another picture, which only responses do.
@@ -350,6 +357,7 @@ impl Changes {
             others
                 || !self.videos.is_empty()
                 || !self.subjects.is_empty()
+                || self.collections
                 || self.pictures.contains(&PictureKind::Cover),
         )
     }

@@ -9,6 +9,7 @@ mod administration;
 mod authentication;
 mod batch_plans;
 mod batches;
+mod collections;
 mod connections;
 mod content;
 mod content_exact;

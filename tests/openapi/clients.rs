@@ -26,7 +26,7 @@ async fn generated_clients_parse_every_response() {
     let mut responses = Vec::new();
     for operation in operations.iter().filter(|operation| operation.is_read() && !operation.is_csv()) {
         for parts in variants(operation, &operation.valid_request(&tenant)) {
-            let response = send(operation.authorized_request(&tenant.organization, &parts)).await.ok(200);
+            let response = send(operation.authorized_request(&tenant, &parts)).await.ok(200);
             responses.push(json!({
                 "operation": operation.spec["operationId"],
                 "path": format!("{operation} {:?}", parts.query),

@@ -4,7 +4,8 @@ Valid ids become ids of the tenant, names become new ones, and dates become days
 Values that are meant to be invalid stay.
 
 TIDEMARK_TEST_IDS is the path of a JSON file with the ids: accounts and their usernames, creators, links (a creator and its
-account), videos and internal_ids. The first quarter of each list is for all operations except deletes; each other id is
+account), videos and internal_ids, collections, marks (a collection and a video), shares (a collection and its share),
+the token of a share and the key. The first quarter of each list is for all operations except deletes; each other id is
 deleted once."""
 
 import copy
@@ -22,6 +23,7 @@ from schemathesis.generation.modes import GenerationMode
 
 with open(os.environ["TIDEMARK_TEST_IDS"], encoding="utf-8") as file:
     IDS = json.load(file)
+SHARE_TOKEN, KEY = IDS.pop("share_token"), IDS.pop("key")
 USERNAMES = dict(zip(IDS["accounts"], IDS.pop("usernames")))
 STABLE = {kind: ids[: len(ids) // 4] for kind, ids in IDS.items()}
 DELETABLE = {kind: ids[len(ids) // 4 :] for kind, ids in IDS.items()}
@@ -29,6 +31,7 @@ DELETABLE = {kind: ids[len(ids) // 4 :] for kind, ids in IDS.items()}
 ID_PARAMETERS = {
     "account_id": "accounts",
     "account_ids": "accounts",
+    "collection_id": "collections",
     "creator_id": "creators",
     "video_id": "videos",
     "video_ids": "videos",
@@ -101,6 +104,24 @@ def set_new_name(body):
         body["identifier"] = str(7300000000000000000 + next(count))
 
 
+def set_collection(body):
+    """Sets rules and payouts that refer to nothing, and the time at which a share ends."""
+    if isinstance(body.get("rule"), dict):
+        body["rule"] = {"min_views": next(count)}
+    if isinstance(body.get("payout"), dict):
+        body["payout"] = {"currency": "EUR", "per_thousand_views": "1.5"}
+    if body.get("expires_at") is not None:
+        body["expires_at"] = "2100-01-01"
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    """Sends the token of a share where it is asked for."""
+    headers = dict(kwargs.get("headers") or {})
+    if case.operation.path.startswith("/shared") and headers.get("Authorization") == f"Bearer {KEY}":
+        kwargs["headers"] = {**headers, "Authorization": f"Bearer {SHARE_TOKEN}"}
+
+
 @schemathesis.hook
 def filter_case(context, case):
     """Removes invalid path values that become valid on the wire, because escapes are sent unchanged."""
@@ -121,6 +142,10 @@ def map_case(context, case):
     if path and {"creator_id", "account_id"} <= set(path) and all(is_id("links", path[name]) for name in path):
         if mostly():
             path["creator_id"], path["account_id"] = pick_id("links", case.method)
+    elif path and {"collection_id", "video_id"} <= set(path) and mostly():
+        path["collection_id"], path["video_id"] = pick_id("marks", case.method)
+    elif path and "share_id" in path and mostly():
+        path["collection_id"], path["share_id"] = pick_id("shares", case.method)
     elif path:
         for name, kind in ID_PARAMETERS.items():
             if name in path:
@@ -137,6 +162,8 @@ def map_case(context, case):
                 set_window(values)
             if case.method == "POST" and is_valid:
                 set_new_name(values)
+    if is_valid and isinstance(body, dict) and mostly():
+        set_collection(body)
     changes = body.get("set") if isinstance(body, dict) else None
     if isinstance(changes, dict) and "creator_id" in changes:
         body["set"] = {**changes, "creator_id": replace_ids("creators", changes["creator_id"], "GET")}

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use harness::{Organization, Stack, send};
+use harness::{Stack, send};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
@@ -134,6 +134,7 @@ impl Operation {
         }
         for name in self.query_ids(Ids::Single) {
             let mut parts = valid.clone();
+            parts.query.retain(|(own, _)| *own != name);
             parts.query.push((name.clone(), text_value(&name, other, self)));
             requests.push(parts);
         }
@@ -173,8 +174,14 @@ impl Operation {
         }
     }
 
-    pub fn authorized_request(&self, organization: &Organization, parts: &RequestParts) -> RequestBuilder {
-        self.request(&organization.stack, parts).bearer_auth(&organization.key)
+    /// Whether it takes the token of a share instead of a key.
+    pub fn is_shared(&self) -> bool {
+        self.path.starts_with("/shared")
+    }
+
+    pub fn authorized_request(&self, tenant: &Tenant, parts: &RequestParts) -> RequestBuilder {
+        let credential = if self.is_shared() { &tenant.share_token } else { &tenant.organization.key };
+        self.request(&tenant.organization.stack, parts).bearer_auth(credential)
     }
 }
 
@@ -209,7 +216,10 @@ fn value_of(name: &str, tenant: &Tenant, operation: &Operation) -> Value {
     } else {
         (&tenant.links[0].0, &tenant.links[0].1)
     };
+    let (collection, share) = &tenant.collections[usize::from(changes)];
     match name {
+        "collection_id" => json!(collection),
+        "share_id" => json!(share),
         "account_id" | "account_ids" => json!(account),
         "creator_id" | "creator_ids" => json!(creator),
         "ids" if operation.path.starts_with("/accounts") => json!(account),

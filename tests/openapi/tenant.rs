@@ -23,6 +23,10 @@ pub struct Tenant {
     /// Videos that are both discovered and tracked individually, so that every path accepts them.
     pub videos: Vec<String>,
     pub internal_ids: Vec<i64>,
+    /// Collections of all posts with a payout, a mark of the first video and a share: each with its share.
+    pub collections: Vec<(String, String)>,
+    /// The token of the first collection's share.
+    pub share_token: String,
 }
 
 impl Tenant {
@@ -50,6 +54,13 @@ impl Tenant {
         let videos = organization.get("/account-videos?limit=200").await.ok(200);
         let videos = videos.list("/data");
         assert!(videos.iter().all(|video| video["is_tracked"] == true), "{videos:?}");
+        let first_video = text(&videos[0], "id");
+        let (mut collections, mut tokens) = (Vec::new(), Vec::new());
+        for n in 0..2 * size {
+            let (collection, share, token) = create_collection(&organization, n, &first_video).await;
+            collections.push((collection, share));
+            tokens.push(token);
+        }
         Tenant {
             accounts: unlinked.iter().map(|account| text(account, "id")).collect(),
             usernames: unlinked.iter().map(|account| text(account, "username")).collect(),
@@ -57,9 +68,25 @@ impl Tenant {
             links: linked.iter().map(|account| (text(account, "creator_id"), text(account, "id"))).collect(),
             videos: videos.iter().map(|video| text(video, "id")).collect(),
             internal_ids: videos.iter().map(|video| video["internal_id"].as_i64().unwrap()).collect(),
+            collections,
+            share_token: tokens.swap_remove(0),
             organization,
         }
     }
+}
+
+/// Creates a collection and returns its id, that of its share, and the token.
+async fn create_collection(organization: &Organization, n: usize, video: &str) -> (String, String, String) {
+    let payout =
+        json!({"currency": "EUR", "per_thousand_views": "2", "bonuses": [{"views": 100, "amount": "1"}]});
+    let body = json!({"name": format!("Collection {n}"), "rule": {"min_views": 0}, "payout": payout});
+    let collection = organization.create("/collections", body).await;
+    let marks = json!({"video_ids": [video], "state": "included"});
+    organization.post(&format!("/collections/{collection}/videos"), marks).await.ok(200);
+    let show = ["overview", "timeseries", "content", "accounts", "creators", "payouts"];
+    let path = format!("/collections/{collection}/shares");
+    let share = organization.post(&path, json!({"name": "Client", "show": show})).await.ok(201);
+    (collection, share.text("/data/id").to_owned(), share.text("/data/token").to_owned())
 }
 
 fn text(value: &Value, field: &str) -> String {

@@ -6,6 +6,7 @@ mod accounts;
 mod content;
 mod creators;
 mod daily;
+mod payouts;
 
 use std::collections::HashMap;
 
@@ -41,6 +42,8 @@ pub(super) fn router() -> Router {
         .push(Router::with_path("content.csv").push(get_or_head(content::get)))
         .push(Router::with_path("creators.csv").push(get_or_head(creators::get)))
         .push(Router::with_path("daily.csv").push(get_or_head(daily::get)))
+        .push(Router::with_path("payouts.csv").push(get_or_head(payouts::get)))
+        .push(Router::with_path("payout-videos.csv").push(get_or_head(payouts::get_videos)))
         .oapi_tag("Exports")
 }
 

@@ -45,8 +45,7 @@ impl RequestPart for IdempotencyKey {
         let body = || canonical(context.parsed.body.as_ref().unwrap_or(&Value::Null)).to_string();
         Some(IdempotencyKey(key.map(|key| IdempotentRequest {
             method: if context.request.method() == Method::PATCH { "PATCH" } else { "POST" },
-            // The route's pattern, so that every spelling of a path is the same request.
-            path: format!("/{}", context.request.matched_path()),
+            path: path(context.request),
             key,
             body_hash: Sha256::digest(body()).into(),
         })))
@@ -58,6 +57,15 @@ impl RequestPart for IdempotencyKey {
             "Conflicts with an existing resource, or the first request with this key is in flight.";
         add_failure(operation, "409", description);
     }
+}
+
+/// The route's pattern with its parameters, so that every spelling of a path is the same request.
+fn path(req: &Request) -> String {
+    let pattern = format!("/{}", req.matched_path());
+    let insert = |path: String, (name, value): (&String, &String)| {
+        path.replace(&format!("{{{name}}}"), &value.to_ascii_lowercase())
+    };
+    req.params().iter().fold(pattern, insert)
 }
 
 fn parse_header(req: &Request) -> Result<Option<String>, &'static str> {

@@ -19,6 +19,6 @@ pub use idempotency_key::IdempotencyKey;
 pub use list::{ListParams, ListQuery, ListSort};
 pub use path::Path;
 pub use query::Query;
-pub use ranking::{RankingParams, RankingQuery};
+pub use ranking::{RankingPage, RankingParams, RankingQuery};
 pub use request_part::{Args, RequestContext, RequestPart};
 pub use window::WindowParams;

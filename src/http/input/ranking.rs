@@ -33,7 +33,7 @@ pub struct RankingParams {
 
 /// The window of a ranking, the rule by which entries are ranked, and the page.
 #[derive(Serialize)]
-pub struct RankingQuery<F> {
+pub struct RankingQuery<F, const SIZE: i64 = DEFAULT_RANKING_SIZE, const MAX: i64 = MAX_RANKING_SIZE> {
     pub window: WindowParams,
     pub rule: F,
     pub page: RankingParams,
@@ -48,36 +48,39 @@ pub struct RankingPage<T> {
 
 /// The parameters of the page.
 #[derive(Deserialize, JsonSchema)]
-struct RankingFields {
+struct RankingFields<const SIZE: i64, const MAX: i64> {
     /// Page size.
-    #[schemars(range(min = 1, max = MAX_RANKING_SIZE), extend("default" = DEFAULT_RANKING_SIZE))]
+    #[schemars(range(min = 1, max = MAX), extend("default" = SIZE))]
     limit: Option<i64>,
     #[serde(flatten)]
     cursor: CursorField,
 }
 
-impl<F: DeserializeOwned + Serialize + JsonSchema + Send + 'static> RequestPart for RankingQuery<F> {
+impl<F: DeserializeOwned + Serialize + JsonSchema + Send + 'static, const SIZE: i64, const MAX: i64>
+    RequestPart for RankingQuery<F, SIZE, MAX>
+{
     fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Option<Self> {
         let window = Query::<WindowParams>::read(context, violations);
         let rule = Query::<F>::read(context, violations);
-        let page = RankingParams::read(context, violations, window.as_ref(), &rule);
+        let page = RankingParams::read::<SIZE, MAX>(context, violations, window.as_ref(), &rule);
         Some(RankingQuery { window: window?.0, rule: rule?.0, page: page? })
     }
 
     fn describe(operation: &mut Operation) {
         Query::<WindowParams>::describe(operation);
         Query::<F>::describe(operation);
-        Query::<RankingFields>::describe(operation);
+        Query::<RankingFields<SIZE, MAX>>::describe(operation);
     }
 }
 
 impl_extractible!(
-    [F: DeserializeOwned + Serialize + JsonSchema + Send + 'static] RankingQuery<F>
+    [F: DeserializeOwned + Serialize + JsonSchema + Send + 'static, const SIZE: i64, const MAX: i64]
+    RankingQuery<F, SIZE, MAX>
 );
 
 impl RankingParams {
     /// Reads the page. Its cursor is bound to the window and to the filter, which includes what entries are ranked by.
-    fn read(
+    fn read<const SIZE: i64, const MAX: i64>(
         context: &RequestContext<'_>,
         violations: &mut Violations,
         window: Option<&Query<WindowParams>>,
@@ -85,9 +88,9 @@ impl RankingParams {
     ) -> Option<Self> {
         let has_valid_filter = violations.is_empty();
         let binding = bind(context, &json!([filter, window.and_then(|window| window.0.canonical())]));
-        let Query(RankingFields { limit, cursor }) = Query::read(context, violations)?;
+        let Query(RankingFields::<SIZE, MAX> { limit, cursor }) = Query::read(context, violations)?;
         let after = cursor.decode(&binding, has_valid_filter, violations);
-        Some(RankingParams { limit: limit.unwrap_or(DEFAULT_RANKING_SIZE), after, binding })
+        Some(RankingParams { limit: limit.unwrap_or(SIZE), after, binding })
     }
 
     /// The number of entries that decide a page: its own, and one that shows whether there is a next page.
@@ -101,6 +104,31 @@ impl RankingParams {
             Some(KeysetPosition { key: SortKey::Int(value), id }) => Some((*value, *id)),
             _ => None,
         }
+    }
+
+    /// Sorts entries by their values, names and ids, and returns those of the page.
+    pub fn select_named<T>(
+        &self,
+        mut entries: Vec<T>,
+        position: impl Fn(&T) -> (i64, &String, Uuid),
+    ) -> Result<RankingPage<T>, Problem> {
+        let order = |entry: &T| {
+            let (value, name, id) = position(entry);
+            (Reverse(value), name.clone(), id)
+        };
+        entries.sort_by_cached_key(order);
+        let start = match &self.after {
+            Some(KeysetPosition { key: SortKey::Text(text), id }) => {
+                let (value, name) = text.split_once(' ').unwrap_or_default();
+                let last = (Reverse(value.parse().unwrap_or(i64::MAX)), name.to_owned(), *id);
+                entries.partition_point(|entry| order(entry) <= last)
+            }
+            _ => 0,
+        };
+        self.cut(entries.split_off(start), |entry| {
+            let (value, name, id) = position(entry);
+            KeysetPosition { key: SortKey::Text(format!("{value} {name}")), id }
+        })
     }
 
     /// Sorts entries by their values and ids, and returns those of the page.
@@ -123,16 +151,24 @@ impl RankingParams {
     /// Returns the page from the sorted entries after its start, of which there may be more than it shows.
     pub fn page<T>(
         &self,
-        mut entries: Vec<T>,
+        entries: Vec<T>,
         position: impl Fn(&T) -> (i64, Uuid),
+    ) -> Result<RankingPage<T>, Problem> {
+        self.cut(entries, |entry| {
+            let (value, id) = position(entry);
+            KeysetPosition { key: SortKey::Int(value), id }
+        })
+    }
+
+    fn cut<T>(
+        &self,
+        mut entries: Vec<T>,
+        position: impl Fn(&T) -> KeysetPosition,
     ) -> Result<RankingPage<T>, Problem> {
         let limit = usize::try_from(self.limit).unwrap_or_default();
         let has_next = entries.len() > limit;
         entries.truncate(limit);
-        let encode = |last: &T| {
-            let (value, id) = position(last);
-            cursor::encode(&self.binding, &KeysetPosition { key: SortKey::Int(value), id })
-        };
+        let encode = |last: &T| cursor::encode(&self.binding, &position(last));
         let next_cursor = entries.last().filter(|_| has_next).map(encode).transpose()?;
         let pagination = Pagination { next_cursor, has_next, limit: self.limit, total_count: None };
         Ok(RankingPage { entries, pagination })

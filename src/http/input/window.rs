@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::violations::Violations;
 use crate::http::openapi::schema::WINDOW;
 use crate::http::output::problem::Problem;
-use crate::model::period::{DateRules, InvalidWindow, Window, WindowRequest};
+use crate::model::period::{DateRules, InvalidWindow, Period, Window, WindowRequest};
 
 /// The requested window, which [`WindowParams::resolve`] turns into days.
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -93,6 +93,13 @@ impl WindowParams {
     /// Returns one value for all spellings of a window, on any day.
     pub fn canonical(&self) -> Option<Window> {
         Window::resolve(self.0, NaiveDate::default()).ok()
+    }
+
+    /// The same window, of a period if the request names none.
+    pub fn or_period(self, period: Period) -> Self {
+        let WindowRequest { period: own, start_date, end_date, .. } = self.0;
+        let is_absent = own.is_none() && start_date.is_none() && end_date.is_none();
+        WindowParams(WindowRequest { period: if is_absent { Some(period) } else { own }, ..self.0 })
     }
 
     pub fn resolve(&self, now: DateTime<Utc>) -> Result<Window, Problem> {

@@ -59,7 +59,7 @@ impl Authenticate {
     async fn authenticate(&self, app: &App, req: &Request) -> Result<Caller, Problem> {
         let key = bearer_token(req).and_then(ApiKey::parse).ok_or_else(Problem::unauthorized)?;
         let grant = self.find_grant(app, &key).await?;
-        let Some(grant) = grant else { return Err(self.reject_unknown_key(app, req)) };
+        let Some(grant) = grant else { return Err(reject_unknown(&self.unknown_keys, app, req)) };
         if grant.expires_at.is_some_and(|expires| expires <= Utc::now()) {
             return Err(Problem::unauthorized());
         }
@@ -90,20 +90,21 @@ impl Authenticate {
             grant
         }))
     }
+}
 
-    fn reject_unknown_key(&self, app: &App, req: &Request) -> Problem {
-        let Some(address) = client_address(req, &app.settings.trusted_proxies) else {
-            return Problem::unauthorized();
-        };
-        let limit = app.settings.auth_failure_limit;
-        let window = self.unknown_keys.count(subscriber_network(address), limit, Utc::now());
-        if window.is_allowed {
-            return Problem::unauthorized();
-        }
-        count_rate_limit_rejection("address");
-        let detail = "too many unknown API keys from this address: check the key and wait";
-        Problem::rate_limited(detail, window.seconds_left)
+/// Rejects a well-formed key or token that does not exist, and counts it for the client's address.
+pub(super) fn reject_unknown(unknown: &MinuteWindows<IpAddr>, app: &App, req: &Request) -> Problem {
+    let Some(address) = client_address(req, &app.settings.trusted_proxies) else {
+        return Problem::unauthorized();
+    };
+    let limit = app.settings.auth_failure_limit;
+    let window = unknown.count(subscriber_network(address), limit, Utc::now());
+    if window.is_allowed {
+        return Problem::unauthorized();
     }
+    count_rate_limit_rejection("address");
+    let detail = "too many unknown API keys from this address: check the key and wait";
+    Problem::rate_limited(detail, window.seconds_left)
 }
 
 #[handler]
@@ -127,7 +128,7 @@ fn subscriber_network(address: IpAddr) -> IpAddr {
 }
 
 /// Returns the token of a single `Authorization: Bearer` header.
-fn bearer_token(req: &Request) -> Option<&str> {
+pub(super) fn bearer_token(req: &Request) -> Option<&str> {
     let mut values = req.headers().get_all(AUTHORIZATION).iter();
     let (scheme, token) = values.next()?.to_str().ok()?.split_once(' ')?;
     (scheme.eq_ignore_ascii_case("bearer") && values.next().is_none()).then(|| token.trim())

@@ -4,6 +4,7 @@
 
 pub mod accept;
 pub mod authenticate;
+pub mod authenticate_share;
 pub mod catch_panic;
 pub mod cors;
 pub mod drain_body;
@@ -20,6 +21,7 @@ pub mod unmatched_route;
 
 pub use accept::RequireAccept;
 pub use authenticate::{Authenticate, RequireWriteScope};
+pub use authenticate_share::AuthenticateShare;
 pub use catch_panic::CatchPanic;
 pub use cors::cors_handler;
 pub use drain_body::DrainRejectedBody;

@@ -13,7 +13,7 @@ use super::shutdown::close_connection;
 use crate::http::input::query_string::decode_query;
 use crate::http::input::request_part::ParsedRequest;
 use crate::http::output::problem::Problem;
-use crate::http::route::OptionalBody;
+use crate::http::route::{OptionalBody, RequiredBody};
 use crate::model::limits::MAX_BODY_BYTES;
 
 /// Allows 1 MiB over a slow connection.
@@ -48,13 +48,14 @@ impl ParseRequest {
 }
 
 async fn parse(req: &mut Request) -> Result<ParsedRequest, Problem> {
-    let takes_body = matches!(*req.method(), Method::POST | Method::PATCH);
+    let takes_body = matches!(*req.method(), Method::POST | Method::PATCH)
+        || req.extensions().get::<RequiredBody>().is_some();
     let bytes = if takes_body && req.extensions().get::<OptionalBody>().is_none() {
         Some(read_json(req).await?)
     } else {
         read_optional_json(req).await?
     };
-    // A body of PUT or DELETE is ignored.
+    // A body of DELETE, and of PUT where the route needs none, is ignored.
     let bytes = bytes.filter(|_| takes_body);
     let body = bytes.map(|bytes| serde_json::from_slice(&bytes)).transpose().map_err(invalid_json)?;
     let query = decode_query(req.uri().query().unwrap_or_default())

@@ -159,9 +159,13 @@ fn restrict(schema: &mut Value) {
         *description = description.replace('\n', " ");
     }
     if let Some(names) = names {
-        members.retain(|keyword, _| ["default", "description"].contains(&keyword.as_str()));
-        members.insert("type".to_owned(), "string".into());
-        members.insert("enum".to_owned(), names.into());
+        let is_nullable = members.contains_key(NULLABLE);
+        members.retain(|keyword, _| ["default", "description", NULLABLE].contains(&keyword.as_str()));
+        let mut variants: Vec<Value> = names.into_iter().map(Value::from).collect();
+        variants.extend(is_nullable.then_some(Value::Null));
+        members
+            .insert("type".to_owned(), if is_nullable { json!(["string", "null"]) } else { json!("string") });
+        members.insert("enum".to_owned(), variants.into());
     }
     let is_empty = |value: &Value| [Value::Null, json!([]), json!({})].contains(value);
     members.retain(|keyword, value| keyword != "default" || !is_empty(value));

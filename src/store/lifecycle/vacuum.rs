@@ -13,10 +13,13 @@ const TABLE_TIMEOUT: Duration = Duration::from_secs(3600);
 const COUNTS_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Tables with data that an organization may delete.
-const TABLES: [&str; 16] = [
+const TABLES: [&str; 19] = [
     "accounts",
     "api_keys",
     "caption_blocks",
+    "collection_marks",
+    "collection_shares",
+    "collections",
     "creators",
     "history_versions",
     "idempotency_keys",

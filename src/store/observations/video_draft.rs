@@ -14,6 +14,7 @@ use crate::model::snapshot::VideoSnapshot;
 use crate::model::text::search_key;
 use crate::store::outbox::event::SubjectVideo;
 use crate::store::pictures;
+use crate::store::records::collections::marks;
 use crate::store::tracking::targets;
 use crate::store::write::Post;
 use crate::store::{Error, Write};
@@ -260,6 +261,7 @@ async fn merge_rows(write: &mut Write, remaining: Uuid, deleted: Uuid) -> Result
     .await?;
     targets::merge(write, deleted, remaining).await?;
     pictures::merge(write, deleted, remaining).await?;
+    marks::merge(write, remaining, deleted).await?;
     sqlx::query("delete from videos where organization_id = $1 and id = $2")
         .bind(write.organization())
         .bind(deleted)

@@ -2,7 +2,7 @@
 //! (`store::outbox::data_version`).
 
 use sqlx::postgres::{PgArguments, PgRow};
-use sqlx::{Execute, FromRow, PgPool, Postgres, QueryBuilder};
+use sqlx::{Execute, FromRow, PgExecutor, PgPool, Postgres, QueryBuilder};
 
 use crate::store::Error;
 
@@ -55,7 +55,11 @@ impl<T: 'static> RecordsQuery<T> {
         &mut self.statement
     }
 
-    pub async fn fetch(mut self, pg: &PgPool) -> Result<T, Error> {
+    pub async fn fetch(self, pg: &PgPool) -> Result<T, Error> {
+        self.fetch_from(pg).await
+    }
+
+    pub(in crate::store) async fn fetch_from(mut self, pg: impl PgExecutor<'_>) -> Result<T, Error> {
         let rows = self.statement.build().fetch_all(pg).await?;
         (self.read)(&rows)
     }

@@ -1,5 +1,7 @@
 //! Creators, and the effect of their changes on linked accounts.
 
+use std::collections::HashMap;
+
 use chrono::Utc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -164,6 +166,29 @@ pub async fn require_all(pg: impl PgExecutor<'_>, organization: Uuid, ids: &[Uui
             .await?;
     let is_complete = usize::try_from(found).is_ok_and(|found| found == ids.len());
     if is_complete { Ok(()) } else { Err(Error::NotFound("creator")) }
+}
+
+/// The name of a creator, and as it is sorted.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct CreatorName {
+    pub id: Uuid,
+    pub name: String,
+    pub name_key: String,
+}
+
+/// Reads the names of creators, by id.
+pub async fn fetch_names(
+    pg: &PgPool,
+    organization: Uuid,
+    ids: &[Uuid],
+) -> Result<HashMap<Uuid, CreatorName>, Error> {
+    let names: Vec<CreatorName> =
+        sqlx::query_as("select id, name, name_key from creators where organization_id = $1 and id = any($2)")
+            .bind(organization)
+            .bind(ids)
+            .fetch_all(pg)
+            .await?;
+    Ok(names.into_iter().map(|name| (name.id, name)).collect())
 }
 
 /// Creates a creator and returns its id.

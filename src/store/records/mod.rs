@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub(in crate::store) mod captions;
+pub mod collections;
 pub mod content;
 pub mod creators;
 pub mod exports;

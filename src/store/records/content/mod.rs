@@ -22,6 +22,7 @@ use crate::store::Error;
 use crate::store::postgres::keyset::{
     KeysetPosition, List, ListPage, PageRequest, Sort, SortColumn, SortKey, push_equal,
 };
+use crate::store::records::collections::membership::{self, Membership};
 use crate::store::records::hashtags;
 use crate::store::records::videos::{self, VideoSort, account_filter, caption_filter};
 
@@ -49,6 +50,12 @@ pub struct ContentFilter {
     /// not match.
     #[schemars(length(max = MAX_MEDIA_TYPES), inner(length(min = 1, max = MAX_MEDIA_TYPE_CHARS)))]
     pub media_type: Option<Vec<String>>,
+    /// Filter by collection.
+    pub collection_id: Option<Uuid>,
+    /// The definition of the collection, from [`ContentFilter::resolve`].
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub membership: Option<Membership>,
     /// Filter by hashtags of the caption, of which the video has any. Case and a leading `#` do not matter.
     #[serde(default)]
     #[schemars(schema_with = "hashtags_schema")]
@@ -68,9 +75,14 @@ pub struct ContentFilter {
 }
 
 impl ContentFilter {
-    /// Fails if the account or creator to filter by does not exist.
-    pub async fn require_parents(&self, pg: &PgPool, organization: Uuid) -> Result<(), Error> {
-        videos::require_parents(pg, organization, self.account_id, self.creator_id).await
+    /// Reads the definition of the collection to filter by. Fails if it, the account or the creator does not exist.
+    pub async fn resolve(&self, pg: &PgPool, organization: Uuid) -> Result<Self, Error> {
+        videos::require_parents(pg, organization, self.account_id, self.creator_id).await?;
+        let membership = match self.collection_id {
+            Some(collection) => Some(membership::get(pg, organization, collection).await?),
+            None => None,
+        };
+        Ok(ContentFilter { membership, ..self.clone() })
     }
 
     /// Whether more than the existence of videos on a platform is checked.
@@ -89,6 +101,7 @@ impl ContentFilter {
             || self.posted_before.is_some()
             || self.min_views.is_some()
             || self.hashtag.is_some()
+            || self.collection_id.is_some()
     }
 
     /// Pushes the conditions on a video `v`, except on its account, its organization and its caption.
@@ -116,6 +129,14 @@ impl ContentFilter {
         if let Some(tags) = &self.hashtag {
             query.push(" and ");
             hashtags::push_condition(query, organization, tags);
+        }
+        match &self.membership {
+            Some(membership) => {
+                query.push(" and ");
+                membership.push_condition(query);
+            }
+            None if self.collection_id.is_some() => drop(query.push(" and false")),
+            None => {}
         }
     }
 }
@@ -156,10 +177,10 @@ pub async fn list(
     filter: &ContentFilter,
     page: &PageRequest<ContentSort>,
 ) -> Result<ListPage<Content>, Error> {
-    filter.require_parents(pg, organization).await?;
-    let scope = CategoryScope::choose(pg, organization, filter).await?;
-    let query = list_query(organization, readable, filter, scope, page);
-    build_list(organization, filter, scope).fetch_page(pg, page, query).await
+    let filter = filter.resolve(pg, organization).await?;
+    let scope = CategoryScope::choose(pg, organization, &filter).await?;
+    let query = list_query(organization, readable, &filter, scope, page);
+    build_list(organization, &filter, scope).fetch_page(pg, page, query).await
 }
 
 /// Builds the query that reads a page.

@@ -76,7 +76,7 @@ impl Sort for &ContentRows {
 impl ContentReader {
     /// Finds the accounts that match. Fails if the account or creator to filter by does not exist.
     pub async fn open(pg: &PgPool, organization: Uuid, filter: ContentFilter) -> Result<Self, Error> {
-        filter.require_parents(pg, organization).await?;
+        let filter = filter.resolve(pg, organization).await?;
         let mut query =
             QueryBuilder::new("select a.id, a.total_post_count from accounts a where a.organization_id = ");
         query.push_bind(organization);

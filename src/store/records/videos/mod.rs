@@ -173,7 +173,19 @@ const fn added_at(view: VideoType) -> &'static str {
 
 /// Pushes the select of a page's videos.
 pub(super) fn push_select(query: &mut QueryBuilder<Postgres>, view: VideoType, readable: &ReadablePlatforms) {
-    query.push("select ").push_bind(view).push("::text as \"type\", ");
+    push_select_with(query, view, readable, |_| {});
+}
+
+/// Pushes the select of a page's videos, beginning with more columns, each with a comma after it.
+pub(super) fn push_select_with(
+    query: &mut QueryBuilder<Postgres>,
+    view: VideoType,
+    readable: &ReadablePlatforms,
+    push_columns: impl FnOnce(&mut QueryBuilder<Postgres>),
+) {
+    query.push("select ");
+    push_columns(query);
+    query.push_bind(view).push("::text as \"type\", ");
     query.push(added_at(view)).push(" as added_at, ").push(COLUMNS.as_str());
     query.push("case when v.is_tracked then v.external_id is not null and v.platform = any(");
     query.push_bind(names(&readable.posts_by_id));
