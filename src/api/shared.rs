@@ -1,7 +1,8 @@
 //! The report of a collection for the bearer of a share's token. It reaches nothing else.
 
 use chrono::{DateTime, Utc};
-use salvo::{Depot, Router, Writer};
+use salvo::http::Method;
+use salvo::{Depot, Request, Router, Writer};
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -73,13 +74,25 @@ fn share(depot: &Depot, part: SharePart) -> Result<ShareGrant> {
 ///
 /// What the report is called and which parts it has. Each response counts as a view of the share.
 #[endpoint(operation_id = "getSharedReport")]
-async fn get(app: App, depot: &mut Depot) -> Result<Data<SharedReport>> {
+async fn get(app: App, req: &mut Request, depot: &mut Depot) -> Result<Data<SharedReport>> {
     let grant = depot.get_typed::<ShareGrant>().map_err(|_| Problem::internal("no share"))?;
-    let now = app.clock.now().await;
-    let _permit = app.writes.acquire(grant.organization_id).await?;
-    shares::count_view(&app.pg, grant.organization_id, grant.id, now).await?;
+    if *req.method() == Method::GET {
+        count_view(&app, grant).await;
+    }
     let ShareGrant { name, period, show, expires_at, .. } = grant.clone();
     Ok(Data { data: SharedReport { r#type: SharedReportType::SharedReport, name, period, show, expires_at } })
+}
+
+/// Counts a view. The report is readable while Postgres rejects writes, uncounted.
+async fn count_view(app: &App, grant: &ShareGrant) {
+    let now = app.clock.now().await;
+    let counted = async {
+        let _permit = app.writes.acquire(grant.organization_id).await?;
+        shares::count_view(&app.pg, grant.organization_id, grant.id, now).await
+    };
+    if let Err(error) = counted.await {
+        tracing::warn!(%error, "cannot count a view of a share");
+    }
 }
 
 /// Get a report's overview
