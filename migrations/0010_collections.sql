@@ -4,8 +4,9 @@ create table collections (
     id uuid primary key,
     organization_id uuid not null references organizations on delete cascade,
     name text not null check (char_length(name) between 1 and 255),
-    -- The name as it is searched, sorted and compared, folded by model::text.
+    -- The name as it is sorted and compared, and as it is searched, folded by model::text.
     name_key text not null collate "C",
+    name_search text not null collate "C",
     description text check (char_length(description) <= 2000),
     -- model::collection::Rule; null: no post is in the collection by itself
     rule jsonb,

@@ -18,7 +18,7 @@ use super::limits::{
 };
 use super::payout::Payout;
 use super::platform::Platform;
-use super::text::fold_case;
+use super::text::search_key;
 
 /// Which posts are in a collection: those for which every condition holds. Without conditions all are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -97,6 +97,11 @@ pub enum Mark {
 }
 
 impl Rule {
+    /// The search key that a caption has to contain; none if `q` is nothing but variation selectors.
+    pub fn search_key(&self) -> Option<String> {
+        self.q.as_deref().map(search_key).filter(|key| !key.is_empty())
+    }
+
     /// Whether all conditions hold. `store::records::collections` has the same as SQL, and a test compares both.
     pub fn matches(&self, post: &Post) -> bool {
         let account = |ids: &Option<Vec<Uuid>>, id: Option<Uuid>| {
@@ -115,7 +120,7 @@ impl Rule {
                 .hashtags
                 .as_ref()
                 .is_none_or(|tags| hashtag::hashtags(caption).iter().any(|tag| tags.contains(tag)))
-            && self.q.as_ref().is_none_or(|q| fold_case(caption).contains(&fold_case(q)))
+            && self.search_key().is_none_or(|key| search_key(caption).contains(&key))
             && self
                 .media_types
                 .as_ref()

@@ -215,8 +215,8 @@ async fn marks_beyond_the_limit_are_refused_as_a_whole() {
 async fn at_most_a_thousand_collections_are_created() {
     let api = TestApi::start().await;
     sqlx::query(
-        "insert into collections (id, organization_id, name, name_key, added_at, updated_at)
-         select gen_random_uuid(), $1, 'c' || n, 'c' || n, now(), now() from generate_series(1, 1000) n",
+        "insert into collections (id, organization_id, name, name_key, name_search, added_at, updated_at)
+         select gen_random_uuid(), $1, 'c' || n, 'c' || n, 'c' || n, now(), now() from generate_series(1, 1000) n",
     )
     .bind(api.id)
     .execute(api.pg())

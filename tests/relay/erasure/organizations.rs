@@ -69,8 +69,8 @@ async fn fill_other_tables(stores: &IsolatedStores, organization: Uuid) {
         "insert into unknown_history (organization_id, after_delivery) values ($1, 0)",
         "insert into ended_attempts (organization_id, minute, succeeded, failed, is_sum) values ($1, now(), 1, 0, false)",
         "with collection as (
-             insert into collections (id, organization_id, name, name_key, added_at, updated_at)
-             values (gen_random_uuid(), $1, 'Summer', 'summer', now(), now()) returning id)
+             insert into collections (id, organization_id, name, name_key, name_search, added_at, updated_at)
+             values (gen_random_uuid(), $1, 'Summer', 'summer', 'summer', now(), now()) returning id)
          insert into collection_marks (organization_id, collection_id, video_id, state)
          select $1, collection.id, v.id, 'included' from collection cross join videos v where v.organization_id = $1",
         "insert into collection_shares

@@ -8,7 +8,6 @@ use uuid::Uuid;
 use crate::model::collection::Rule;
 use crate::model::content::ContentKind;
 use crate::model::payout::Payout;
-use crate::model::text::fold_case;
 use crate::store::Error;
 use crate::store::postgres::RecordsQuery;
 use crate::store::postgres::keyset::push_equal;
@@ -101,8 +100,8 @@ impl Membership {
                 query.push("(");
                 self.push_rule(query, rule);
                 query.push(")");
-                if let Some(q) = &rule.q {
-                    caption_blocks(self.organization).push_condition(query, &fold_case(q));
+                if let Some(key) = rule.search_key() {
+                    caption_blocks(self.organization).push_condition(query, &key);
                 }
             }
             None => drop(query.push("false")),
@@ -153,8 +152,8 @@ impl Membership {
             query.push(" and ");
             hashtags::push_condition(query, self.organization, tags);
         }
-        if let Some(q) = &rule.q {
-            query.push(" and strpos(v.description_key, ").push_bind(fold_case(q)).push(") > 0");
+        if let Some(key) = rule.search_key() {
+            query.push(" and strpos(v.description_key, ").push_bind(key).push(") > 0");
         }
         if let Some(media_types) = &rule.media_types {
             query.push(" and v.media_type = any(").push_bind(media_types.clone()).push(")");

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::model::collection::{CollectionRecord, Rule, ShownRule, deserialize_some};
 use crate::model::limits::{MAX_COLLECTIONS, MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS, MAX_QUERY_CHARS};
 use crate::model::payout::Payout;
-use crate::model::text::fold_case;
+use crate::model::text::{fold_case, search_key};
 use crate::store::postgres::keyset::{
     KeysetPosition, List, ListPage, PageRequest, Sort, SortColumn, SortKey, TextFilter,
 };
@@ -116,8 +116,7 @@ pub async fn list(
     let conditions = move |query: &mut QueryBuilder<Postgres>| {
         query.push("g.organization_id = ").push_bind(organization);
     };
-    let text =
-        filter.q.as_deref().map(|q| TextFilter { column: "g.name_key", text: fold_case(q), blocks: None });
+    let text = TextFilter::new(filter.q.as_deref(), "g.name_search", None);
     let list = List {
         table: "collections g",
         id: "g.id",
@@ -169,13 +168,14 @@ pub async fn create(write: &mut Write, new: &NewCollection) -> Result<Uuid, Erro
     let id = Uuid::now_v7();
     sqlx::query(
         "insert into collections
-             (id, organization_id, name, name_key, description, rule, payout, added_at, updated_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $8)",
+             (id, organization_id, name, name_key, name_search, description, rule, payout, added_at, updated_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)",
     )
     .bind(id)
     .bind(write.organization())
     .bind(&new.name)
     .bind(fold_case(&new.name))
+    .bind(search_key(&new.name))
     .bind(&new.description)
     .bind(new.rule.clone().map(|rule| Json(ShownRule(rule))))
     .bind(new.payout.as_ref().map(Json))
@@ -208,16 +208,18 @@ pub async fn update(write: &mut Write, id: Uuid, change: &CollectionChange) -> R
         "update collections set
              name = coalesce($3, name),
              name_key = coalesce($4, name_key),
-             description = case when $5 then $6 else description end,
-             rule = case when $7 then $8 else rule end,
-             payout = case when $9 then $10 else payout end,
-             updated_at = $11
+             name_search = coalesce($5, name_search),
+             description = case when $6 then $7 else description end,
+             rule = case when $8 then $9 else rule end,
+             payout = case when $10 then $11 else payout end,
+             updated_at = $12
          where organization_id = $1 and id = $2",
     )
     .bind(write.organization())
     .bind(id)
     .bind(&change.name)
     .bind(change.name.as_deref().map(fold_case))
+    .bind(change.name.as_deref().map(search_key))
     .bind(change.description.is_some())
     .bind(change.description.clone().flatten())
     .bind(change.rule.is_some())
