@@ -117,8 +117,8 @@ impl Conventions {
         self.send_as(operation, Auth::None, request).await.problem(401, "UNAUTHORIZED");
         // A key is no token of a share, and the other way round.
         let (key, other) = match operation.is_shared() {
-            true => (&self.own.share_token, &self.own.organization.key),
-            false => (&self.own.organization.key, &self.own.share_token),
+            true => (self.own.share_token.clone(), self.own.organization.key.clone()),
+            false => (self.own.organization.key.clone(), self.own.share_token.clone()),
         };
         let request = operation.request(&self.stack, &parts).bearer_auth(other);
         self.send_as(operation, Auth::None, request).await.problem(401, "UNAUTHORIZED");
