@@ -21,6 +21,7 @@ mod exports;
 mod hashtags;
 mod large_batches;
 mod model;
+mod payouts;
 mod posts;
 mod ranking_model;
 mod ranking_plans;

@@ -1,0 +1,143 @@
+//! Payouts of collections: what each post earns, the sums of accounts, and the files, compared with the model.
+
+use std::collections::BTreeMap;
+
+use chrono::Days;
+use harness::{Organization, Response};
+use serde_json::{Map, Value, json};
+
+use super::agree::window_query;
+use super::collections::{Group, Latest, Window, load, walk};
+use super::exports::fetch;
+use super::model::{History, Ids, Random};
+
+/// Euros and cents of a number of cents.
+fn euros(cents: i64) -> String {
+    format!("{}.{:02}", cents / 100, cents % 100)
+}
+
+/// What a post earns by the rule of the test: 4.50 for a thousand views, 10 more from 3,000 views on, at most 25. Half a cent
+/// is rounded up.
+fn cents(views: i64) -> i64 {
+    let bonus = if views >= 3_000 { 1_000 } else { 0 };
+    2_500.min((views * 45 + 50) / 100 + bonus)
+}
+
+#[tokio::test]
+async fn payouts_agree_with_the_model() {
+    let (organization, h, ids, today) = load(64).await;
+    let (mut random, latest) = (Random(64), Latest::fetch(&organization, &ids).await);
+    let window = (today - Days::new(20), today);
+    for _ in 0..3 {
+        let group = Group::create(&organization, (&h, &latest), &ids, &mut random, today).await;
+        let path = format!("/collections/{}", group.id);
+        let no_payout = organization.get(&format!("{path}/payouts")).await;
+        no_payout.problem(409, "CONFLICT");
+        for count in ["lifetime", "window"] {
+            let bonuses =
+                if count == "window" { json!([]) } else { json!([{"views": 3_000, "amount": "10"}]) };
+            let payout = json!({
+                "currency": "EUR", "count": count, "per_thousand_views": "4.5", "bonuses": bonuses,
+                "minimum_views": 700, "maximum_per_video": "25.00",
+            });
+            organization.patch(&path, json!({"payout": payout})).await.ok(200);
+            let views = |video: usize| match count {
+                "lifetime" => latest.views(video),
+                _ => h.gains(&[video], window.0, window.1)[0],
+            };
+            let amount = |video: usize| match views(video) {
+                few if few < 700 => 0,
+                views if count == "window" => 2_500.min((views * 45 + 50) / 100),
+                views => cents(views),
+            };
+            let mut total = 0;
+            let mut rows: BTreeMap<Option<usize>, (i64, i64, i64, i64)> = BTreeMap::new();
+            for video in &group.videos {
+                let row = rows.entry(h.videos[*video].account).or_default();
+                row.0 += 1;
+                if views(*video) >= 700 {
+                    row.1 += 1;
+                    row.2 += views(*video);
+                    row.3 += amount(*video);
+                    total += amount(*video);
+                }
+            }
+            let mut rows: Vec<_> = rows.into_iter().collect();
+            rows.sort_by_key(|(account, row)| {
+                let name = account.map(|account| h.accounts[account].username.clone());
+                (-row.3, name.is_none(), name)
+            });
+            let expected: Vec<_> = rows
+                .iter()
+                .map(|(account, (videos, eligible, views, cents))| {
+                    let creator = account.and_then(|account| h.accounts[account].creator);
+                    json!({
+                        "creator_id": creator.map(|creator| ids.creators[creator]),
+                        "creator_name": creator.map(|creator| &h.creators[creator]),
+                        "account_id": account.map(|account| ids.accounts[account]),
+                        "account_username": account.map(|account| &h.accounts[account].username),
+                        "videos": videos, "eligible_videos": eligible, "views": views, "amount": euros(*cents),
+                    })
+                })
+                .collect();
+            let shown = organization.get(&format!("{path}/payouts?{}", window_query(window))).await.ok(200);
+            assert_eq!(shown.at("/data"), &json!(expected));
+            assert_eq!(shown.at("/meta/total"), &json!(euros(total)));
+            assert_eq!(shown.at("/meta/video_count"), &json!(group.videos.len()));
+            paid_videos_agree(&organization, (&h, &ids), &group, window, views, amount).await;
+            files_agree(&organization, &group, window, &shown).await;
+        }
+    }
+}
+
+async fn paid_videos_agree(
+    organization: &Organization,
+    (h, ids): (&History, &Ids),
+    group: &Group,
+    window: Window,
+    views: impl Fn(usize) -> i64,
+    amount: impl Fn(usize) -> i64,
+) {
+    let mut all: Vec<_> = group.videos.iter().chain(&group.excluded).copied().collect();
+    all.sort_by_key(|video| {
+        (h.videos[*video].posted.is_none(), h.videos[*video].posted, ids.videos[*video].0)
+    });
+    let (shown, _) =
+        walk(organization, &format!("/collections/{}/payouts/videos?{}", group.id, window_query(window)))
+            .await;
+    assert_eq!(shown.len(), all.len());
+    for (entry, video) in shown.iter().zip(all) {
+        let reason = match () {
+            () if group.excluded.contains(&video) => Some("excluded"),
+            () if views(video) < 700 => Some("below_minimum"),
+            () => None,
+        };
+        let cents = if reason.is_some() { 0 } else { amount(video) };
+        assert_eq!(entry["id"], json!(ids.videos[video].0), "{entry}");
+        assert_eq!((&entry["views"], &entry["reason"]), (&json!(views(video)), &json!(reason)), "{entry}");
+        assert_eq!(entry["amount"], json!(euros(cents)), "{entry}");
+    }
+}
+
+/// The files have the rows of the responses.
+async fn files_agree(organization: &Organization, group: &Group, window: Window, shown: &Response) {
+    let query = format!("collection_id={}&{}", group.id, window_query(window));
+    let file = fetch(organization, &format!("payouts.csv?{query}")).await.ok(200);
+    let rows: Vec<Map<String, Value>> =
+        csv::Reader::from_reader(&file.body[..]).deserialize().map(|row| row.unwrap()).collect();
+    assert_eq!(rows.len(), shown.list("/data").len());
+    for (row, expected) in rows.iter().zip(shown.list("/data")) {
+        for field in ["account_username", "amount", "views", "videos", "eligible_videos"] {
+            let text = |value: &Value| {
+                value.as_str().map_or_else(|| value.to_string().replace("null", ""), str::to_owned)
+            };
+            let (shown, expected) = (text(&row[field]), text(&expected[field]));
+            let amount = |text: &str| text.parse::<f64>().map(|number| (number * 100.0).round());
+            assert!(shown == expected || amount(&shown) == amount(&expected), "{field}: {row:?}");
+        }
+        assert_eq!(row["currency"], json!("EUR"));
+    }
+    let file = fetch(organization, &format!("payout-videos.csv?{query}")).await.ok(200);
+    let mut lines = csv::Reader::from_reader(&file.body[..]);
+    assert_eq!(lines.records().count(), group.videos.len() + group.excluded.len());
+}
