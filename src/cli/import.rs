@@ -48,9 +48,10 @@ pub(super) async fn run(args: ImportArgs) -> Result<ExitCode, CommandError> {
     let databases = Databases::connect(&args.stores)?;
     let options = import::ImportOptions {
         track: args.track,
-        report: args.report,
+        report: args.report.map_or(import::RejectionFile::BesideInput, import::RejectionFile::At),
         mappings: args.map,
         progress: output::shows_progress(),
+        ..import::ImportOptions::default()
     };
     let task = import::load(&databases, args.org, args.files, &options);
     let summary = relay::run_during(&databases, task).await?;

@@ -47,6 +47,8 @@ pub enum Error {
     TemporaryFile(io::Error),
     #[error("{0}")]
     Store(#[from] store::Error),
+    #[error("the import was cancelled")]
+    Cancelled,
     #[error("reading the files was interrupted")]
     Interrupted,
 }

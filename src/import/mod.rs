@@ -9,9 +9,12 @@ mod column;
 mod column_names;
 mod compression;
 mod error;
+mod file_report;
 mod id_set;
 mod input_file;
 mod loader;
+mod monitor;
+mod options;
 mod parquet;
 mod partitioned_spill;
 mod raw_row;
@@ -22,6 +25,7 @@ mod row_buffer;
 mod time;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream;
@@ -43,20 +47,13 @@ use crate::store::records::organizations;
 
 pub use self::column_names::ColumnMapping;
 pub use self::error::Error;
+pub use self::file_report::{FileReport, Refusal};
+pub use self::monitor::{Monitor, Progress};
+pub use self::options::{
+    DEFAULT_MAX_UPLOAD_BYTES, ImportOptions, RejectionFile, SourceFile, UNPACKED_RATIO,
+};
 
-#[derive(Debug, Clone, Default)]
-pub struct ImportOptions {
-    /// Whether new accounts are created active instead of paused.
-    pub track: bool,
-    /// The report of rejected rows; by default next to the first file.
-    pub report: Option<PathBuf>,
-    /// Foreign names of columns.
-    pub mappings: Vec<ColumnMapping>,
-    /// Whether to show a progress bar on standard error.
-    pub progress: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ImportSummary {
     pub rows_read: u64,
     pub accounts: u64,
@@ -65,15 +62,29 @@ pub struct ImportSummary {
     /// Rejected rows.
     pub refused: u64,
     pub report_file: Option<PathBuf>,
+    pub files: Vec<FileReport>,
 }
 
-/// Imports files and waits until everything is visible in all stores.
+/// Imports files of this machine and waits until everything is visible in all stores.
 pub async fn load(
     databases: &Databases,
     organization: Uuid,
     files: Vec<PathBuf>,
     options: &ImportOptions,
 ) -> Result<ImportSummary, Error> {
+    let files = files.into_iter().map(SourceFile::local).collect();
+    load_files(databases, organization, files, options, Arc::default()).await
+}
+
+/// Imports files and waits until everything is visible in all stores. `monitor` shows the progress and cancels.
+pub async fn load_files(
+    databases: &Databases,
+    organization: Uuid,
+    sources: Vec<SourceFile>,
+    options: &ImportOptions,
+    monitor: Arc<Monitor>,
+) -> Result<ImportSummary, Error> {
+    let files: Vec<_> = sources.iter().map(|source| source.path.clone()).collect();
     clock::require_synchronized(&databases.pg, databases.clock.read_machine()).await?;
     let history_since = organizations::fetch_history_since(&databases.pg, organization).await?;
     let names = ColumnNames::new(&options.mappings)?;
@@ -83,7 +94,10 @@ pub async fn load(
     let now = databases.clock.now().await;
     let reading = {
         let (bar, times) = (bar.clone(), ObservationTimes { history_since, now });
-        tokio::task::spawn_blocking(move || read_files(&files, &names, size, times, empty_report, &bar))
+        let monitor = monitor.clone();
+        tokio::task::spawn_blocking(move || {
+            read_files(&files, &names, size, times, empty_report, &bar, &monitor)
+        })
     };
     let Input { rows, rows_read, report } = reading.await.map_err(|_| Error::Interrupted)??;
 
@@ -108,15 +122,19 @@ pub async fn load(
         snapshots_written: loader.snapshots,
         refused,
         report_file,
+        files: Vec::new(),
     })
 }
 
 fn report_path(options: &ImportOptions, files: &[PathBuf]) -> PathBuf {
-    options.report.clone().unwrap_or_else(|| {
-        let mut name = files.first().map(|file| file.clone().into_os_string()).unwrap_or_default();
-        name.push(".refused.jsonl");
-        PathBuf::from(name)
-    })
+    match &options.report {
+        RejectionFile::At(path) => path.clone(),
+        RejectionFile::BesideInput | RejectionFile::None => {
+            let mut name = files.first().map(|file| file.clone().into_os_string()).unwrap_or_default();
+            name.push(".refused.jsonl");
+            PathBuf::from(name)
+        }
+    }
 }
 
 /// The contents of all files.
@@ -134,11 +152,16 @@ fn read_files(
     times: ObservationTimes,
     mut report: RejectionReport,
     bar: &ProgressBar,
+    monitor: &Monitor,
 ) -> Result<Input, Error> {
     let (mut rows, mut rows_read) = (RowBuffer::new(size.rows), 0_u64);
     for path in files {
         reader::read_rows(path, names, bar, &mut |input| {
+            if monitor.is_cancelled() {
+                return Err(Error::Cancelled);
+            }
             rows_read += 1;
+            monitor.count_row();
             let row = input.row.and_then(|raw| Row::parse(raw, times).map_err(|invalid| invalid.to_string()));
             match row {
                 Ok(row) => rows.add(row).map_err(Error::TemporaryFile),
