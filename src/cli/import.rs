@@ -3,28 +3,54 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use chrono::{DateTime, Utc};
+use chrono_tz::Tz;
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::error::CommandError;
 use super::output::{self, OutputArgs};
 use crate::app::Databases;
 use crate::config::StoreArgs;
-use crate::import;
+use crate::import::{self, FileReport, ImportOptions, ImportSummary, RejectionFile};
+use crate::model::date_or_time::DateOrTime;
+use crate::model::platform::Platform;
 use crate::worker::relay;
 
 /// Load history from files into an organization
 ///
-/// Reads CSV with a header, JSON Lines (both also as .gz or .zst) or Parquet. Rows with external_id are videos, others
-/// accounts. Times are dates, dates with a time (2026-12-31 14:51:26+07:00; without a zone UTC), or Unix seconds or
-/// milliseconds. Ends when all endpoints show the data. Repeating it changes nothing.
+/// Reads files of other tools, recognized by their columns (--formats lists them), and tables with Tidemark's columns:
+/// CSV, JSON, Excel and Parquet, also in .zip, .gz, .zst and .xz. --dry-run shows what would be stored. Ends when all
+/// endpoints show the data. Repeating it changes nothing.
 #[derive(Debug, clap::Args)]
 pub(super) struct ImportArgs {
     /// Organization to load into
-    #[arg(long, value_name = "ID")]
-    org: Uuid,
+    #[arg(long, value_name = "ID", required_unless_present = "formats")]
+    org: Option<Uuid>,
     /// Files to load
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(required_unless_present = "formats", value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// List the formats that are recognized, with their columns
+    #[arg(long)]
+    formats: bool,
+    /// Read everything, write nothing, and show what would be stored
+    #[arg(long)]
+    dry_run: bool,
+    /// Platform of rows that do not name one
+    #[arg(long, env = "TIDEMARK_IMPORT_PLATFORM")]
+    platform: Option<Platform>,
+    /// Account of rows that do not name one
+    #[arg(long, env = "TIDEMARK_IMPORT_USERNAME", value_name = "NAME")]
+    username: Option<String>,
+    /// When rows without a time were observed; default: the file's time, for files that are as of their export
+    #[arg(long, env = "TIDEMARK_IMPORT_OBSERVED_AT", value_name = "TIME", value_parser = parse_time)]
+    observed_at: Option<DateTime<Utc>>,
+    /// Zone of times without one, as Europe/Oslo
+    #[arg(long, env = "TIDEMARK_IMPORT_TIME_ZONE", value_name = "ZONE", value_parser = parse_zone)]
+    time_zone: Option<Tz>,
+    /// Read 03/04/2026 as 3 April
+    #[arg(long, env = "TIDEMARK_IMPORT_DAY_FIRST")]
+    day_first: bool,
     /// Track new accounts instead of creating them paused
     #[arg(long, env = "TIDEMARK_IMPORT_TRACK")]
     track: bool,
@@ -43,18 +69,98 @@ pub(super) struct ImportArgs {
 }
 
 const COLUMNS: [&str; 6] = ["rows_read", "accounts", "videos", "snapshots_written", "refused", "report_file"];
+/// Refused rows that are printed of a file.
+const MAX_PRINTED_REFUSALS: usize = 10;
+
+fn parse_time(text: &str) -> Result<DateTime<Utc>, String> {
+    DateOrTime::try_from(text.to_owned()).map(DateOrTime::first).map_err(str::to_owned)
+}
+
+fn parse_zone(text: &str) -> Result<Tz, String> {
+    text.parse().map_err(|_| "must be the name of a zone, as Europe/Oslo or UTC".to_owned())
+}
 
 pub(super) async fn run(args: ImportArgs) -> Result<ExitCode, CommandError> {
+    if args.formats {
+        output::print_lines(describe_formats().into_iter())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let databases = Databases::connect(&args.stores)?;
-    let options = import::ImportOptions {
+    let options = ImportOptions {
         track: args.track,
-        report: args.report.map_or(import::RejectionFile::BesideInput, import::RejectionFile::At),
+        dry_run: args.dry_run,
+        platform: args.platform,
+        username: args.username,
+        observed_at: args.observed_at,
+        time_zone: args.time_zone,
+        day_first: args.day_first,
+        report: args.report.map_or(RejectionFile::BesideInput, RejectionFile::At),
         mappings: args.map,
         progress: output::shows_progress(),
-        ..import::ImportOptions::default()
+        ..ImportOptions::default()
     };
-    let task = import::load(&databases, args.org, args.files, &options);
-    let summary = relay::run_during(&databases, task).await?;
+    let organization = args.org.unwrap_or_default();
+    let task = import::load(&databases, organization, args.files, &options);
+    let summary = if args.dry_run { task.await? } else { relay::run_during(&databases, task).await? };
+    if !args.output.json {
+        output::print_lines(describe_files(&summary).into_iter())?;
+    }
     args.output.print(&summary, &COLUMNS)?;
-    Ok(if summary.refused == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if summary.is_complete() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Describes what was found in each file.
+fn describe_files(summary: &ImportSummary) -> Vec<String> {
+    let mut lines = Vec::new();
+    for file in &summary.files {
+        let format = file.format.as_deref().unwrap_or("unknown");
+        match &file.error {
+            Some(error) => lines.push(format!("{} ({format}): refused: {error}", file.file)),
+            None => lines.push(format!("{} ({format}): {}", file.file, describe_rows(file))),
+        }
+        lines.extend(file.assumed.iter().map(|assumed| format!("  {assumed}")));
+        let refusals = file.refusals.iter().take(MAX_PRINTED_REFUSALS);
+        lines.extend(refusals.map(|refusal| format!("  line {}: {}", refusal.line, refusal.reason)));
+        let more = file.refused.saturating_sub(MAX_PRINTED_REFUSALS as u64);
+        if more > 0 {
+            lines.push(format!("  and {more} other refused rows"));
+        }
+        for row in file.sample.iter().flatten() {
+            lines.push(format!("  {}", describe_sample(row)));
+        }
+    }
+    lines
+}
+
+fn describe_rows(file: &FileReport) -> String {
+    let mut text = format!(
+        "{} rows, {} accounts, {} videos, {} observations, {} refused",
+        file.rows_read, file.accounts, file.videos, file.snapshots, file.refused
+    );
+    if let (Some(first), Some(last)) = (file.first_observed_at, file.last_observed_at) {
+        text.push_str(&format!(", observed {} to {}", first.format("%F"), last.format("%F")));
+    }
+    text
+}
+
+/// Shows a row as `name=value` pairs.
+fn describe_sample(row: &Value) -> String {
+    let show = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let fields = row.as_object().into_iter().flatten();
+    fields.map(|(name, value)| format!("{name}={}", show(value))).collect::<Vec<_>>().join(" ")
+}
+
+/// Lists the formats, each with the columns that are read.
+fn describe_formats() -> Vec<String> {
+    let mut lines = Vec::new();
+    for format in import::formats() {
+        lines.push(format!("{}: {}", format.name, format.tool));
+        if let Some(reason) = format.refusal() {
+            lines.push(format!("    refused: {reason}"));
+        }
+        for (ours, theirs) in format.names_by_column() {
+            lines.push(format!("    {ours} = {}", theirs.join(", else ")));
+        }
+    }
+    lines
 }

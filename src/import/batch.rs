@@ -82,7 +82,7 @@ impl RowBatch {
         account.latest.record(row.fields, row.counters, at);
         if !row.counters.is_empty() {
             self.bytes += size_of::<(DateTime<Utc>, ProfileCounters)>();
-            account.observations.push((at, row.counters));
+            push_latest(&mut account.observations, at, row.counters);
         }
     }
 
@@ -97,11 +97,13 @@ impl RowBatch {
                 observations: Vec::with_capacity(1),
             }
         });
-        video.ids.merge(row.ids);
+        if video.ids != row.ids {
+            video.ids.merge(row.ids);
+        }
         video.latest.record(row.fields, row.counters, at);
         if !row.counters.is_empty() {
             self.bytes += size_of::<(DateTime<Utc>, Counters)>();
-            video.observations.push((at, row.counters));
+            push_latest(&mut video.observations, at, row.counters);
         }
     }
 
@@ -159,6 +161,14 @@ impl RowBatch {
             videos: videos.internal_ids,
             merged_videos: videos.merged_internal_ids,
         })
+    }
+}
+
+/// Adds an observation. Of several at one time the last holds.
+fn push_latest<T>(observations: &mut Vec<(DateTime<Utc>, T)>, at: DateTime<Utc>, counters: T) {
+    match observations.last_mut() {
+        Some((last, known)) if *last == at => *known = counters,
+        _ => observations.push((at, counters)),
     }
 }
 

@@ -7,16 +7,41 @@ use crate::model::field::Field;
 use crate::model::observed::{AccountFields, VideoFields};
 
 /// A column by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Column(&'static str);
 
 /// Columns besides counters and observed fields.
-const BASE_NAMES: [&str; 6] = ["platform", "username", "external_id", "observed_at", "category", "creator"];
+const BASE_NAMES: [&str; 8] =
+    ["platform", "username", "external_id", "shortcode", "url", "observed_at", "category", "creator"];
+
+/// The base columns that rows of each kind read.
+const POST_BASE: [Column; 6] = [
+    Column::PLATFORM,
+    Column::USERNAME,
+    Column::EXTERNAL_ID,
+    Column::SHORTCODE,
+    Column::URL,
+    Column::OBSERVED_AT,
+];
+const ACCOUNT_BASE: [Column; 6] = [
+    Column::PLATFORM,
+    Column::USERNAME,
+    Column::URL,
+    Column::OBSERVED_AT,
+    Column::CATEGORY,
+    Column::CREATOR,
+];
 
 impl Column {
     pub const PLATFORM: Column = Column("platform");
     pub const USERNAME: Column = Column("username");
     pub const EXTERNAL_ID: Column = Column("external_id");
+    pub const SHORTCODE: Column = Column("shortcode");
+    pub const URL: Column = Column("url");
+    pub const CREATE_TIME: Column = Column("create_time");
+    pub const MEDIA_TYPE: Column = Column("media_type");
+    pub const NAME: Column = Column("name");
+    pub const IS_VERIFIED: Column = Column("is_verified");
     pub const OBSERVED_AT: Column = Column("observed_at");
     pub const CATEGORY: Column = Column("category");
     pub const CREATOR: Column = Column("creator");
@@ -32,6 +57,28 @@ impl Column {
     /// Returns the column with a name; unknown columns are ignored.
     pub fn from_name(name: &str) -> Option<Self> {
         all_names().find(|column| *column == name).map(Column)
+    }
+
+    /// Whether rows of posts have it.
+    pub fn is_of_posts(self) -> bool {
+        let fields = VideoFields::LIST.iter().filter(|field| field.in_files).map(|field| field.name);
+        POST_BASE.contains(&self) || Counters::NAMES.into_iter().chain(fields).any(|name| name == self.0)
+    }
+
+    /// Whether rows of accounts have it.
+    pub fn is_of_accounts(self) -> bool {
+        let fields = AccountFields::LIST.iter().filter(|field| field.in_files).map(|field| field.name);
+        let counters = ProfileCounters::NAMES.into_iter();
+        ACCOUNT_BASE.contains(&self) || counters.chain(fields).any(|name| name == self.0)
+    }
+
+    /// Whether it is a counter.
+    pub fn is_counter(self) -> bool {
+        Counters::NAMES.into_iter().chain(ProfileCounters::NAMES).any(|name| name == self.0)
+    }
+
+    pub fn all() -> impl Iterator<Item = Column> {
+        all_names().map(Column)
     }
 
     /// Returns all names, for messages.

@@ -57,7 +57,7 @@ impl<'a> Loader<'a> {
     pub async fn save_all(
         &mut self,
         batches: impl Stream<Item = RowBatch>,
-        mut on_saved: impl FnMut(&RowBatch),
+        mut on_saved: impl FnMut(&RowBatch, &SavedBatch) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let Loader { databases: Databases { pg, .. }, organization, is_active, now, .. } = *self;
         let saving = batches.map(|batch| async move {
@@ -66,7 +66,7 @@ impl<'a> Loader<'a> {
         });
         let mut saving = pin!(saving.buffer_unordered(CONCURRENT_BATCHES));
         while let Some((batch, saved)) = saving.try_next().await? {
-            on_saved(&batch);
+            on_saved(&batch, &saved)?;
             self.add(batch, saved);
         }
         Ok(())

@@ -1,29 +1,43 @@
-//! `tidemark import`: saves the history of another tracker as if Tidemark had observed it.
+//! `tidemark import`: saves the history in files of other tools as if Tidemark had observed it.
 //!
 //! All files are read first; rows of more than one batch go to a spill file, partitioned by account. Then the batches are
 //! saved, each in a transaction. Every value has its time of observation, so the order of rows does not matter and
 //! importing a file twice changes nothing.
 
+mod admission;
 mod batch;
+mod clock;
 mod column;
-mod column_names;
-mod compression;
+mod count;
+mod distinct;
 mod error;
+mod file_import;
+mod file_reader;
 mod file_report;
+mod formats;
 mod id_set;
-mod input_file;
+mod identity;
+mod layout;
 mod loader;
+mod mapping;
 mod monitor;
+mod month_names;
+mod notes;
 mod options;
 mod parquet;
 mod partitioned_spill;
 mod raw_row;
-mod reader;
 mod report;
 mod row;
 mod row_buffer;
+mod row_reader;
+mod sample;
+mod survey_reader;
+mod table_rules;
 mod time;
+mod zone;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,27 +48,31 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use self::column_names::ColumnNames;
-use self::input_file::InputSize;
+use self::admission::Admission;
+use self::file_import::{Shared, read_file};
+use self::file_reader::InputSize;
 use self::loader::Loader;
 use self::report::RejectionReport;
-use self::row::{ObservationTimes, Row};
 use self::row_buffer::RowBuffer;
+use self::row_reader::ObservationTimes;
+use self::table_rules::TableRules;
 use crate::app::Databases;
 use crate::store::outbox::visibility;
-use crate::store::postgres::clock;
+use crate::store::postgres::clock as postgres_clock;
 use crate::store::records::organizations;
 
-pub use self::column_names::ColumnMapping;
 pub use self::error::Error;
 pub use self::file_report::{FileReport, Refusal};
+pub use self::formats::{Format, all as formats};
+pub use self::mapping::ColumnMapping;
 pub use self::monitor::{Monitor, Progress};
 pub use self::options::{
     DEFAULT_MAX_UPLOAD_BYTES, ImportOptions, RejectionFile, SourceFile, UNPACKED_RATIO,
 };
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ImportSummary {
+    pub dry_run: bool,
     pub rows_read: u64,
     pub accounts: u64,
     pub videos: u64,
@@ -63,6 +81,13 @@ pub struct ImportSummary {
     pub refused: u64,
     pub report_file: Option<PathBuf>,
     pub files: Vec<FileReport>,
+}
+
+impl ImportSummary {
+    /// Whether nothing was refused, neither rows nor whole files.
+    pub fn is_complete(&self) -> bool {
+        self.refused == 0 && self.files.iter().all(|file| file.error.is_none())
+    }
 }
 
 /// Imports files of this machine and waits until everything is visible in all stores.
@@ -84,55 +109,83 @@ pub async fn load_files(
     options: &ImportOptions,
     monitor: Arc<Monitor>,
 ) -> Result<ImportSummary, Error> {
-    let files: Vec<_> = sources.iter().map(|source| source.path.clone()).collect();
-    clock::require_synchronized(&databases.pg, databases.clock.read_machine()).await?;
-    let history_since = organizations::fetch_history_since(&databases.pg, organization).await?;
-    let names = ColumnNames::new(&options.mappings)?;
-    let size = input_file::check_files(&files)?;
-    let empty_report = RejectionReport::new(report_path(options, &files), &files)?;
-    let bar = progress_bar(options.progress, size.bytes);
-    let now = databases.clock.now().await;
-    let reading = {
-        let (bar, times) = (bar.clone(), ObservationTimes { history_since, now });
-        let monitor = monitor.clone();
-        tokio::task::spawn_blocking(move || {
-            read_files(&files, &names, size, times, empty_report, &bar, &monitor)
-        })
+    mapping::check(&options.mappings)?;
+    if !options.dry_run {
+        postgres_clock::require_synchronized(&databases.pg, databases.clock.read_machine()).await?;
+    }
+    let pg = &databases.pg;
+    let history_since = organizations::fetch_history_since(pg, organization).await?;
+    let size = file_reader::check_files(&sources)?;
+    let rejections = RejectionReport::new(report_path(options, &sources), &sources)?;
+    let admission = match options.enforces_account_cap {
+        true => Admission::fetch(pg, organization).await?,
+        false => Admission::default(),
     };
-    let Input { rows, rows_read, report } = reading.await.map_err(|_| Error::Interrupted)??;
+    let now = databases.clock.now().await;
+    let bar = progress_bar(options.progress, size.bytes);
+    let reading = {
+        let reader = Reader { options: options.clone(), bar: bar.clone(), monitor: monitor.clone(), size };
+        let times = ObservationTimes { history_since, now };
+        tokio::task::spawn_blocking(move || reader.read(&sources, times, rejections, admission))
+    };
+    let Input { rows, files, rejections } = reading.await.map_err(|_| Error::Interrupted)??;
+    let rows_read = files.iter().map(|file| file.rows_read).sum();
+    let mut summary = ImportSummary { rows_read, dry_run: options.dry_run, files, ..ImportSummary::default() };
+    if options.dry_run {
+        bar.finish_and_clear();
+        summary.accounts = summary.files.iter().map(|file| file.accounts).sum();
+        summary.videos = summary.files.iter().map(|file| file.videos).sum();
+        summary.refused = rejections.rejected();
+        return Ok(summary);
+    }
+    show_rows(&bar, rows_read - rejections.rejected());
+    let mut loader = Loader::new(databases, organization, options.track, now);
+    save(&mut loader, rows, &bar, &monitor).await?;
+    bar.set_message("waiting until everything is visible");
+    visibility::wait_for_all(pg, organization).await?;
+    bar.finish_and_clear();
+    (summary.refused, summary.report_file) = rejections.finish()?;
+    summary.accounts = loader.accounts.len();
+    summary.videos = loader.video_count();
+    summary.snapshots_written = loader.snapshots;
+    Ok(summary)
+}
 
-    show_rows(&bar, rows_read - report.rejected());
+/// Saves all rows in batches.
+async fn save(
+    loader: &mut Loader<'_>,
+    rows: RowBuffer,
+    bar: &ProgressBar,
+    monitor: &Monitor,
+) -> Result<(), Error> {
     let (sender, mut receiver) = mpsc::channel(1);
     let batching = tokio::task::spawn_blocking(move || {
         rows.drain(|batch| sender.blocking_send(batch).is_ok()).map_err(Error::TemporaryFile)
     });
-    let mut loader = Loader::new(databases, organization, options.track, now);
     let batches = stream::poll_fn(|context| receiver.poll_recv(context));
-    loader.save_all(batches, |batch| bar.inc(batch.len() as u64)).await?;
-    batching.await.map_err(|_| Error::Interrupted)??;
+    let saved = loader
+        .save_all(batches, |batch, saved| {
+            bar.inc(batch.len() as u64);
+            monitor.count_saved(batch.len() as u64, saved.snapshots);
+            if monitor.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
+        })
+        .await;
+    receiver.close();
+    let batched = batching.await.map_err(|_| Error::Interrupted)?;
+    // What is saved stays, with its creators.
     loader.finish().await?;
-    bar.set_message("waiting until everything is visible");
-    visibility::wait_for_all(&databases.pg, organization).await?;
-    bar.finish_and_clear();
-    let (refused, report_file) = report.finish()?;
-    Ok(ImportSummary {
-        rows_read,
-        accounts: loader.accounts.len(),
-        videos: loader.video_count(),
-        snapshots_written: loader.snapshots,
-        refused,
-        report_file,
-        files: Vec::new(),
-    })
+    saved.and(batched)
 }
 
-fn report_path(options: &ImportOptions, files: &[PathBuf]) -> PathBuf {
+fn report_path(options: &ImportOptions, sources: &[SourceFile]) -> Option<PathBuf> {
     match &options.report {
-        RejectionFile::At(path) => path.clone(),
-        RejectionFile::BesideInput | RejectionFile::None => {
-            let mut name = files.first().map(|file| file.clone().into_os_string()).unwrap_or_default();
+        _ if options.dry_run => None,
+        RejectionFile::None => None,
+        RejectionFile::At(path) => Some(path.clone()),
+        RejectionFile::BesideInput => {
+            let mut name = sources.first()?.path.clone().into_os_string();
             name.push(".refused.jsonl");
-            PathBuf::from(name)
+            Some(PathBuf::from(name))
         }
     }
 }
@@ -140,39 +193,47 @@ fn report_path(options: &ImportOptions, files: &[PathBuf]) -> PathBuf {
 /// The contents of all files.
 struct Input {
     rows: RowBuffer,
-    rows_read: u64,
-    report: RejectionReport,
+    files: Vec<FileReport>,
+    rejections: RejectionReport,
 }
 
-/// Reads all files. A damaged file fails the import before anything is saved.
-fn read_files(
-    files: &[PathBuf],
-    names: &ColumnNames,
+/// Reads all files of an import.
+struct Reader {
+    options: ImportOptions,
+    bar: ProgressBar,
+    monitor: Arc<Monitor>,
     size: InputSize,
-    times: ObservationTimes,
-    mut report: RejectionReport,
-    bar: &ProgressBar,
-    monitor: &Monitor,
-) -> Result<Input, Error> {
-    let (mut rows, mut rows_read) = (RowBuffer::new(size.rows), 0_u64);
-    for path in files {
-        reader::read_rows(path, names, bar, &mut |input| {
-            if monitor.is_cancelled() {
-                return Err(Error::Cancelled);
-            }
-            rows_read += 1;
-            monitor.count_row();
-            let row = input.row.and_then(|raw| Row::parse(raw, times).map_err(|invalid| invalid.to_string()));
-            match row {
-                Ok(row) => rows.add(row).map_err(Error::TemporaryFile),
-                Err(reason) => report.add(path, input.line, &reason),
-            }
-        })?;
+}
+
+impl Reader {
+    /// Reads all files before anything is saved. A file that is damaged after its first rows fails the import.
+    fn read(
+        &self,
+        sources: &[SourceFile],
+        times: ObservationTimes,
+        mut rejections: RejectionReport,
+        mut admission: Admission,
+    ) -> Result<Input, Error> {
+        let (mut rows, mut files) = (RowBuffer::new(self.size.rows), Vec::with_capacity(sources.len()));
+        let mut found_mappings = BTreeSet::new();
+        for source in sources {
+            let shared = Shared {
+                rows: &mut rows,
+                rejections: &mut rejections,
+                admission: &mut admission,
+                monitor: &self.monitor,
+                found_mappings: &mut found_mappings,
+            };
+            let rules = TableRules { options: &self.options, source, times };
+            files.push(read_file(rules, &|bytes| self.bar.inc(bytes), shared)?);
+        }
+        let has_rows = files.iter().any(|file| file.rows_read > 0);
+        let missing = self.options.mappings.iter().find(|mapping| !found_mappings.contains(&mapping.theirs));
+        match missing.filter(|_| has_rows) {
+            Some(missing) => Err(Error::MappedColumnMissing(missing.theirs.clone())),
+            None => Ok(Input { rows, files, rejections }),
+        }
     }
-    if rows_read > 0 {
-        names.check_all_found()?;
-    }
-    Ok(Input { rows, rows_read, report })
 }
 
 /// Creates a bar that shows bytes while files are read.

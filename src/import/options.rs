@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 
-use super::column_names::ColumnMapping;
+use super::mapping::ColumnMapping;
 use crate::model::platform::Platform;
 
 /// How much an archive may unpack to, as a multiple of the limit of an upload.

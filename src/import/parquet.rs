@@ -7,18 +7,17 @@ use std::fs::File;
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
-use indicatif::ProgressBar;
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
+use table_file::{Decision, Table};
 
-use super::column::Column;
-use super::column_names::ColumnNames;
 use super::error::Error;
-use super::raw_row::{InputRow, MAX_ROW_BYTES, RawRow, RawValue, RowSink};
+use super::file_reader::RowSink;
+use super::raw_row::{MAX_ROW_BYTES, RawRow, RawValue, Target};
 
 /// Rows that are decoded at a time.
 const CHUNK_ROWS: usize = 1_024;
@@ -39,21 +38,39 @@ fn open(path: &Path) -> Result<SerializedFileReader<File>, Error> {
     SerializedFileReader::new(file).map_err(|error| Error::parquet(path, error))
 }
 
-/// Passes each row of a file to `consume`. The line number is the number of the row.
-pub fn read_rows(
-    path: &Path,
-    names: &ColumnNames,
-    bar: &ProgressBar,
-    consume: &mut RowSink<'_>,
-) -> Result<(), Error> {
+/// Passes the rows of a file on. The line number is the number of the row.
+pub fn read_rows(path: &Path, on_bytes: &dyn Fn(u64), sink: &mut impl RowSink) -> Result<(), Error> {
     let file = open(path)?;
-    let columns = find_columns(path, names, &file)?;
+    let names: Vec<_> = {
+        let schema = file.metadata().file_metadata().schema_descr();
+        schema.root_schema().get_fields().iter().map(|field| field.name().to_owned()).collect()
+    };
+    let table = Table { part: None, columns: &names, sample: &[] };
+    match sink.table(&table)? {
+        Decision::Read => {}
+        Decision::NoHeader => return sink.unknown(&table),
+        Decision::Leave => return Ok(()),
+    }
+    if let Some(layout) = sink.columns() {
+        let columns = find_columns(path, layout.targets(), &file)?;
+        read_columns(path, &file, &columns, on_bytes, sink)?;
+    }
+    sink.end()
+}
+
+fn read_columns(
+    path: &Path,
+    file: &SerializedFileReader<File>,
+    columns: &[(usize, Target)],
+    on_bytes: &dyn Fn(u64),
+    sink: &mut impl RowSink,
+) -> Result<(), Error> {
     let failed = |error| Error::parquet(path, error);
     let mut line = 0;
-    for group in 0..file.num_row_groups() {
-        let group = file.get_row_group(group).map_err(failed)?;
+    for number in 0..file.num_row_groups() {
+        let group = file.get_row_group(number).map_err(failed)?;
         let mut readers = Vec::with_capacity(columns.len());
-        for &(leaf, _) in &columns {
+        for &(leaf, _) in columns {
             readers.push(group.get_column_reader(leaf).map_err(failed)?);
         }
         let schema = group.metadata().schema_descr();
@@ -63,28 +80,28 @@ pub fn read_rows(
         while left > 0 {
             let chunk_rows = CHUNK_ROWS.min(left);
             let mut chunk = Vec::with_capacity(columns.len());
-            for (reader, &(leaf, column)) in readers.iter_mut().zip(&columns) {
+            for (reader, &(leaf, target)) in readers.iter_mut().zip(columns) {
                 let values = read_chunk(reader, &schema.column(leaf), chunk_rows).map_err(failed)?;
                 if values.len() != chunk_rows {
-                    let text = format!("the column {} ends before its row group", column.name());
+                    let text = format!("the column {} ends before its row group", target.column.name());
                     return Err(failed(ParquetError::General(text)));
                 }
-                chunk.push((column, values.into_iter()));
+                chunk.push((target, values.into_iter()));
             }
             for _ in 0..chunk_rows {
                 line += 1;
                 let mut raw = RawRow::default();
-                for (column, values) in &mut chunk {
-                    raw.set(*column, values.next().unwrap_or_default());
+                for (target, values) in &mut chunk {
+                    raw.set(*target, values.next().unwrap_or_default());
                 }
                 let row = match raw.text_bytes() {
                     ..=MAX_ROW_BYTES => Ok(raw),
                     _ => Err(format!("has more than {MAX_ROW_BYTES} bytes of text: shorten it")),
                 };
-                consume(InputRow { line, row })?;
+                sink.raw_row(line, row)?;
             }
             left -= chunk_rows;
-            bar.inc(size * chunk_rows as u64 / rows as u64);
+            on_bytes(size * chunk_rows as u64 / rows as u64);
         }
     }
     Ok(())
@@ -93,19 +110,18 @@ pub fn read_rows(
 /// Returns the known columns of a file, each with its number in the schema.
 fn find_columns(
     path: &Path,
-    names: &ColumnNames,
+    targets: &[Option<Target>],
     reader: &SerializedFileReader<File>,
-) -> Result<Vec<(usize, Column)>, Error> {
+) -> Result<Vec<(usize, Target)>, Error> {
     let schema = reader.metadata().file_metadata().schema_descr();
-    let columns = names.find_all(path, schema.root_schema().get_fields().iter().map(|field| field.name()))?;
     let mut leaves = Vec::new();
     for (leaf, descriptor) in schema.columns().iter().enumerate() {
-        let Some(column) = columns[schema.get_column_root_idx(leaf)] else { continue };
+        let Some(target) = targets.get(schema.get_column_root_idx(leaf)).copied().flatten() else { continue };
         if descriptor.path().parts().len() > 1 || descriptor.max_rep_level() > 0 {
-            let nested = format!("the column {} is nested: it must have single values", column.name());
+            let nested = format!("the column {} is nested: it must have single values", target.column.name());
             return Err(Error::parquet(path, ParquetError::General(nested)));
         }
-        leaves.push((leaf, column));
+        leaves.push((leaf, target));
     }
     Ok(leaves)
 }

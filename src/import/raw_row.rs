@@ -1,28 +1,15 @@
 //! Rows as files have them: a value of any type per column.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use chrono::{DateTime, SecondsFormat, Utc};
-use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use chrono::{DateTime, NaiveDateTime, SecondsFormat, Utc};
+use table_file::Value;
 
 use super::column::Column;
-use super::column_names::ColumnNames;
-use super::error::Error;
 use crate::model::integer::exact_integer;
 
-/// A row of a file with its line number, or why the line is not a row.
-pub struct InputRow<'a> {
-    pub line: u64,
-    pub row: Result<RawRow<'a>, String>,
-}
-
-/// Bytes of a row: more than any valid row has, yet little memory if a quote is left open.
-pub const MAX_ROW_BYTES: usize = 128 << 10;
-
-/// Receives the rows of a file; an error ends the import.
-pub type RowSink<'s> = dyn FnMut(InputRow<'_>) -> Result<(), Error> + 's;
+/// Bytes of a row: more than any valid row has.
+pub const MAX_ROW_BYTES: usize = table_file::MAX_ROW_BYTES;
 
 /// A value of a file, not yet validated.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -36,6 +23,8 @@ pub enum RawValue<'a> {
     Decimal(f64),
     Boolean(bool),
     Time(DateTime<Utc>),
+    /// A time in a zone that the file does not name.
+    LocalTime(NaiveDateTime),
     /// Why no column can have this value.
     Invalid(&'static str),
 }
@@ -67,25 +56,58 @@ impl<'a> RawValue<'a> {
             RawValue::Decimal(number) => number.to_string().into(),
             RawValue::Boolean(flag) => flag.to_string().into(),
             RawValue::Time(time) => time.to_rfc3339_opts(SecondsFormat::AutoSi, true).into(),
+            RawValue::LocalTime(time) => time.to_string().into(),
         }))
+    }
+
+    /// Returns the value for a message, shortened.
+    pub fn show(&self) -> String {
+        const MAX_CHARS: usize = 60;
+        let text = self.clone().into_text().ok().flatten().unwrap_or_default();
+        let text = text.trim().replace(char::is_control, " ");
+        match text.char_indices().nth(MAX_CHARS) {
+            Some((end, _)) => format!("`{}…`", &text[..end]),
+            None => format!("`{text}`"),
+        }
     }
 }
 
-/// The values of a row by column; of a column that is set twice, the last one.
+impl<'a> From<&Value<'a>> for RawValue<'a> {
+    fn from(value: &Value<'a>) -> Self {
+        match value {
+            Value::Empty => RawValue::Unknown,
+            Value::Text(text) => RawValue::text(text.clone()),
+            Value::Integer(number) => RawValue::Integer(*number),
+            Value::Unsigned(number) => RawValue::Unsigned(*number),
+            Value::Decimal(number) => RawValue::Decimal(*number),
+            Value::Boolean(flag) => RawValue::Boolean(*flag),
+            Value::LocalTime(milliseconds) => DateTime::from_timestamp_millis(*milliseconds)
+                .map_or(RawValue::Invalid("is not a valid time"), |time| RawValue::LocalTime(time.naive_utc())),
+            Value::Invalid(reason) => RawValue::Invalid(reason),
+        }
+    }
+}
+
+/// The column of a value, and how its name ranks among those of the column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Target {
+    pub column: Column,
+    pub rank: u8,
+}
+
+impl Target {
+    pub const fn first(column: Column) -> Self {
+        Target { column, rank: 0 }
+    }
+}
+
+/// The values of a row by column. Of a column with several values, the known one of the first name counts.
 #[derive(Debug, Default)]
-pub struct RawRow<'a>(Vec<(Column, RawValue<'a>)>);
+pub struct RawRow<'a>(Vec<(Target, RawValue<'a>)>);
 
 impl<'a> RawRow<'a> {
-    /// Reads a JSON object with a field per column.
-    pub fn from_json(json: &'a [u8], names: &ColumnNames) -> serde_json::Result<Self> {
-        let mut deserializer = serde_json::Deserializer::from_slice(json);
-        let row = RowSeed(names).deserialize(&mut deserializer)?;
-        deserializer.end()?;
-        Ok(row)
-    }
-
-    pub fn set(&mut self, column: Column, value: RawValue<'a>) {
-        self.0.push((column, value));
+    pub fn set(&mut self, target: Target, value: RawValue<'a>) {
+        self.0.push((target, value));
     }
 
     pub fn text_bytes(&self) -> usize {
@@ -94,93 +116,20 @@ impl<'a> RawRow<'a> {
         self.0.iter().map(bytes).sum()
     }
 
+    /// Returns the value of the first name for which it is known.
     pub fn get(&self, column: Column) -> &RawValue<'a> {
-        self.0.iter().rfind(|(set, _)| *set == column).map_or(&RawValue::Unknown, |(_, value)| value)
+        self.find(column, |_| false).map_or(&RawValue::Unknown, |n| &self.0[n].1)
     }
 
-    pub fn take(&mut self, column: Column) -> RawValue<'a> {
-        let found = self.0.iter_mut().rfind(|(set, _)| *set == column);
-        found.map(|(_, value)| std::mem::take(value)).unwrap_or_default()
-    }
-}
-
-/// The name of a JSON field, copied only if it contains escapes.
-#[derive(Deserialize)]
-struct FieldName<'a>(#[serde(borrow)] Cow<'a, str>);
-
-impl<'de> Deserialize<'de> for RawValue<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ValueVisitor;
-        impl<'de> Visitor<'de> for ValueVisitor {
-            type Value = RawValue<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string, a number, true, false or null")
-            }
-
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(RawValue::text(text))
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(RawValue::text(text.to_owned()))
-            }
-
-            fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
-                Ok(RawValue::Integer(number))
-            }
-
-            fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
-                Ok(RawValue::Unsigned(number))
-            }
-
-            fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
-                Ok(RawValue::Decimal(number))
-            }
-
-            fn visit_bool<E>(self, flag: bool) -> Result<Self::Value, E> {
-                Ok(RawValue::Boolean(flag))
-            }
-
-            fn visit_unit<E>(self) -> Result<Self::Value, E> {
-                Ok(RawValue::Unknown)
-            }
-        }
-        deserializer.deserialize_any(ValueVisitor)
-    }
-}
-
-/// Deserializes a row from an object whose fields have these names.
-struct RowSeed<'n>(&'n ColumnNames);
-
-impl<'de> DeserializeSeed<'de> for RowSeed<'_> {
-    type Value = RawRow<'de>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for RowSeed<'_> {
-    type Value = RawRow<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object with a field per column")
+    /// Returns the first value that is not one of the texts for unknown.
+    pub fn get_known(&self, column: Column, is_unknown: impl Fn(&RawValue<'a>) -> bool) -> &RawValue<'a> {
+        self.find(column, is_unknown).map_or(&RawValue::Unknown, |n| &self.0[n].1)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
-        let mut row = RawRow::default();
-        while let Some(FieldName(name)) = fields.next_key()? {
-            match self.0.find_field(&name) {
-                Some(column) => {
-                    let value = fields
-                        .next_value()
-                        .map_err(|error| de::Error::custom(format!("{}: {error}", column.name())))?;
-                    row.set(column, value);
-                }
-                None => _ = fields.next_value::<IgnoredAny>()?,
-            }
-        }
-        Ok(row)
+    fn find(&self, column: Column, is_unknown: impl Fn(&RawValue<'a>) -> bool) -> Option<usize> {
+        let of_column = self.0.iter().enumerate().filter(|(_, (target, _))| target.column == column);
+        let known = of_column.filter(|(_, (_, value))| *value != RawValue::Unknown && !is_unknown(value));
+        // Of one name, the last.
+        known.rev().min_by_key(|(_, (target, _))| target.rank).map(|(n, _)| n)
     }
 }

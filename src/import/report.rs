@@ -8,28 +8,31 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::error::Error;
+use super::options::SourceFile;
 
 #[derive(Serialize)]
 struct Rejection<'a> {
-    file: &'a Path,
+    file: &'a str,
     line: u64,
     reason: &'a str,
 }
 
 pub struct RejectionReport {
-    path: PathBuf,
+    /// `None`: rejected rows are only counted.
+    path: Option<PathBuf>,
     file: Option<BufWriter<File>>,
     rejected: u64,
 }
 
 impl RejectionReport {
     /// Checks that the report would not overwrite an input file.
-    pub fn new(path: PathBuf, inputs: &[PathBuf]) -> Result<Self, Error> {
+    pub fn new(path: Option<PathBuf>, inputs: &[SourceFile]) -> Result<Self, Error> {
         let identity = |file: &Path| file.metadata().map(|metadata| (metadata.dev(), metadata.ino()));
-        if let Ok(existing) = identity(&path)
-            && inputs.iter().any(|input| identity(input).is_ok_and(|input| input == existing))
+        if let Some(path) = &path
+            && let Ok(existing) = identity(path)
+            && inputs.iter().any(|input| identity(&input.path).is_ok_and(|input| input == existing))
         {
-            return Err(Error::ReportIsInput(path));
+            return Err(Error::ReportIsInput(path.clone()));
         }
         Ok(RejectionReport { path, file: None, rejected: 0 })
     }
@@ -38,15 +41,17 @@ impl RejectionReport {
         self.rejected
     }
 
-    pub fn add(&mut self, file: &Path, line: u64, reason: &str) -> Result<(), Error> {
+    pub fn add(&mut self, file: &SourceFile, line: u64, reason: &str) -> Result<(), Error> {
         self.rejected += 1;
-        self.write(&Rejection { file, line, reason }).map_err(|error| Error::Report(self.path.clone(), error))
+        let Some(path) = self.path.clone() else { return Ok(()) };
+        let rejection = Rejection { file: &file.name, line, reason };
+        self.write(&path, &rejection).map_err(|error| Error::Report(path, error))
     }
 
-    fn write(&mut self, rejection: &Rejection<'_>) -> io::Result<()> {
+    fn write(&mut self, path: &Path, rejection: &Rejection<'_>) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
-            none => none.insert(BufWriter::new(File::create(&self.path)?)),
+            none => none.insert(BufWriter::new(File::create(path)?)),
         };
         serde_json::to_writer(&mut *file, rejection)?;
         file.write_all(b"\n")
@@ -54,14 +59,14 @@ impl RejectionReport {
 
     /// Returns the number of rejected rows and the path of the report; without rejected rows, removes an earlier report.
     pub fn finish(self) -> Result<(u64, Option<PathBuf>), Error> {
-        let failed = |error| Error::Report(self.path.clone(), error);
+        let Some(path) = self.path else { return Ok((self.rejected, None)) };
         match self.file {
-            Some(mut file) => {
-                file.flush().map_err(failed)?;
-                Ok((self.rejected, Some(self.path)))
-            }
-            None => match std::fs::remove_file(&self.path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
+            Some(mut file) => match file.flush() {
+                Ok(()) => Ok((self.rejected, Some(path))),
+                Err(error) => Err(Error::Report(path, error)),
+            },
+            None => match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::Report(path, error)),
                 _ => Ok((0, None)),
             },
         }

@@ -33,6 +33,11 @@ impl InputFile {
     }
 }
 
+/// A file in the shape that a tool writes.
+pub fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/import/fixtures").join(name)
+}
+
 pub async fn load(organization: &Organization, path: &Path) -> ImportSummary {
     load_with(organization, path, &ImportOptions::default()).await
 }

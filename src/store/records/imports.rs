@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
+use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::model::account::Metadata;
@@ -53,6 +54,14 @@ pub async fn find_or_create_accounts(
         found.insert((platform, username), AccountRef { id, subject_id });
     }
     Ok(found)
+}
+
+/// Reads the names that accounts of an organization hold.
+pub async fn fetch_account_names(pg: &PgPool, organization: Uuid) -> Result<Vec<(Platform, String)>, Error> {
+    let names = sqlx::query_as(
+        "select platform, username from accounts where organization_id = $1 and holds_username",
+    );
+    Ok(names.bind(organization).fetch_all(pg).await?)
 }
 
 async fn find_and_lock(

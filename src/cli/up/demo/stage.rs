@@ -143,7 +143,7 @@ impl Stage<'_> {
         let progress = shows_progress();
         let options = import::ImportOptions { track, progress, ..import::ImportOptions::default() };
         let summary = import::load(self.databases, self.organization, files, &options).await?;
-        if summary.refused == 0 {
+        if summary.is_complete() {
             return Ok(());
         }
         let report = summary.report_file.unwrap_or_default();
