@@ -12,18 +12,21 @@ use salvo::conn::tcp::TcpAcceptor;
 use salvo::server::ServerHandle;
 use serde_json::json;
 use tokio::net::{TcpListener, TcpSocket};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{App, ConnectError, Databases, RateLimitStore, Settings};
+use crate::app::{App, ConnectError, Databases, RateLimitStore, Settings, UploadFolder};
 use crate::config::{MediaArgs, SearchArgs, StoreArgs};
 use crate::http::connections::{self, ConnectionLimits};
 use crate::model::network::{InvalidNetwork, parse_network};
 use crate::platforms::{ConfigError, RequestBudget, SourceArgs, Sources};
 use crate::shutdown::{InFlightRequests, ShutdownArgs, ShutdownSignal};
+use crate::store::clickhouse::client;
 use crate::store::postgres::pool;
 use crate::store::search::SearchIndex;
 use crate::store::{health, migrate};
 use crate::telemetry::{MetricsArgs, probes};
+use crate::worker::uploads::{self, DEFAULT_MAX_UPLOAD_BYTES};
 use crate::worker::{gauges, indexer, pictures, rollup_follower};
 use crate::{api, http, store};
 
@@ -67,6 +70,9 @@ pub struct ServeArgs {
     #[arg(long, env = "TIDEMARK_IDLE_TIMEOUT_SECONDS", default_value_t = ConnectionLimits::default().idle_timeout.as_secs(),
           value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(ConnectionLimits::IDLE_TIMEOUT_SECONDS))]
     pub idle_timeout_seconds: u64,
+    /// Bytes of a file that is imported over HTTP; such files are in the folder of the search index until they are loaded
+    #[arg(long, env = "TIDEMARK_IMPORT_MAX_BYTES", default_value_t = DEFAULT_MAX_UPLOAD_BYTES, value_name = "BYTES")]
+    pub import_max_bytes: u64,
     /// Memory for cached analytics responses in bytes; 0 disables the cache
     #[arg(long = "answer-cache", env = "TIDEMARK_ANSWER_CACHE", default_value_t = Settings::default().response_cache_bytes,
           value_name = "BYTES")]
@@ -190,7 +196,8 @@ pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     let limits = args.connection_limits();
     let search = open_search(args.search.search_index.clone()).await?;
     let app = App::new(databases.clone(), search.clone(), sources.readable(), args.settings()?);
-    let app = App { schema: schema.clone(), sources: sources.known().into(), ..app };
+    let uploads = open_uploads(&args).await;
+    let app = App { schema: schema.clone(), sources: sources.known().into(), uploads, ..app };
     let address = listener.local_addr()?;
     let acceptor = TcpAcceptor::try_from(listener)?;
     let server = connections::build_server(acceptor, limits);
@@ -201,6 +208,7 @@ pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     if let Some(media) = app.media.clone() {
         tokio::spawn(pictures::run_for_api(app.pg.clone(), media, stop.clone()));
     }
+    let importer = start_importer(&app, &args, &stop)?;
     let stopping = stop.clone();
     let indexer = tokio::spawn(async move {
         if schema.wait(&indexer_databases.pg, &stopping).await {
@@ -220,7 +228,46 @@ pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     if indexer.await.is_err() {
         tracing::warn!("the search indexer panicked");
     }
+    if importer.await.is_err() {
+        tracing::warn!("the importer panicked");
+    }
     Ok(())
+}
+
+/// Opens the folder of uploads. Without one, the process takes no files.
+async fn open_uploads(args: &ServeArgs) -> Option<UploadFolder> {
+    let (path, max_bytes) = (args.search.search_index.join("uploads"), args.import_max_bytes);
+    let opened = tokio::task::spawn_blocking(move || UploadFolder::open(path, max_bytes)).await;
+    match opened.map_err(io::Error::other).flatten() {
+        Ok(folder) => {
+            // Imports spill there, too: the system's folder may be in memory. Fails if the process has chosen one before.
+            let _ = tempfile::env::override_temp_dir(folder.path());
+            Some(folder)
+        }
+        Err(error) => {
+            tracing::error!(%error, "cannot use the folder of uploads: imports over HTTP are unavailable");
+            None
+        }
+    }
+}
+
+/// Starts to load uploaded files, once the schema is that of this version.
+fn start_importer(
+    app: &App,
+    args: &ServeArgs,
+    stop: &CancellationToken,
+) -> Result<JoinHandle<()>, ServeError> {
+    let pg = pool::connect_for_imports(&args.stores.postgres)?;
+    let clickhouse = client::connect(&args.stores.clickhouse);
+    let databases = Databases { pg, clickhouse, clock: app.clock.clone() };
+    let (schema, folder, stop) = (app.schema.clone(), app.uploads.clone(), stop.clone());
+    Ok(tokio::spawn(async move {
+        if let Some(folder) = folder
+            && schema.wait(&databases.pg, &stop).await
+        {
+            uploads::run(databases, folder, stop).await;
+        }
+    }))
 }
 
 /// Fails readiness for `drain`, then rejects new requests, and stops the listener when in-flight ones have finished or after

@@ -33,6 +33,7 @@ mod top_accounts;
 mod top_content;
 mod top_creators;
 mod tracking;
+mod uploads;
 mod v1;
 mod videos;
 
@@ -54,7 +55,8 @@ pub fn routes() -> Router {
         .push(Router::with_path("v1").push(v1::private()));
     let csv = http::responding(RequireAccept::Csv).push(export::router());
     // All share keys and rate limits.
-    let private = http::authenticated().push(json).push(csv);
+    let files = http::receiving_files().push(uploads::receiver());
+    let private = http::authenticated().push(json).push(csv).push(files);
     let report = http::responding(RequireAccept::Json).push(Router::with_path("v2").push(shared_report()));
     let shared = http::authenticated_by_share().push(report);
     Router::new()
@@ -96,6 +98,7 @@ fn private() -> Router {
         )
         .push(Router::with_path("overview").push(get_or_head(overview::get)).oapi_tag("Analytics"))
         .push(tracking::router().oapi_tag("Tracking"))
+        .push(uploads::router().oapi_tag("Imports"))
         .push(Router::with_path("search").push(get_records(search::search)).oapi_tag("Search"))
 }
 
@@ -124,6 +127,7 @@ mod tests {
         undocumented(&private(), "", &mut found);
         undocumented(&shared_report(), "", &mut found);
         undocumented(&export::router(), "", &mut found);
+        undocumented(&uploads::receiver(), "", &mut found);
         assert_eq!(found, Vec::<String>::new());
     }
 }

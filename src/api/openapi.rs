@@ -37,6 +37,7 @@ const INFO: ApiInfo = ApiInfo {
         ("Tracking", "Whether tracking works, and how complete it is."),
         ("Search", "Search in usernames, creator names and captions."),
         ("Exports", "Records beside their gains, as CSV files."),
+        ("Imports", "History from files."),
         ("System", "Health, versions and the API key."),
     ],
 };
@@ -44,11 +45,13 @@ const INFO: ApiInfo = ApiInfo {
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
     let versioned = |router, needs_key| RouteGroup { router, needs_key, server: "{base_url}/v2" };
     let exports = RouteGroup { router: super::export::router(), needs_key: true, server: BASE_URL };
+    let imports = RouteGroup { router: super::uploads::receiver(), needs_key: true, server: BASE_URL };
     let groups = [
         versioned(super::public(), false),
         versioned(super::private(), true),
         versioned(super::shared_report(), true),
         exports,
+        imports,
     ];
     build_document(&groups, &INFO).to_string()
 });

@@ -3,7 +3,8 @@
 mod batch_queue;
 mod clock;
 mod in_flight_keys;
-mod open_exports;
+mod open_transfers;
+mod upload_folder;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +19,8 @@ use uuid::Uuid;
 pub use batch_queue::BatchQueue;
 pub use clock::Clock;
 pub use in_flight_keys::{InFlightKey, InFlightKeys};
-pub use open_exports::{ExportGuard, OpenExports};
+pub use open_transfers::{OpenTransfers, TransferGuard};
+pub use upload_folder::{IncomingFile, ReceiveError, UploadFolder};
 
 use crate::config::StoreArgs;
 use crate::media::MediaReader;
@@ -52,7 +54,11 @@ pub struct App {
     pub clock: Clock,
     pub search: SearchIndex,
     pub responses: ResponseCache,
-    pub exports: OpenExports,
+    pub exports: OpenTransfers,
+    /// The files of imports, if the process takes any.
+    pub uploads: Option<UploadFolder>,
+    /// Files that are being received.
+    pub incoming: OpenTransfers,
     pub batches: BatchQueue,
     pub idempotency_keys: InFlightKeys,
     /// Copies of pictures, if there is a folder for them.
@@ -143,7 +149,9 @@ impl App {
             clock,
             search,
             responses,
-            exports: OpenExports::default(),
+            exports: OpenTransfers::default(),
+            uploads: None,
+            incoming: OpenTransfers::default(),
             batches: BatchQueue::default(),
             idempotency_keys: InFlightKeys::default(),
             media: settings.media_dir.clone().map(MediaReader::new),

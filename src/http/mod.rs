@@ -20,16 +20,16 @@ pub use analytics::{Analytics, Cached, CachedPage, RecordDependency, WindowArgs}
 pub use caller::Caller;
 pub use deadline::{Deadline, ExternalTimeout};
 use forwarded::base_url;
-pub use input::{Args, Body, IdempotencyKey, ListParams, Path, Query};
+pub use input::{Args, Body, FileBody, IdempotencyKey, ListParams, Path, Query};
 pub use middleware::RequireAccept;
 use middleware::{
     AssignRequestId, Authenticate, AuthenticateShare, CatchPanic, DrainRejectedBody, EtagAndCompress,
-    LimitUnread, ParseRequest, RateLimit, RecordMetrics, RejectDuringShutdown, RequestTimeout,
+    LimitUnread, ParseFileRequest, ParseRequest, RateLimit, RecordMetrics, RejectDuringShutdown, RequestTimeout,
     RequireWriteScope, UnmatchedRoute, cors_handler,
 };
 pub use output::{
-    Accepted, BatchItemResult, BatchResponse, Collection, Created, CsvFile, CsvSource, Data, FoundOrCreated,
-    NoContent, Problem, Ranking, StaticFile, Uncompressed, WithMeta,
+    Accepted, AcceptedAt, BatchItemResult, BatchResponse, Collection, Created, CsvFile, CsvSource, Data,
+    FoundOrCreated, NoContent, Problem, Ranking, StaticFile, Uncompressed, WithMeta,
 };
 
 use crate::app::App;
@@ -82,6 +82,14 @@ pub fn responding(accept: RequireAccept) -> Router {
     Router::new()
         .hoop(accept) // 406
         .hoop(ParseRequest::default()) // 415, 413, 400
+        .hoop(RequestTimeout) // 503
+}
+
+/// As [`responding`] with JSON, for routes whose body is a file.
+pub fn receiving_files() -> Router {
+    Router::new()
+        .hoop(RequireAccept::Json) // 406
+        .hoop(ParseFileRequest) // 415, 400
         .hoop(RequestTimeout) // 503
 }
 

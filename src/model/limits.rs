@@ -98,3 +98,6 @@ pub const MAX_BODY_BYTES: usize = 1024 * 1024;
 
 /// Requests per key and clock minute, unless the organization or the key has its own limit.
 pub const DEFAULT_RATE_PER_MINUTE: i32 = 600;
+
+/// Characters of the name of a time zone.
+pub const MAX_TIME_ZONE_CHARS: usize = 64;

@@ -32,4 +32,5 @@ pub mod share;
 pub mod snapshot;
 pub mod text;
 pub mod tracking;
+pub mod upload;
 pub mod video;

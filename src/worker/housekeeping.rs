@@ -1,4 +1,4 @@
-//! Deletes expired responses of idempotent requests, rate limit windows and ended attempts, compacts counts of posts,
+//! Deletes expired responses of idempotent requests, rate limit windows, imports and ended attempts, compacts counts of posts,
 //! targets and attempts, and stores hashtags that an earlier version left out.
 //!
 //! Each statement processes a bounded number of rows, so that none holds locks for long.
@@ -12,7 +12,7 @@ use super::timeout;
 use crate::app::Databases;
 use crate::store::Error;
 use crate::store::lifecycle::vacuum;
-use crate::store::records::{hashtags, idempotency, post_days, rate_limits};
+use crate::store::records::{hashtags, idempotency, post_days, rate_limits, uploads};
 use crate::store::tracking::{ended_attempts, target_counts};
 
 /// Rows per statement.
@@ -44,6 +44,7 @@ impl PassTask for Housekeeping {
         deleted?;
         repeat(|rows| rate_limits::delete_expired(pg, rows)).await?;
         repeat(|rows| hashtags::fill_missing(pg, rows)).await?;
+        repeat(|rows| uploads::queue::delete_expired(pg, rows)).await?;
         for table in [&post_days::TABLE, &target_counts::TABLE, &ended_attempts::TABLE] {
             repeat(|rows| table.compact(pg, rows)).await?;
         }

@@ -1,6 +1,7 @@
 //! The background loops: scheduler and scrapes, relay, pictures, housekeeping, erasure, retention, gauges, search indexer.
 //!
-//! `tidemark track` runs all but the search indexer and the follower of rollups, which run in each API process.
+//! `tidemark track` runs all but the search indexer, the follower of rollups and the imports over HTTP, which run in each API
+//! process.
 
 mod attempt;
 pub mod budget;
@@ -26,5 +27,6 @@ mod scrape_report;
 mod telemetry;
 mod timeout;
 pub mod tracker;
+pub mod uploads;
 
 pub use tracker::{TrackArgs, run};

@@ -20,6 +20,7 @@ mod creators;
 mod dashboard;
 mod fairness;
 mod idempotency;
+mod imports;
 mod outage;
 mod paging;
 mod paging_exact;

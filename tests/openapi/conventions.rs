@@ -147,7 +147,10 @@ impl Conventions {
             ),
         ];
         let without_body = RequestParts { body: None, ..parts.clone() };
-        if !operation.is_get() {
+        if operation.takes_file() {
+            let form = request(&without_body).header("content-type", "multipart/form-data; boundary=x");
+            unreadable.push((form, 415, "UNSUPPORTED_MEDIA_TYPE"));
+        } else if !operation.is_get() {
             let plain_text = request(&without_body).header("content-type", "text/plain").body("{}");
             unreadable.push((plain_text, 415, "UNSUPPORTED_MEDIA_TYPE"));
             let long = vec![b' '; (1 << 20) + 1];
@@ -269,7 +272,8 @@ impl Conventions {
     async fn check_idempotency(&mut self, operation: &Operation, first: &Response) {
         let mut headers = operation.parameters("header").into_iter();
         let takes_key = headers.any(|parameter| parameter["name"] == IDEMPOTENCY_KEY);
-        let is_create = operation.method == Method::POST && first.status == 201;
+        let has_location = !first.header("location").is_empty();
+        let is_create = operation.method == Method::POST && (first.status == 201 || has_location);
         assert_eq!(takes_key, is_create || operation.is_write_batch(), "{operation}");
         if !takes_key {
             return;

@@ -72,7 +72,8 @@ fn check_problem(response: &Response) {
     assert_eq!(response.integer("/status"), i64::from(response.status), "{response}");
     assert!(!response.text("/detail").is_empty(), "{response}");
     let instance = response.text("/instance");
-    assert!(instance.starts_with("/v2/") || instance.starts_with("/export/"), "{response}");
+    let is_known = ["/v2/", "/export/", "/import"].iter().any(|start| instance.starts_with(start));
+    assert!(is_known, "{response}");
     assert_eq!(response.text("/request_id"), response.header("x-request-id"), "{response}");
     assert_eq!(response.json.get("errors").is_some(), response.status == 422, "{response}");
     let challenge = if response.status == 401 { "Bearer" } else { "" };

@@ -14,8 +14,17 @@ use crate::tenant::Tenant;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 /// Fields whose rules no schema can express.
-const FIELDS_BEYOND_SCHEMAS: [&str; 8] =
-    ["cursor", "period", "start_date", "end_date", "posted_after", "posted_before", "hashtag", "expires_at"];
+const FIELDS_BEYOND_SCHEMAS: [&str; 9] = [
+    "cursor",
+    "period",
+    "start_date",
+    "end_date",
+    "posted_after",
+    "posted_before",
+    "hashtag",
+    "expires_at",
+    "time_zone",
+];
 /// The share of valid requests to each operation that must succeed.
 const MIN_SUCCESS_RATE: f64 = 0.3;
 /// If fewer requests are valid, only one must succeed.
@@ -41,6 +50,7 @@ async fn fuzz(examples: usize, seed: u64) {
     let ids_file = folder.path().join("ids.json");
     // Marks and shares end with their collection.
     let (deletable, lasting) = tenant.collections.split_at(tenant.collections.len() / 2);
+    let imports = [tenant.imports.0, tenant.imports.1].concat();
     let ids = json!({
         "accounts": tenant.accounts,
         "usernames": tenant.usernames,
@@ -53,6 +63,7 @@ async fn fuzz(examples: usize, seed: u64) {
         "marks": lasting.iter().map(|(collection, _)| (collection, &tenant.videos[0])).collect::<Vec<_>>(),
         "share_token": tenant.share_token,
         "key": tenant.organization.key,
+        "imports": imports,
     });
     std::fs::write(&ids_file, ids.to_string()).unwrap();
     let python = std::env::var_os("TIDEMARK_TEST_PYTHON").expect("no Python to test with: run `make test`");

@@ -33,6 +33,7 @@ ID_PARAMETERS = {
     "account_ids": "accounts",
     "collection_id": "collections",
     "creator_id": "creators",
+    "import_id": "imports",
     "video_id": "videos",
     "video_ids": "videos",
     "instagram_post_ids": "internal_ids",

@@ -80,6 +80,11 @@ impl Operation {
         !self.body().is_null()
     }
 
+    /// Whether the body is a file of any type.
+    pub fn takes_file(&self) -> bool {
+        !self.spec["requestBody"]["content"]["application/octet-stream"].is_null()
+    }
+
     fn body(&self) -> &Value {
         &self.spec["requestBody"]["content"]["application/json"]
     }
@@ -170,6 +175,7 @@ impl Operation {
         let request = stack.client.request(self.method.clone(), url).query(&parts.query);
         match &parts.body {
             Some(body) => request.json(body),
+            None if self.takes_file() => request.body("platform,username\ntiktok,low.tide\n"),
             None => request,
         }
     }
@@ -224,6 +230,8 @@ fn value_of(name: &str, tenant: &Tenant, operation: &Operation) -> Value {
         "creator_id" | "creator_ids" => json!(creator),
         "ids" if operation.path.starts_with("/accounts") => json!(account),
         "video_id" | "video_ids" | "ids" => json!(tenant.videos[0]),
+        "import_id" if changes => json!(tenant.imports.1[0]),
+        "import_id" => json!(tenant.imports.0[0]),
         "windows" => json!(7),
         "instagram_post_ids" | "tiktok_video_ids" => json!(tenant.internal_ids[0]),
         _ => panic!("{operation} has the parameter {name}: add a value for it here"),

@@ -27,6 +27,8 @@ pub struct Tenant {
     pub collections: Vec<(String, String)>,
     /// The token of the first collection's share.
     pub share_token: String,
+    /// Imports that have ended, and imports that wait, which a delete cancels.
+    pub imports: (Vec<String>, Vec<String>),
 }
 
 impl Tenant {
@@ -61,7 +63,13 @@ impl Tenant {
             collections.push((collection, share));
             tokens.push(token);
         }
+        let waiting = size.min(MAX_WAITING_IMPORTS);
+        let imports = (
+            insert_imports(&organization, "succeeded", size).await,
+            insert_imports(&organization, "queued", waiting).await,
+        );
         Tenant {
+            imports,
             accounts: unlinked.iter().map(|account| text(account, "id")).collect(),
             usernames: unlinked.iter().map(|account| text(account, "username")).collect(),
             creators: creators.map(|creator| text(creator, "id")).collect(),
@@ -87,6 +95,26 @@ async fn create_collection(organization: &Organization, n: usize, video: &str) -
     let path = format!("/collections/{collection}/shares");
     let share = organization.post(&path, json!({"name": "Client", "show": show})).await.ok(201);
     (collection, share.text("/data/id").to_owned(), share.text("/data/token").to_owned())
+}
+
+/// Fewer than an organization may have, so that it can import files.
+const MAX_WAITING_IMPORTS: usize = 10;
+
+/// Inserts imports of a process that never loads them, and returns their ids.
+async fn insert_imports(organization: &Organization, status: &str, count: usize) -> Vec<String> {
+    sqlx::query_scalar(
+        "insert into uploads (id, organization_id, process_id, lease_until, status, options, received_at, created_at, finished_at)
+         select gen_random_uuid(), $1, gen_random_uuid(), now() + interval '1 day', $2, '{\"dry_run\": false}', now(), now(),
+            case $2 when 'succeeded' then now() end
+         from generate_series(1, $3)
+         returning id::text",
+    )
+    .bind(organization.id)
+    .bind(status)
+    .bind(count as i32)
+    .fetch_all(organization.pg())
+    .await
+    .unwrap()
 }
 
 fn text(value: &Value, field: &str) -> String {

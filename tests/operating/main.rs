@@ -5,6 +5,7 @@ mod backups;
 mod cancellation;
 mod doctor;
 mod first_release;
+mod imports;
 mod migrations;
 mod pooler;
 mod readiness;

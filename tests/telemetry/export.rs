@@ -137,7 +137,15 @@ async fn traces_metrics_and_logs_are_exported() {
     assert!(scraped, "a scrape must have its own trace");
     check_logs(&installation, &request_id).await;
 
-    // Move the remaining metrics: searches, and requests beyond the rate limit.
+    // Move the remaining metrics: searches, imports, and requests beyond the rate limit.
+    let url = format!("{}/import", installation.base.trim_end_matches("/v2"));
+    assert_eq!(installation.send(http_client().post(url).body("no table")).await.0, 202);
+    wait_until("the import has ended", || async {
+        let ended = "select exists (select from uploads where finished_at is not null)";
+        let ended: bool = sqlx::query_scalar(ended).fetch_one(installation.databases.pg()).await.unwrap();
+        ended.then_some(())
+    })
+    .await;
     assert_eq!(installation.get(&format!("/search?q={SEARCH_TERM}")).await.0, 200);
     let search = wait_until("the search has a span", || async {
         installation.receiver.trace(TRACE).into_iter().find(|(_, span)| span.name == "search")

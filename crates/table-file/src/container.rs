@@ -88,11 +88,7 @@ fn read_text<S: Sink>(
 }
 
 /// Reads a workbook, or every table in an archive.
-fn read_zip<S: Sink>(
-    file: &mut (impl Read + Seek),
-    budget: &Budget,
-    sink: &mut S,
-) -> Result<(), S::Error> {
+fn read_zip<S: Sink>(file: &mut (impl Read + Seek), budget: &Budget, sink: &mut S) -> Result<(), S::Error> {
     zip_directory::check(file)?;
     let mut archive = zip::ZipArchive::new(file).map_err(zip_error)?;
     if workbook::is_workbook(&archive) {
@@ -191,7 +187,8 @@ fn display_name(name: &str) -> String {
 /// Whether a file that may be empty, or begins with a damaged line, has an object per line.
 fn is_json_lines_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    let name = [".gz", ".zst", ".xz"].iter().find_map(|extension| name.strip_suffix(extension)).unwrap_or(&name);
+    let name =
+        [".gz", ".zst", ".xz"].iter().find_map(|extension| name.strip_suffix(extension)).unwrap_or(&name);
     name.ends_with(".jsonl") || name.ends_with(".ndjson")
 }
 

@@ -105,7 +105,5 @@ fn check_length(record: &mut csv::ByteRecord, columns: usize) -> Result<(), Stri
         record.truncate(columns);
         return Ok(());
     }
-    Err(format!(
-        "has {fields} fields, but the header has {columns}: quote fields that contain the separator"
-    ))
+    Err(format!("has {fields} fields, but the header has {columns}: quote fields that contain the separator"))
 }

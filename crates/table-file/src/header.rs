@@ -103,9 +103,9 @@ fn forms(rest: &[u8], line: &[u8], declared: Option<u8>) -> Vec<(u8, bool)> {
     let has_wrapped_rows = is_wrapped || {
         let rows = rest[line.len()..].split(|byte| *byte == b'\n').take(WRAPPED_WINDOW_LINES);
         !list_separators(header).is_empty()
-            && rows.filter_map(unwrap_line).any(|row| {
-                row.contains(&b'"') && !list_separators(&row).is_empty()
-            })
+            && rows
+                .filter_map(unwrap_line)
+                .any(|row| row.contains(&b'"') && !list_separators(&row).is_empty())
     };
     separators.into_iter().map(|separator| (separator, has_wrapped_rows)).collect()
 }
@@ -114,8 +114,11 @@ fn forms(rest: &[u8], line: &[u8], declared: Option<u8>) -> Vec<(u8, bool)> {
 fn list_separators(line: &[u8]) -> Vec<u8> {
     let unquoted = || line.split(|byte| *byte == b'"').step_by(2).flatten();
     let count = |separator: u8| unquoted().filter(|byte| **byte == separator).count();
-    let mut found: Vec<_> =
-        SEPARATORS.into_iter().map(|separator| (count(separator), separator)).filter(|(n, _)| *n > 0).collect();
+    let mut found: Vec<_> = SEPARATORS
+        .into_iter()
+        .map(|separator| (count(separator), separator))
+        .filter(|(n, _)| *n > 0)
+        .collect();
     found.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
     found.into_iter().map(|(_, separator)| separator).collect()
 }

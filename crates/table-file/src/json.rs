@@ -235,7 +235,8 @@ impl<R: Read> Parser<R> {
                 return syntax("a text has no end");
             }
             let rest = &self.buffer[self.position..self.filled];
-            let plain = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)).unwrap_or(rest.len());
+            let plain =
+                rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)).unwrap_or(rest.len());
             let room = limit.saturating_sub(bytes.len());
             bytes.extend_from_slice(&rest[..plain.min(room + 1)]);
             self.position += plain;
@@ -374,7 +375,8 @@ fn parse_number(text: &str) -> Option<Value<'static>> {
     if let Ok(number) = text.parse() {
         return Some(Value::Unsigned(number));
     }
-    let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E'));
+    let is_number =
+        text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E'));
     text.parse().ok().filter(|_| is_number).map(Value::Decimal)
 }
 
@@ -389,7 +391,10 @@ mod tests {
 
     #[test]
     fn texts_are_unescaped() {
-        assert_eq!(text(r#""a\"\\\/\b\f\n\r\té😀 \ud83d x""#).unwrap(), "a\"\\/\u{8}\u{c}\n\r\té😀 \u{fffd} x");
+        assert_eq!(
+            text(r#""a\"\\\/\b\f\n\r\té😀 \ud83d x""#).unwrap(),
+            "a\"\\/\u{8}\u{c}\n\r\té😀 \u{fffd} x"
+        );
         for damaged in [r#""open"#, r#""\x""#, r#""\u12""#, "\"a\nb\""] {
             assert!(matches!(text(damaged), Err(Fault::Syntax(_))), "{damaged}");
         }

@@ -44,7 +44,10 @@ pub(crate) struct Rows<'p> {
 
 enum State {
     /// The first rows, until there are enough to recognize the table.
-    Sampling { rows: Vec<(u64, Result<Row, String>)>, bytes: usize },
+    Sampling {
+        rows: Vec<(u64, Result<Row, String>)>,
+        bytes: usize,
+    },
     Reading,
     Leaving,
 }
@@ -247,7 +250,12 @@ impl<'p> Rows<'p> {
         Some(column)
     }
 
-    pub(crate) fn refuse<S: Sink>(&mut self, line: u64, reason: String, sink: &mut S) -> Result<(), S::Error> {
+    pub(crate) fn refuse<S: Sink>(
+        &mut self,
+        line: u64,
+        reason: String,
+        sink: &mut S,
+    ) -> Result<(), S::Error> {
         self.add(line, Err(reason), 0, sink)
     }
 
@@ -267,7 +275,11 @@ impl<'p> Rows<'p> {
             State::Sampling { rows, bytes } => {
                 rows.push((line, row));
                 *bytes += row_bytes;
-                if rows.len() >= SAMPLE_ROWS || *bytes > MAX_JSON_ROW_BYTES { self.begin(sink) } else { Ok(()) }
+                if rows.len() >= SAMPLE_ROWS || *bytes > MAX_JSON_ROW_BYTES {
+                    self.begin(sink)
+                } else {
+                    Ok(())
+                }
             }
         }
     }
@@ -313,4 +325,3 @@ impl<'p> Rows<'p> {
 fn too_deep() -> Fault {
     Fault::Syntax(format!("it is nested deeper than {MAX_DEPTH} levels"))
 }
-

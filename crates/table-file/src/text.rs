@@ -9,8 +9,7 @@ use encoding_rs::{CoderResult, Decoder, UTF_16BE, UTF_16LE, WINDOWS_1252};
 /// Bytes at the beginning of a text in which the header and the first rows are sought.
 const START_BYTES: usize = 256 << 10;
 const UTF_8_MARK: &[u8] = b"\xef\xbb\xbf";
-const UTF_16_MARKS: [(&[u8], &encoding_rs::Encoding); 2] =
-    [(b"\xff\xfe", UTF_16LE), (b"\xfe\xff", UTF_16BE)];
+const UTF_16_MARKS: [(&[u8], &encoding_rs::Encoding); 2] = [(b"\xff\xfe", UTF_16LE), (b"\xfe\xff", UTF_16BE)];
 /// Bytes that are decoded at a time.
 const DECODE_BYTES: usize = 16 << 10;
 /// Bytes that a character in UTF-8 has at most.
@@ -39,12 +38,8 @@ impl<'a> Text<'a> {
             Some((_, encoding)) => Mode::Decode(encoding.new_decoder()),
             None => Mode::Utf8 { has_multibyte: false },
         };
-        let mut rest = Utf8Reader {
-            stream,
-            mode,
-            pending: Vec::new(),
-            is_windows_1252: is_windows_1252.clone(),
-        };
+        let mut rest =
+            Utf8Reader { stream, mode, pending: Vec::new(), is_windows_1252: is_windows_1252.clone() };
         let mut start = Vec::new();
         rest.by_ref().take(START_BYTES as u64).read_to_end(&mut start)?;
         if start.contains(&0) {
@@ -86,7 +81,9 @@ impl Read for Text<'_> {
 }
 
 enum Mode {
-    Utf8 { has_multibyte: bool },
+    Utf8 {
+        has_multibyte: bool,
+    },
     /// Damaged UTF-8, which rows report.
     Raw,
     Decode(Decoder),
@@ -260,7 +257,10 @@ mod tests {
         for step in [1, 2, 5, 4_096, 1 << 20] {
             assert_eq!(read(b"d\xeda \x80 \xe9", step), Some(("día € é".into(), true)));
             assert_eq!(read(b"ends with \xe9", step), Some(("ends with é".into(), true)));
-            assert!(step < 7 || read(&long, step).unwrap() == (format!("{}é€", "x".repeat(START_BYTES)).into(), true));
+            assert!(
+                step < 7
+                    || read(&long, step).unwrap() == (format!("{}é€", "x".repeat(START_BYTES)).into(), true)
+            );
             // Damaged UTF-8 stays as it is.
             let damaged = b"\xc3\xa9 and \xff, \xc3".to_vec();
             assert_eq!(read(&damaged, step), Some((damaged, false)));

@@ -92,7 +92,11 @@ fn read_sheet<RS: Read + Seek, S: Sink>(
     }
     let Some(header) = header else {
         let columns = texts.iter().find(|columns| columns.len() > 1).or(texts.first());
-        return sink.unknown(&Table { part: Some(part), columns: columns.map_or(&[], Vec::as_slice), sample: &[] });
+        return sink.unknown(&Table {
+            part: Some(part),
+            columns: columns.map_or(&[], Vec::as_slice),
+            sample: &[],
+        });
     };
     for row in first.drain(..).skip(header + 1) {
         pass_on(&row, sink)?;
@@ -107,7 +111,8 @@ fn pass_on<S: Sink>((line, row): &Row<'_>, sink: &mut S) -> Result<(), S::Error>
     if row.iter().all(|(_, value)| value.is_blank()) {
         return Ok(());
     }
-    let bytes: usize = row.iter().map(|(_, value)| if let Value::Text(text) = value { text.len() } else { 0 }).sum();
+    let bytes: usize =
+        row.iter().map(|(_, value)| if let Value::Text(text) = value { text.len() } else { 0 }).sum();
     if bytes > MAX_ROW_BYTES {
         return sink.row(*line, Err(format!("has more than {MAX_ROW_BYTES} bytes of text: shorten it")));
     }

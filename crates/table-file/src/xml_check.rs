@@ -87,7 +87,9 @@ impl Checker {
 /// Whether the references of a row, a cell or a sheet's dimension are such that reading their numbers cannot overflow.
 fn has_valid_reference(tag: &[u8]) -> bool {
     let name = tag.split(|byte| byte.is_ascii_whitespace() || *byte == b'/').next().unwrap_or_default();
-    if ![&b"c"[..], b"row", b"dimension"].contains(&name.rsplit(|byte| *byte == b':').next().unwrap_or_default()) {
+    if ![&b"c"[..], b"row", b"dimension"]
+        .contains(&name.rsplit(|byte| *byte == b':').next().unwrap_or_default())
+    {
         return true;
     }
     let values = tag.split(|byte| matches!(byte, b'"' | b'\'')).skip(1).step_by(2);
@@ -95,7 +97,8 @@ fn has_valid_reference(tag: &[u8]) -> bool {
         value.split(|byte| !byte.is_ascii_alphabetic()).all(|letters| letters.len() <= MAX_CELL_LETTERS)
             && value.split(|byte| !byte.is_ascii_digit()).all(|digits| digits.len() <= MAX_CELL_DIGITS)
     };
-    tag.len() <= MAX_CELL_TAG_BYTES && references(tag).zip(values).all(|(is_reference, value)| !is_reference || is_short(value))
+    tag.len() <= MAX_CELL_TAG_BYTES
+        && references(tag).zip(values).all(|(is_reference, value)| !is_reference || is_short(value))
 }
 
 /// Whether each attribute of a tag is a reference.
@@ -119,11 +122,21 @@ mod tests {
         assert!(matches!(check(nested.as_bytes(), false), Err(Error::XmlTooDeep)));
         assert!(matches!(check(long.as_bytes(), false), Err(Error::XmlTextTooLong)));
         assert!(matches!(check(entities.as_bytes(), false), Err(Error::XmlDoctype)));
-        for tag in ["<c r=\"ZZZZ1\"/>", "<x:c t='str' r = 'A12345678'>", "<row r=\"99999999\">", "<dimension ref=\"A1:AAAA1\"/>"] {
+        for tag in [
+            "<c r=\"ZZZZ1\"/>",
+            "<x:c t='str' r = 'A12345678'>",
+            "<row r=\"99999999\">",
+            "<dimension ref=\"A1:AAAA1\"/>",
+        ] {
             assert!(matches!(check(tag.as_bytes(), false), Err(Error::Workbook(_))), "{tag}");
         }
-        check(&b"<row r=\"1\" customFormat=\"1\" spans=\"1:8\"><c r=\"XFD1048576\" t=\"inlineStr\"/></row>"[..], false).unwrap();
-        let fine = format!("<?xml version=\"1.0\"?><!-- x --><a>{}</a>", "<b/><c x=\"1\">t</c>".repeat(1_000));
+        check(
+            &b"<row r=\"1\" customFormat=\"1\" spans=\"1:8\"><c r=\"XFD1048576\" t=\"inlineStr\"/></row>"[..],
+            false,
+        )
+        .unwrap();
+        let fine =
+            format!("<?xml version=\"1.0\"?><!-- x --><a>{}</a>", "<b/><c x=\"1\">t</c>".repeat(1_000));
         check(fine.as_bytes(), false).unwrap();
         let large = io::repeat(b' ').take(MAX_SHARED_STRING_BYTES + 1);
         let tags = io::Read::chain(large, &b""[..]);

@@ -25,7 +25,10 @@ pub(crate) fn check(file: &mut (impl Read + Seek)) -> Result<(), Error> {
     file.seek(SeekFrom::Start(0))?;
     // Every record that a reader might believe.
     let records = |mark: &'static [u8]| {
-        tail.windows(mark.len()).enumerate().filter(move |(_, bytes)| *bytes == mark).map(|(at, _)| &tail[at..])
+        tail.windows(mark.len())
+            .enumerate()
+            .filter(move |(_, bytes)| *bytes == mark)
+            .map(|(at, _)| &tail[at..])
     };
     let (mut has_end, mut has_end_64) = (false, false);
     for record in records(END_64_MARK) {

@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use crate::api::rankings::Figures;
-use crate::app::{App, ExportGuard};
+use crate::app::{App, TransferGuard};
 use crate::http::input::WindowParams;
 use crate::http::route::get_or_head;
 use crate::http::{Analytics, Problem, Result};
@@ -79,7 +79,7 @@ struct Reader {
     organization: Uuid,
     window: Window,
     history_since: Option<NaiveDate>,
-    _guard: ExportGuard,
+    _guard: TransferGuard,
 }
 
 impl Reader {

@@ -5,6 +5,7 @@ use salvo::Request;
 use salvo::http::Method;
 use salvo_oapi::{Operation, ParameterIn};
 use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -95,6 +96,16 @@ fn canonical(value: &Value) -> Value {
 }
 
 impl IdempotencyKey {
+    /// Makes the request one with a body that is a file, from the file's hash and everything else that a retry repeats.
+    pub fn with_file(mut self, file_hash: [u8; 32], options: &impl Serialize) -> Result<Self, Problem> {
+        if let Some(request) = &mut self.0 {
+            let options = canonical(&serde_json::to_value(options)?).to_string();
+            let hash = Sha256::new().chain_update(file_hash).chain_update(options);
+            request.body_hash = hash.finalize().into();
+        }
+        Ok(self)
+    }
+
     /// Claims the key in this transaction, or returns the response stored under it.
     pub async fn claim<R: Replayable>(&self, write: &mut Write) -> Result<Option<R>, Problem> {
         let Some(request) = &self.0 else { return Ok(None) };

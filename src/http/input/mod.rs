@@ -2,6 +2,7 @@
 
 pub mod body;
 pub mod fields;
+pub mod file_body;
 pub mod idempotency_key;
 pub mod list;
 pub mod path;
@@ -15,6 +16,7 @@ pub mod window;
 
 pub use body::{Body, EmptyBody, FromBody};
 pub use fields::{field, parse_uuid};
+pub use file_body::FileBody;
 pub use idempotency_key::IdempotencyKey;
 pub use list::{ListParams, ListQuery, ListSort};
 pub use path::Path;

@@ -35,12 +35,12 @@ pub(super) fn has_body(req: &Request) -> bool {
     headers.contains_key(TRANSFER_ENCODING) || declared_length(req).is_some_and(|length| length > 0)
 }
 
-pub(super) fn declared_length(req: &Request) -> Option<u64> {
+pub(in crate::http) fn declared_length(req: &Request) -> Option<u64> {
     req.headers().get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 /// Reads and drops a body, of which `drained` bytes were read before.
-pub(super) async fn drain(mut body: ReqBody, mut drained: usize) {
+pub(in crate::http) async fn drain(mut body: ReqBody, mut drained: usize) {
     let read = async {
         while drained < MAX_DRAINED_BYTES
             && let Some(Ok(frame)) = body.frame().await

@@ -58,9 +58,12 @@ async fn parse(req: &mut Request) -> Result<ParsedRequest, Problem> {
     // A body of DELETE, and of PUT where the route needs none, is ignored.
     let bytes = bytes.filter(|_| takes_body);
     let body = bytes.map(|bytes| serde_json::from_slice(&bytes)).transpose().map_err(invalid_json)?;
-    let query = decode_query(req.uri().query().unwrap_or_default())
-        .ok_or_else(|| Problem::bad_request("the query string is not percent-encoded UTF-8"))?;
-    Ok(ParsedRequest { query, body })
+    Ok(ParsedRequest { query: parse_query(req)?, body })
+}
+
+pub(super) fn parse_query(req: &Request) -> Result<Vec<(String, String)>, Problem> {
+    decode_query(req.uri().query().unwrap_or_default())
+        .ok_or_else(|| Problem::bad_request("the query string is not percent-encoded UTF-8"))
 }
 
 fn invalid_json(error: serde_json::Error) -> Problem {

@@ -47,7 +47,8 @@ pub(super) fn add_headers(
     if is_get && response.pointer("/content/application~1json/schema/properties/pagination").is_some() {
         headers.push(("Link", "Link"));
     }
-    if status == "201" {
+    let description = response["description"].as_str().unwrap_or_default();
+    if status.starts_with('2') && description.contains("`Location`") {
         headers.push(("Location", "Location"));
     }
     if is_replayable && status.starts_with('2') {

@@ -71,6 +71,17 @@ fn restrict_list(list: &mut Value, max_entries: usize) {
     }
 }
 
+/// Sets a body that is a file of any type.
+pub fn set_file_body(operation: &mut Operation) {
+    let content = Content::new(to_salvo(json!({"type": "string", "format": "binary"})));
+    operation.request_body = Some(
+        RequestBody::new()
+            .description("The file, of any type but those of forms.")
+            .required(Required::True)
+            .add_content("application/octet-stream", content),
+    );
+}
+
 /// Sets the body, from the schema of its type.
 pub fn set_body(operation: &mut Operation, schema: &Value, example: Value) {
     let mut schema = documented(schema);

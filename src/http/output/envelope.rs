@@ -215,6 +215,40 @@ impl<T: Serialize + Send + Sync> Writer for Accepted<T> {
     }
 }
 
+/// 202: a new resource says how the effect of the request comes about.
+#[derive(Debug)]
+pub struct AcceptedAt<T>(Created<T>);
+
+impl<T: Serialize> AcceptedAt<T> {
+    /// 202, with the path of the new resource.
+    pub fn new(location: String, resource: &T) -> Result<Self, Problem> {
+        Created::with_status(StatusCode::ACCEPTED, Some(location), &Data { data: resource }).map(AcceptedAt)
+    }
+}
+
+impl<T> Replayable for AcceptedAt<T> {
+    fn replay(response: StoredResponse) -> Self {
+        AcceptedAt(Created::replay(response))
+    }
+
+    fn stored(&self) -> &StoredResponse {
+        self.0.stored()
+    }
+}
+
+#[async_trait]
+impl<T: Send> Writer for AcceptedAt<T> {
+    async fn write(self, req: &mut Request, depot: &mut Depot, res: &mut Response) {
+        self.0.write(req, depot, res).await;
+    }
+}
+
+impl<T: JsonSchema> EndpointOutRegister for AcceptedAt<T> {
+    fn register(_components: &mut Components, operation: &mut Operation) {
+        add_success::<Data<T>>(operation, "202", "Accepted. `Location` is the URL of the new resource.");
+    }
+}
+
 #[derive(Debug)]
 pub struct NoContent;
 

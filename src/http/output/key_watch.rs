@@ -1,4 +1,4 @@
-//! Ends a response that is sent for longer than a request soon after its key is revoked.
+//! Ends a transfer that takes longer than a request soon after its key is revoked.
 
 use std::time::Duration;
 
@@ -14,22 +14,22 @@ use crate::store::records::keys;
 const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 const _: () = assert!(CHECK_INTERVAL.as_millis() < 5_000, "key changes must take effect within five seconds");
 
-/// The key of a request, checked while its response is sent.
-pub(super) struct KeyWatch {
+/// The key of a request, checked while its body is received or its response sent.
+pub(in crate::http) struct KeyWatch {
     pg: PgPool,
     caller: Caller,
     next_check: Instant,
 }
 
 impl KeyWatch {
-    pub(super) fn from_depot(depot: &Depot) -> Result<Self, Problem> {
+    pub(in crate::http) fn from_depot(depot: &Depot) -> Result<Self, Problem> {
         let app = depot.get_typed::<App>().map_err(|_| Problem::internal("no application state"))?;
         let next_check = Instant::now() + CHECK_INTERVAL;
         Ok(KeyWatch { pg: app.pg.clone(), caller: Caller::from_depot(depot)?, next_check })
     }
 
     /// Runs a part of the work, which fails when the key is no longer accepted.
-    pub(super) async fn run<T>(
+    pub(in crate::http) async fn run<T>(
         &mut self,
         work: impl Future<Output = Result<T, Problem>>,
     ) -> Result<T, Problem> {
@@ -52,7 +52,7 @@ impl KeyWatch {
             Ok(false) => Err(Problem::forbidden("this API key is no longer accepted")),
             Ok(true) => Ok(()),
             Err(error) => {
-                tracing::warn!(%error, "cannot check the key of an export");
+                tracing::warn!(%error, "cannot check the key of a transfer");
                 Ok(())
             }
         }

@@ -4,7 +4,7 @@ pub mod batch;
 mod csv_file;
 pub mod cursor;
 pub mod envelope;
-mod key_watch;
+pub(in crate::http) mod key_watch;
 pub mod page;
 pub mod problem;
 pub mod problem_kind;
@@ -12,7 +12,9 @@ mod static_file;
 
 pub use batch::{BatchItemResult, BatchResponse};
 pub use csv_file::{CsvFile, CsvSource};
-pub use envelope::{Accepted, Created, Data, FoundOrCreated, NoContent, Replayable, WindowMeta, WithMeta};
+pub use envelope::{
+    Accepted, AcceptedAt, Created, Data, FoundOrCreated, NoContent, Replayable, WindowMeta, WithMeta,
+};
 pub use page::{Collection, Ranking};
 pub use problem::Problem;
 pub use static_file::{StaticFile, Uncompressed};

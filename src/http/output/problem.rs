@@ -18,6 +18,9 @@ use crate::store::{self, Retryable};
 /// Retry advice while storage is full, which an operator has to resolve.
 const STORAGE_FULL_RETRY_SECONDS: u64 = 30;
 
+/// Like [`STORAGE_FULL_RETRY_SECONDS`], for a disk of this process.
+const FULL_DISK_RETRY_SECONDS: u64 = 60;
+
 /// How many violations a response lists, so that it is not much longer than the request.
 const MAX_VIOLATIONS: usize = 100;
 /// Like [`MAX_VIOLATIONS`], for one of many items.
@@ -118,6 +121,11 @@ impl Problem {
         Self::new(&kind::PAYLOAD_TOO_LARGE, detail)
     }
 
+    pub fn file_too_large(max_bytes: u64) -> Self {
+        let detail = format!("the file exceeds {max_bytes} bytes: split it, or compress it");
+        Self::new(&kind::PAYLOAD_TOO_LARGE, detail)
+    }
+
     pub fn unsupported_media_type(detail: impl Into<String>) -> Self {
         Self::new(&kind::UNSUPPORTED_MEDIA_TYPE, detail)
     }
@@ -180,6 +188,23 @@ impl Problem {
     pub fn too_many_exports() -> Self {
         let detail = "too many exports of this organization at once: wait until one of them has ended";
         Self::new(&kind::SERVICE_UNAVAILABLE, detail).retry_after(EXPORT_RETRY_SECONDS)
+    }
+
+    pub fn too_many_uploads() -> Self {
+        let detail = "too many uploads of this organization at once: wait until one of them is complete";
+        Self::new(&kind::SERVICE_UNAVAILABLE, detail).retry_after(EXPORT_RETRY_SECONDS)
+    }
+
+    /// The disk is nearly full, which an operator has to resolve.
+    pub fn no_space_for_files() -> Self {
+        let detail = "there is too little space for uploads: retry later";
+        Self::caused_by(&kind::SERVICE_UNAVAILABLE, detail, "too little free space for uploads")
+            .retry_after(FULL_DISK_RETRY_SECONDS)
+    }
+
+    pub fn files_unavailable(cause: impl fmt::Display) -> Self {
+        Self::caused_by(&kind::SERVICE_UNAVAILABLE, "uploads are unavailable: retry later", cause)
+            .retry_after(FULL_DISK_RETRY_SECONDS)
     }
 
     pub fn history_removed() -> Self {

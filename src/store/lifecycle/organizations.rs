@@ -11,13 +11,14 @@ const RECORD_BATCH_ROWS: i64 = 2_000;
 const OUTBOX_SCAN_ROWS: i64 = 20_000;
 
 /// Tables with the condition of the rows to delete, ordered so that few rows are left to cascades.
-const TABLES: [(&str, &str); 16] = [
+const TABLES: [(&str, &str); 17] = [
     ("scrape_targets", "true"),
     ("scrape_wakeups", "true"),
     ("target_counts", "true"),
     ("ended_attempts", "true"),
     ("api_keys", "true"),
     ("idempotency_keys", "true"),
+    ("uploads", "true"),
     ("record_pictures", "true"),
     ("collection_marks", "true"),
     ("collection_shares", "true"),

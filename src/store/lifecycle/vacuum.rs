@@ -13,7 +13,7 @@ const TABLE_TIMEOUT: Duration = Duration::from_secs(3600);
 const COUNTS_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Tables with data that an organization may delete.
-const TABLES: [&str; 19] = [
+const TABLES: [&str; 20] = [
     "accounts",
     "api_keys",
     "caption_blocks",
@@ -32,6 +32,7 @@ const TABLES: [&str; 19] = [
     "scrape_targets",
     "scrape_wakeups",
     "search_changes",
+    "uploads",
     "videos",
 ];
 

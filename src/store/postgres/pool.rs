@@ -23,6 +23,8 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(4);
 const MAX_IDLE_WITHOUT_PING: Duration = Duration::from_millis(500);
 /// A connection without a response for so long is replaced, as after a failover or in a firewall that forgot it.
 const PING_TIMEOUT: Duration = Duration::from_secs(1);
+/// Two imports save two batches each, beside the lease and the progress.
+const IMPORT_CONNECTIONS: u32 = 6;
 /// One builds the index while the other reports its state.
 const SEARCH_FOLLOWER_CONNECTIONS: u32 = 2;
 
@@ -48,6 +50,11 @@ pub fn connect_for_requests(args: &PostgresArgs) -> Result<PgPool, DatabaseUrlEr
 /// Opens a pool for the search index of an API process.
 pub fn connect_for_search_follower(args: &PostgresArgs) -> Result<PgPool, DatabaseUrlError> {
     build(args, SEARCH_FOLLOWER_CONNECTIONS, SEARCH_FOLLOWER_SETTINGS)
+}
+
+/// Opens a pool for the imports of an API process.
+pub fn connect_for_imports(args: &PostgresArgs) -> Result<PgPool, DatabaseUrlError> {
+    build(args, IMPORT_CONNECTIONS, "")
 }
 
 /// Opens all connections of a pool, so that the first requests find them open. Those that cannot be opened now, such as all

@@ -15,6 +15,7 @@ pub mod organizations;
 pub mod post_days;
 pub mod rate_limits;
 pub mod subjects;
+pub mod uploads;
 pub mod videos;
 
 use crate::store::Error;

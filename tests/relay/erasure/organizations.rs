@@ -66,6 +66,8 @@ async fn fill_other_tables(stores: &IsolatedStores, organization: Uuid) {
         "insert into scrape_wakeups (organization_id, platform, kind, wake_at) values ($1, 'tiktok', 'video', now())",
         "insert into record_pictures (record_id, organization_id, kind, source)
          values (gen_random_uuid(), $1, 'cover', decode(repeat('00', 16), 'hex'))",
+        "insert into uploads (id, organization_id, process_id, lease_until, options, received_at, created_at)
+         values (gen_random_uuid(), $1, gen_random_uuid(), now(), '{}', now(), now())",
         "insert into unknown_history (organization_id, after_delivery) values ($1, 0)",
         "insert into ended_attempts (organization_id, minute, succeeded, failed, is_sum) values ($1, now(), 1, 0, false)",
         "with collection as (

@@ -840,6 +840,72 @@ export type paths = {
         patch?: never;
         trace?: never;
     };
+    "/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Import a file
+         * @description The body is the file of any tool, as it is: CSV, JSON, spreadsheets, Parquet, also compressed. The response comes when the
+         *     file is complete; `GET /v2/imports/{import_id}` tells how far its rows are. Repeating an import changes nothing. Imports
+         *     of the organization run one after the other, at most 20 wait.
+         */
+        post: operations["createImport"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/imports": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List imports
+         * @description Newest first. Imports are kept for 30 days.
+         */
+        get: operations["listImports"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/imports/{import_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get an import
+         * @description Numbers grow while it is `running`.
+         */
+        get: operations["getImport"];
+        put?: never;
+        post?: never;
+        /**
+         * Cancel an import
+         * @description What was saved remains.
+         */
+        delete: operations["cancelImport"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/meta": {
         parameters: {
             query?: never;
@@ -2755,6 +2821,138 @@ export type components = {
          * @enum {string}
          */
         HealthStatus: "ok" | "degraded" | "down";
+        /** @description An import over HTTP. */
+        Import: {
+            /**
+             * Format: int64
+             * @description Number of accounts with rows that were saved; of a dry run, that would be. Known at its end.
+             * @example 1
+             */
+            accounts: number;
+            /**
+             * @description What the file does not say and was assumed, in sentences.
+             * @default []
+             * @example [
+             *       "times without a zone are UTC"
+             *     ]
+             */
+            assumed: string[];
+            /**
+             * Format: date-time
+             * @description Time at which the file was complete.
+             */
+            created_at: string;
+            /**
+             * @description Whether the file is only read, and nothing is stored.
+             * @example false
+             */
+            dry_run: boolean;
+            /**
+             * @description Why it failed; otherwise null.
+             * @example null
+             */
+            error: string | null;
+            /**
+             * @description Name of the file; null if none was sent.
+             * @example Content.csv
+             */
+            filename: string | null;
+            /**
+             * Format: date-time
+             * @description Time at which it ended; null before.
+             */
+            finished_at: string | null;
+            /**
+             * @description Format of the file, as `tidemark import --formats` lists them; null if it is not known.
+             * @default null
+             * @example tiktok-studio-posts
+             */
+            format: string | null;
+            /**
+             * Format: uuid
+             * @description Import id.
+             */
+            id: string;
+            /**
+             * @description The first 100 refused rows.
+             * @default []
+             */
+            refusals: components["schemas"]["ImportRefusal"][];
+            /**
+             * Format: int64
+             * @description Number of rows that were refused so far.
+             * @example 17
+             */
+            refused: number;
+            /**
+             * Format: int64
+             * @description Number of rows that were read so far.
+             * @example 1204
+             */
+            rows_read: number;
+            /**
+             * @description Of a dry run, the first five rows as they would be stored; otherwise null.
+             * @default null
+             * @example [
+             *       {
+             *         "external_id": "7301234567890123789",
+             *         "platform": "tiktok",
+             *         "username": "low.tide",
+             *         "view_count": 1200
+             *       }
+             *     ]
+             */
+            sample: {
+                [key: string]: unknown;
+            }[] | null;
+            /**
+             * Format: int64
+             * @description Number of observations that were stored so far.
+             * @example 1187
+             */
+            snapshots_written: number;
+            /**
+             * @description Where it stands.
+             * @example succeeded
+             */
+            status: components["schemas"]["ImportStatus"];
+            /**
+             * @description Always `import`.
+             * @enum {string}
+             */
+            type: "import";
+            /**
+             * Format: int64
+             * @description Number of videos with rows that were saved; of a dry run, that would be. Known at its end.
+             * @example 301
+             */
+            videos: number;
+        };
+        /** @description A row that was not loaded. */
+        ImportRefusal: {
+            /**
+             * Format: uint64
+             * @description Line or row of the file, from 1.
+             * @example 17
+             */
+            line: number;
+            /**
+             * @description What is wrong with it, with the column and the value.
+             * @example view_count is 1.2K: a rounded number is no counter
+             */
+            reason: string;
+        };
+        /**
+         * @description Where an import stands.
+         *
+         *     - `queued`: Waits for earlier imports.
+         *     - `running`: The file is being read, or its rows are being saved.
+         *     - `succeeded`: The file was read. Some of its rows may have been refused.
+         *     - `failed`: `error` says why.
+         *     - `cancelled`: Cancelled by a client. What had been saved remains.
+         * @enum {string}
+         */
+        ImportStatus: "queued" | "running" | "succeeded" | "failed" | "cancelled";
         /** @description An API version and its URLs. */
         Meta: {
             /**
@@ -10675,6 +10873,455 @@ export interface operations {
             };
         };
     };
+    createImport: {
+        parameters: {
+            query?: {
+                /** @description Whether `03/04/2026` is 3 April instead of 4 March. */
+                day_first?: boolean;
+                /** @description Whether to read the file and store nothing. */
+                dry_run?: boolean;
+                /** @description Name of the file, to recognize the import by. Its format follows from its content. */
+                filename?: string;
+                /** @description When counters without a time were observed: a time, or a date as its first moment. Defaults to the time of the upload for formats whose counters are those of the export. */
+                observed_at?: string | unknown | unknown;
+                /** @description Platform of rows that do not name one. */
+                platform?: "instagram" | "tiktok";
+                /** @description Time zone of times without one, as an IANA name such as `Europe/Berlin`. */
+                time_zone?: string;
+                /** @description Whether new accounts are tracked, instead of created as paused. */
+                track?: boolean;
+                /** @description Username of rows that do not name one. */
+                username?: string;
+            };
+            header?: {
+                /** @description A key of your choice for this request. A retry with the same key within 24 hours returns the first response and changes nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The file, of any type but those of forms. */
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description Accepted. `Location` is the URL of the new resource. */
+            202: {
+                headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    Location: components["headers"]["Location"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": {
+                     *         "accounts": 1,
+                     *         "assumed": [
+                     *           "times without a zone are UTC"
+                     *         ],
+                     *         "created_at": "2026-03-14T09:26:53.589793Z",
+                     *         "dry_run": false,
+                     *         "error": null,
+                     *         "filename": "Content.csv",
+                     *         "finished_at": "2026-03-14T09:26:53.589793Z",
+                     *         "format": "tiktok-studio-posts",
+                     *         "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *         "refusals": [],
+                     *         "refused": 17,
+                     *         "rows_read": 1204,
+                     *         "sample": [
+                     *           {
+                     *             "external_id": "7301234567890123789",
+                     *             "platform": "tiktok",
+                     *             "username": "low.tide",
+                     *             "view_count": 1200
+                     *           }
+                     *         ],
+                     *         "snapshots_written": 1187,
+                     *         "status": "succeeded",
+                     *         "type": "import",
+                     *         "videos": 301
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["Import"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            406: components["responses"]["NotAcceptable"];
+            /** @description 20 imports have not ended, or the first request with this key is in flight. */
+            409: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "CONFLICT",
+                     *       "detail": "20 imports have not ended, or the first request with this key is in flight.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 409,
+                     *       "title": "Conflict",
+                     *       "type": "urn:tidemark:error:conflict"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The file exceeds the limit of the service, by default 256 MiB. */
+            413: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "PAYLOAD_TOO_LARGE",
+                     *       "detail": "The file exceeds the limit of the service, by default 256 MiB.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 413,
+                     *       "title": "Payload Too Large",
+                     *       "type": "urn:tidemark:error:payload-too-large"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is a form instead of the file. */
+            415: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "UNSUPPORTED_MEDIA_TYPE",
+                     *       "detail": "The body is a form instead of the file.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 415,
+                     *       "title": "Unsupported Media Type",
+                     *       "type": "urn:tidemark:error:unsupported-media-type"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listImports: {
+        parameters: {
+            query?: {
+                /** @description Cursor of the page: `pagination.next_cursor` of the previous page, requested with the same filters and sort. Omit it for the first page. */
+                cursor?: string;
+                /** @description Whether to count all entries of the list, as `pagination.total_count`. */
+                include_total?: boolean;
+                /** @description Page size. */
+                limit?: number;
+                /** @description Sort key; overrides the key of `sort`. Entries without a value come last. */
+                order_by?: "created_at";
+                /** @description Sort direction; overrides the sign of `sort`. Defaults to `desc` if `order_by` is given. */
+                order_direction?: "asc" | "desc";
+                /** @description Legacy form of the sort: a sort key, with `-` before it for descending. */
+                sort?: "created_at" | "-created_at";
+            };
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the list. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    Link: components["headers"]["Link"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "accounts": 1,
+                     *           "assumed": [
+                     *             "times without a zone are UTC"
+                     *           ],
+                     *           "created_at": "2026-03-14T09:26:53.589793Z",
+                     *           "dry_run": false,
+                     *           "error": null,
+                     *           "filename": "Content.csv",
+                     *           "finished_at": "2026-03-14T09:26:53.589793Z",
+                     *           "format": "tiktok-studio-posts",
+                     *           "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "refusals": [],
+                     *           "refused": 17,
+                     *           "rows_read": 1204,
+                     *           "sample": [
+                     *             {
+                     *               "external_id": "7301234567890123789",
+                     *               "platform": "tiktok",
+                     *               "username": "low.tide",
+                     *               "view_count": 1200
+                     *             }
+                     *           ],
+                     *           "snapshots_written": 1187,
+                     *           "status": "succeeded",
+                     *           "type": "import",
+                     *           "videos": 301
+                     *         }
+                     *       ],
+                     *       "filters": {
+                     *         "order_by": "added_at",
+                     *         "order_direction": "desc",
+                     *         "platform": "instagram"
+                     *       },
+                     *       "pagination": {
+                     *         "has_next": true,
+                     *         "limit": 50,
+                     *         "next_cursor": "eyJ2IjoxLCJiIjoiM2YyYjhjMWE3ZTY1In0",
+                     *         "total_count": 128
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description Entries of the page. */
+                        data: components["schemas"]["Import"][];
+                        /**
+                         * @description Filters and sort in effect.
+                         * @example {
+                         *       "order_by": "added_at",
+                         *       "order_direction": "desc",
+                         *       "platform": "instagram"
+                         *     }
+                         */
+                        filters: {
+                            [key: string]: unknown;
+                        };
+                        /** @description Position of the page in the list. */
+                        pagination: components["schemas"]["Pagination"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getImport: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Import id. */
+                import_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": {
+                     *         "accounts": 1,
+                     *         "assumed": [
+                     *           "times without a zone are UTC"
+                     *         ],
+                     *         "created_at": "2026-03-14T09:26:53.589793Z",
+                     *         "dry_run": false,
+                     *         "error": null,
+                     *         "filename": "Content.csv",
+                     *         "finished_at": "2026-03-14T09:26:53.589793Z",
+                     *         "format": "tiktok-studio-posts",
+                     *         "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *         "refusals": [],
+                     *         "refused": 17,
+                     *         "rows_read": 1204,
+                     *         "sample": [
+                     *           {
+                     *             "external_id": "7301234567890123789",
+                     *             "platform": "tiktok",
+                     *             "username": "low.tide",
+                     *             "view_count": 1200
+                     *           }
+                     *         ],
+                     *         "snapshots_written": 1187,
+                     *         "status": "succeeded",
+                     *         "type": "import",
+                     *         "videos": 301
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["Import"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    cancelImport: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Import id. */
+                import_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            /** @description The import has ended. */
+            409: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "CONFLICT",
+                     *       "detail": "The import has ended.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 409,
+                     *       "title": "Conflict",
+                     *       "type": "urn:tidemark:error:conflict"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     getMeta: {
         parameters: {
             query?: never;
@@ -11447,7 +12094,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description Video URL, TikTok short link, Instagram shortcode, or id on the platform. */
+                    /** @description Video URL, short link, Instagram shortcode, or id on the platform. */
                     identifier: string;
                     /**
                      * @description `false` adds the video paused.
@@ -12113,7 +12760,7 @@ export interface operations {
                 "application/json": {
                     /** @description Bodies of requests for one record. They apply in order. */
                     items: ({
-                        /** @description Video URL, TikTok short link, Instagram shortcode, or id on the platform. */
+                        /** @description Video URL, short link, Instagram shortcode, or id on the platform. */
                         identifier: string;
                         /**
                          * @description `false` adds the video paused.

@@ -26,7 +26,10 @@ fn compressed_files_are_read() {
         gzip(br#"[{"id":"1","name":"a"},{"id":"2","name":"b"}]"#),
     ] {
         let found = read(contents);
-        assert_eq!((found.values("id"), found.values("name")), (vec!["1".into(), "2".into()], vec!["a".into(), "b".into()]));
+        assert_eq!(
+            (found.values("id"), found.values("name")),
+            (vec!["1".into(), "2".into()], vec!["a".into(), "b".into()])
+        );
     }
 }
 
@@ -47,11 +50,10 @@ fn every_table_of_an_archive_is_read() {
     assert_eq!(found.values("id"), ["1", "2", "4", "6"]);
     let parts: Vec<_> = found.tables.iter().map(|(part, _)| part.clone().unwrap()).collect();
     assert_eq!(parts, ["a/one.csv", "a/two.json.xz", "a/four.csv.gz", "../../etc/passwd\u{fffd}[2J"]);
-    assert_eq!(found.notes, [
-        r#"Left("a/picture.jpg")"#,
-        r#"Left("a/inner.zip")"#,
-        r#"Left("a/inner.csv.gz")"#
-    ]);
+    assert_eq!(
+        found.notes,
+        [r#"Left("a/picture.jpg")"#, r#"Left("a/inner.zip")"#, r#"Left("a/inner.csv.gz")"#]
+    );
     assert_eq!(found.unknown[0].0.as_deref(), Some("a/caption.txt"));
 }
 
@@ -59,7 +61,9 @@ fn every_table_of_an_archive_is_read() {
 fn damaged_archives_are_errors_in_words() {
     let whole = zip(&[("a.csv", "id\n1\n".repeat(1_000).as_bytes())]);
     let compressed = gzip("id\n1\n".repeat(1_000).as_bytes());
-    for contents in [&whole[..whole.len() / 2], &whole[..6], &compressed[..compressed.len() - 9], &b"\xfd7zXZ\0"[..]] {
+    for contents in
+        [&whole[..whole.len() / 2], &whole[..6], &compressed[..compressed.len() - 9], &b"\xfd7zXZ\0"[..]]
+    {
         let error = try_read("a", contents).1.unwrap_err().to_string();
         assert!(error.contains("damaged or cut off"), "{error}");
     }

@@ -25,7 +25,11 @@ fn separators_encodings_and_line_ends_are_found() {
         ("more empty fields than the header", "id,name\n1,día,,,\n2,\"a, b\",\n".into()),
     ] {
         let found = read(&contents);
-        assert_eq!((found.values("id"), found.values("name")), (vec!["1".into(), "2".into()], vec!["día".into(), "a, b".into()]), "{what}");
+        assert_eq!(
+            (found.values("id"), found.values("name")),
+            (vec!["1".into(), "2".into()], vec!["día".into(), "a, b".into()]),
+            "{what}"
+        );
         let notes: &[&str] = if contents == latin { &["Windows1252"] } else { &[] };
         assert_eq!(found.notes, notes, "{what}");
         assert_eq!((found.tables.len(), found.ends), (1, 1), "{what}");
@@ -64,11 +68,14 @@ fn lines_wrapped_by_a_spreadsheet_are_unwrapped() {
 #[test]
 fn rows_of_another_length_are_reported() {
     let found = read("id,name\n1\n2,b,c\n3,d\n");
-    assert_eq!(found.values("id"), [
-        "! has 1 fields, but the header has 2: quote fields that contain the separator",
-        "! has 3 fields, but the header has 2: quote fields that contain the separator",
-        "3"
-    ]);
+    assert_eq!(
+        found.values("id"),
+        [
+            "! has 1 fields, but the header has 2: quote fields that contain the separator",
+            "! has 3 fields, but the header has 2: quote fields that contain the separator",
+            "3"
+        ]
+    );
 }
 
 #[test]

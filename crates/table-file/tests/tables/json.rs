@@ -26,7 +26,10 @@ fn rows_are_found_in_every_shape() {
     // Fields of these names inside a row are values.
     let found = read(r#"{"id":"1","comments":{"data":[{"id":"2"}]},"items":["a","b"],"data":{"x":1}}"#);
     assert_eq!((found.rows.len(), found.values("comments.data.0.id")), (1, vec!["2".to_owned()]));
-    assert_eq!((found.values("items.1"), found.values("data.x")), (vec!["b".into()], vec!["Integer(1)".into()]));
+    assert_eq!(
+        (found.values("items.1"), found.values("data.x")),
+        (vec!["b".into()], vec!["Integer(1)".into()])
+    );
     let found = read(r#"{"id":"1","latestComments":[{"id":"c"}],"childPosts":[{"id":"d"}]}"#);
     assert_eq!(found.values("id"), ["1"]);
 }
@@ -56,7 +59,8 @@ fn columns_may_appear_in_any_row() {
 
 #[test]
 fn damaged_lines_are_rows_that_are_refused() {
-    let text = "{\"id\":\"1\"}\n{\"id\":\n[1]\n\"x\"\nnonsense {}\n{\"id\":\"2\"} x\n{\"id\":\"3\"}\n{\"id\":\"4";
+    let text =
+        "{\"id\":\"1\"}\n{\"id\":\n[1]\n\"x\"\nnonsense {}\n{\"id\":\"2\"} x\n{\"id\":\"3\"}\n{\"id\":\"4";
     let found = read(text);
     let reasons: Vec<_> =
         found.rows.iter().filter_map(|(line, row)| Some((*line, row.as_ref().err()?.as_str()))).collect();

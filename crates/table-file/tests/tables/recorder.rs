@@ -142,7 +142,9 @@ pub fn workbook(sheets: &[(&str, &str)], others: &[(&str, &[u8])]) -> Vec<u8> {
     let list: String = numbered()
         .map(|(n, (name, _))| format!("<sheet name=\"{name}\" sheetId=\"{n}\" r:id=\"rId{n}\"/>"))
         .collect();
-    let book = format!("<workbook xmlns=\"{SPREADSHEET}\" xmlns:r=\"{RELATIONSHIPS}\"><sheets>{list}</sheets></workbook>");
+    let book = format!(
+        "<workbook xmlns=\"{SPREADSHEET}\" xmlns:r=\"{RELATIONSHIPS}\"><sheets>{list}</sheets></workbook>"
+    );
     let targets: String = numbered()
         .map(|(n, _)| {
             format!("<Relationship Id=\"rId{n}\" Type=\"{RELATIONSHIPS}/worksheet\" Target=\"worksheets/sheet{n}.xml\"/>")

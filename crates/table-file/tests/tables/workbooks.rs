@@ -13,7 +13,11 @@ fn cells_of_every_type_are_read() {
         <row r="6"><c r="A6"/><c r="B6" t="str"><v> </v></c></row>
         <row r="9"><c r="A9"><v>7658723954960221897</v></c><c r="C9" t="b"><v>1</v></c><c r="E9" t="e"><v>#REF!</v></c></row>"#;
     let book = workbook(
-        &[("Data", rows), ("About", r#"<row r="1"><c r="A1" t="str"><v>Exported</v></c></row>"#), ("Empty", "")],
+        &[
+            ("Data", rows),
+            ("About", r#"<row r="1"><c r="A1" t="str"><v>Exported</v></c></row>"#),
+            ("Empty", ""),
+        ],
         &[("xl/sharedStrings.xml", STRINGS.as_bytes()), ("xl/styles.xml", STYLES.as_bytes())],
     );
     for contents in [book.clone(), zip(&[("folder/book.xlsx", &book), ("b.txt", b"x")])] {
@@ -22,7 +26,10 @@ fn cells_of_every_type_are_read() {
         assert_eq!(found.values("id"), ["1", "Decimal(7.658723954960222e18)"]);
         assert_eq!(found.values("name"), ["shared & rich", ""]);
         assert_eq!(found.values("number"), ["Decimal(12.0)", "Boolean(true)"]);
-        assert_eq!(found.values("time"), ["LocalTime(1767268800000)", "Invalid(\"is an error of the spreadsheet\")"]);
+        assert_eq!(
+            found.values("time"),
+            ["LocalTime(1767268800000)", "Invalid(\"is an error of the spreadsheet\")"]
+        );
         let unknown: Vec<_> = found.unknown.iter().map(|(part, _)| part.clone().unwrap()).collect();
         assert!(unknown.iter().any(|part| part.ends_with("About")), "{unknown:?}");
         assert_eq!(found.samples, 2 + 1);
