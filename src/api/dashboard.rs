@@ -12,7 +12,7 @@ use crate::http::{Problem, StaticFile};
 use crate::response_cache::CachedResponse;
 
 /// The paths below the root that show the page, each with the script that it needs.
-const PAGES: [(&str, &str); 8] = [
+const PAGES: [(&str, &str); 9] = [
     ("content", "content.js"),
     ("content/{id}", "video.js"),
     ("accounts", "accounts.js"),
@@ -20,6 +20,7 @@ const PAGES: [(&str, &str); 8] = [
     ("creators", "creators.js"),
     ("creators/{id}", "creator.js"),
     ("tracking", "tracking.js"),
+    ("imports", "imports.js"),
     ("api", "api.js"),
 ];
 const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
@@ -53,7 +54,7 @@ macro_rules! script {
 
 static PAGE: LazyLock<StaticFile> =
     LazyLock::new(|| file!("index.html", "text/html; charset=utf-8", "no-cache"));
-static ASSETS: LazyLock<[StaticFile; 13]> = LazyLock::new(|| {
+static ASSETS: LazyLock<[StaticFile; 14]> = LazyLock::new(|| {
     [
         file!("style.css", "text/css; charset=utf-8", IMMUTABLE),
         script!("start.js"),
@@ -67,6 +68,7 @@ static ASSETS: LazyLock<[StaticFile; 13]> = LazyLock::new(|| {
         script!("creators.js"),
         script!("creator.js"),
         script!("tracking.js"),
+        script!("imports.js"),
         script!("api.js"),
     ]
 });

@@ -21,6 +21,7 @@ pub struct World {
     main: Organization,
     empty: Organization,
     adding: Organization,
+    importing: Organization,
     /// With pictures.
     pictured: Organization,
     /// Id of the account without a picture.
@@ -35,7 +36,8 @@ pub struct World {
 impl World {
     pub async fn start() -> Self {
         let stack = Stack::shared();
-        let (main, empty, adding, pictured) = tokio::join!(
+        let (main, empty, adding, importing, pictured) = tokio::join!(
+            stack.unlimited_organization(),
             stack.unlimited_organization(),
             stack.unlimited_organization(),
             stack.unlimited_organization(),
@@ -65,6 +67,7 @@ impl World {
             main,
             empty,
             adding,
+            importing,
             pictured,
             account_without_picture,
             stack,
@@ -82,6 +85,7 @@ impl World {
                 "read": self.read_key,
                 "empty": self.empty.key,
                 "adding": self.adding.key,
+                "importing": self.importing.key,
                 "pictured": self.pictured.key,
                 "revocable": self.revocable_key,
             },

@@ -2,7 +2,15 @@
 
 import { expect, type Locator, type Page } from "@playwright/test";
 
-export const PAGE_NAMES = ["Overview", "Content", "Accounts", "Creators", "Tracking", "API"] as const;
+export const PAGE_NAMES = [
+  "Overview",
+  "Content",
+  "Accounts",
+  "Creators",
+  "Tracking",
+  "Import",
+  "API",
+] as const;
 export type PageName = (typeof PAGE_NAMES)[number];
 
 /** The pages of lists, by their address. */
@@ -12,6 +20,7 @@ export const PATHS: Readonly<Record<PageName, string>> = {
   Accounts: "/accounts",
   Creators: "/creators",
   Tracking: "/tracking",
+  Import: "/imports",
   API: "/api",
 };
 

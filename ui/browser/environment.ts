@@ -22,6 +22,8 @@ export interface World {
     empty: string;
     /** Of an organization that tracks nothing yet. */
     adding: string;
+    /** Of an organization that imports files. */
+    importing: string;
     /** Of an organization whose pictures are copied. */
     pictured: string;
     /** Works until the action `revoke-key`. */

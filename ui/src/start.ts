@@ -6,6 +6,7 @@ import { PREFETCH } from "./api/prefetch.ts";
 import { fetchAccounts } from "./loads/account-rows.ts";
 import { fetchContent } from "./loads/content-rows.ts";
 import { fetchCreators } from "./loads/creator-rows.ts";
+import { fetchImports } from "./loads/imports.ts";
 import { fetchDays, fetchTotals, isSplit, overviewScope } from "./loads/overview.ts";
 import {
   fetchBreakouts,
@@ -52,6 +53,7 @@ const LISTS: Readonly<Record<string, Start>> = {
   content: (view) => fetchContent(view, null, PREFETCH),
   accounts: (view) => [fetchAccounts(view, null, PREFETCH), fetchCategories(PREFETCH)],
   creators: (view) => fetchCreators(view, null, PREFETCH),
+  imports: () => fetchImports(null, PREFETCH),
   tracking: (view) => [fetchTracking(PREFETCH), fetchNotUpdating(PREFETCH), fetchCoverage(view, PREFETCH)],
 };
 

@@ -39,6 +39,7 @@ export const PAGES: Readonly<Record<string, Page>> = {
     single: () => import("../pages/creator.tsx"),
   },
   tracking: { name: "Tracking", icon: "tracking", list: () => import("../pages/tracking.tsx") },
+  imports: { name: "Import", icon: "imports", list: () => import("../pages/imports.tsx") },
   api: { name: "API", icon: "api", list: () => import("../pages/api.tsx") },
 };
 

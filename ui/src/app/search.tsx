@@ -25,18 +25,19 @@ interface Hit {
   picture: PictureProps | IconName;
 }
 
-const PAGE_ICONS: readonly [string, IconName][] = [
-  ["Overview", "overview"],
-  ["Content", "content"],
-  ["Accounts", "accounts"],
-  ["Creators", "creators"],
-  ["Tracking", "tracking"],
-  ["API", "api"],
+const PAGE_NAMES: readonly [string, string, IconName][] = [
+  ["/", "Overview", "overview"],
+  ["/content", "Content", "content"],
+  ["/accounts", "Accounts", "accounts"],
+  ["/creators", "Creators", "creators"],
+  ["/tracking", "Tracking", "tracking"],
+  ["/imports", "Import", "imports"],
+  ["/api", "API", "api"],
 ];
 const PAGE_HITS: readonly Hit[] = [
-  ...PAGE_ICONS.map(([name, picture]) => ({
+  ...PAGE_NAMES.map(([href, name, picture]) => ({
     group: "Pages" as const,
-    href: name === "Overview" ? "/" : `/${name.toLowerCase()}`,
+    href,
     name,
     detail: "",
     picture,

@@ -198,7 +198,15 @@ export function followHistory(): void {
   });
 }
 
-const PAGE_ROOTS: ReadonlySet<string> = new Set(["", "content", "accounts", "creators", "tracking", "api"]);
+const PAGE_ROOTS: ReadonlySet<string> = new Set([
+  "",
+  "content",
+  "accounts",
+  "creators",
+  "tracking",
+  "imports",
+  "api",
+]);
 
 function isPage(path: string): boolean {
   return PAGE_ROOTS.has(path.split("/")[1] ?? "");
