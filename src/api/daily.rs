@@ -62,6 +62,11 @@ pub(super) struct VideoDay {
     counters: DayCounters,
     /// Whether the video was observed on this day.
     observed: bool,
+    /// Day of the observation before, since which it gained what this day shows; null without one, and on days without an
+    /// observation. Only with `values=both`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<NaiveDate>")]
+    since: Option<Option<NaiveDate>>,
 }
 
 /// One UTC day of an account.
@@ -190,7 +195,11 @@ impl DayCounters {
 
 impl VideoDay {
     fn new(day: &HistoryDay, values: Values) -> Self {
-        VideoDay { counters: DayCounters::new(day, values), observed: day.observed > 0 }
+        VideoDay {
+            counters: DayCounters::new(day, values),
+            observed: day.observed > 0,
+            since: (values == Values::Both).then_some(day.since),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use super::fields::AccountsQuery;
 use crate::http::output::WindowMeta;
 use crate::http::{Analytics, Cached, Query, RecordDependency, Result, WindowArgs, WithMeta};
 use crate::model::change::{self, Change};
-use crate::model::gains::Gains;
+use crate::model::gains::AccountGains;
 use crate::model::period::Window;
 use crate::store::analytics::VersionedHistory;
 use crate::store::analytics::overview::{self, OverviewRecords, RecordCounts};
@@ -42,6 +42,9 @@ struct Overview {
     new_posts: Change<i64>,
     /// Followers of all accounts at the end of the window; null before the first observation.
     followers: Change<Option<i64>>,
+    /// Followers that the accounts gained: an account that was added in the window counts with what it gained since, not
+    /// with its level.
+    followers_gained: Change<i64>,
 }
 
 /// The window and the previous one, which has as many days.
@@ -100,10 +103,12 @@ fn build_overview(
     days: &BTreeMap<NaiveDate, DayGains>,
     levels: &FollowerLevels,
 ) -> Overview {
-    let (mut current, mut previous) = (Gains::default(), Gains::default());
+    let (mut current, mut previous) = (AccountGains::default(), AccountGains::default());
     for (date, day) in days {
         *(if *date < window.start { &mut previous } else { &mut current }) += day.gains;
     }
+    let followers_gained = Change::from_counts(current.followers, previous.followers);
+    let (AccountGains { gains: current, .. }, AccountGains { gains: previous, .. }) = (current, previous);
     Overview {
         totals,
         views: Change::from_counts(current.views, previous.views),
@@ -118,5 +123,6 @@ fn build_overview(
         ),
         new_posts: Change::from_counts(new_posts, previous_posts),
         followers: Change::from_levels(levels.followers, levels.previous_followers),
+        followers_gained,
     }
 }

@@ -19,6 +19,25 @@ use crate::store::analytics::VersionedHistory;
 use crate::store::analytics::sparklines::{self, AccountGroup, GroupKind, SparklineMetric, Sparklines};
 use crate::store::analytics::videos::{self, VideoRef};
 
+/// The gain on a day without an observation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+enum Unobserved {
+    #[default]
+    Zero,
+    Null,
+}
+
+impl Unobserved {
+    const fn gain(self) -> Option<i64> {
+        match self {
+            Unobserved::Zero => Some(0),
+            Unobserved::Null => None,
+        }
+    }
+}
+
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub(super) struct AccountSparklines {
     /// Account ids.
@@ -28,6 +47,9 @@ pub(super) struct AccountSparklines {
     /// Gain per day; `followers` is the level at the end of the day, `new_posts` the number of discovered videos posted.
     #[serde(default)]
     metric: SparklineMetric,
+    /// What a gain is on days without an observation: `zero`, or `null`. Does not affect `followers` and `new_posts`.
+    #[serde(default)]
+    unobserved: Unobserved,
     #[serde(flatten)]
     #[schemars(schema_with = "sparkline_window")]
     window: WindowParams,
@@ -42,6 +64,9 @@ pub(super) struct CreatorSparklines {
     /// Gain per day; `followers` is the level at the end of the day, `new_posts` the number of discovered videos posted.
     #[serde(default)]
     metric: SparklineMetric,
+    /// What a gain is on days without an observation: `zero`, or `null`. Does not affect `followers` and `new_posts`.
+    #[serde(default)]
+    unobserved: Unobserved,
     #[serde(flatten)]
     #[schemars(schema_with = "sparkline_window")]
     window: WindowParams,
@@ -55,6 +80,9 @@ pub(super) struct ContentSparklines {
     /// Counter whose gains count; `engagement` is likes, comments and shares.
     #[serde(default)]
     metric: GainMetric,
+    /// What a gain is on days without an observation: `zero`, or `null`.
+    #[serde(default)]
+    unobserved: Unobserved,
     #[serde(flatten)]
     #[schemars(schema_with = "sparkline_window")]
     window: WindowParams,
@@ -65,6 +93,7 @@ pub(super) struct ContentSparklines {
 struct SparklineArgs<M> {
     ids: Vec<Uuid>,
     metric: M,
+    unobserved: Unobserved,
     window: WindowParams,
 }
 
@@ -84,13 +113,13 @@ struct SparklineMeta<M> {
 }
 
 /// The values of each day by id.
-type Response<T, M> = WithMeta<BTreeMap<Uuid, Vec<T>>, SparklineMeta<M>>;
+type Response<M> = WithMeta<BTreeMap<Uuid, Vec<Option<i64>>>, SparklineMeta<M>>;
 
-fn build_response<T, M>(
+fn build_response<M>(
     request: &WindowArgs<SparklineArgs<M>>,
-    data: BTreeMap<Uuid, Vec<T>>,
+    data: BTreeMap<Uuid, Vec<Option<i64>>>,
     data_as_of: Option<DateTime<Utc>>,
-) -> Response<T, M>
+) -> Response<M>
 where
     M: Copy,
 {
@@ -104,38 +133,39 @@ where
 /// Get daily metrics of accounts
 ///
 /// One metric of up to 100 accounts on each day of the window, of their account-discovered videos together. Days without an
-/// observation gain 0; `followers` is null before the first observation.
+/// observation gain 0, or null with `unobserved=null`; `followers` is null before the first observation.
 #[endpoint(operation_id = "getAccountSparklines")]
 pub(super) async fn get_accounts(
     query: Query<AccountSparklines>,
     analytics: Analytics,
-) -> Result<Cached<Response<Option<i64>, SparklineMetric>>> {
-    let Query(AccountSparklines { ids, metric, window }) = query;
-    respond(&analytics, GroupKind::Account, SparklineArgs { ids, metric, window }).await
+) -> Result<Cached<Response<SparklineMetric>>> {
+    let Query(AccountSparklines { ids, metric, unobserved, window }) = query;
+    respond(&analytics, GroupKind::Account, SparklineArgs { ids, metric, unobserved, window }).await
 }
 
 /// Get daily metrics of creators
 ///
 /// One metric of up to 100 creators on each day of the window, of all accounts that are linked now together. A creator
-/// without accounts gains 0 and has null `followers`.
+/// without accounts was never observed.
 #[endpoint(operation_id = "getCreatorSparklines")]
 pub(super) async fn get_creators(
     query: Query<CreatorSparklines>,
     analytics: Analytics,
-) -> Result<Cached<Response<Option<i64>, SparklineMetric>>> {
-    let Query(CreatorSparklines { ids, metric, window }) = query;
-    respond(&analytics, GroupKind::Creator, SparklineArgs { ids, metric, window }).await
+) -> Result<Cached<Response<SparklineMetric>>> {
+    let Query(CreatorSparklines { ids, metric, unobserved, window }) = query;
+    respond(&analytics, GroupKind::Creator, SparklineArgs { ids, metric, unobserved, window }).await
 }
 
 async fn respond(
     analytics: &Analytics,
     kind: GroupKind,
     args: SparklineArgs<SparklineMetric>,
-) -> Result<Cached<Response<Option<i64>, SparklineMetric>>> {
+) -> Result<Cached<Response<SparklineMetric>>> {
     let request = analytics.window(args, |args| args.window)?;
-    let WindowArgs { args: SparklineArgs { ids, metric, .. }, window, .. } = &request;
+    let WindowArgs { args: SparklineArgs { ids, metric, unobserved, .. }, window, .. } = &request;
     let compute = async |groups: Vec<AccountGroup>, history: VersionedHistory| {
-        let Sparklines { by_id, as_of } = sparklines::fetch(&history, &groups, *metric, *window).await?;
+        let fetched = sparklines::fetch(&history, &groups, *metric, *window, unobserved.gain());
+        let Sparklines { by_id, as_of } = fetched.await?;
         Ok(build_response(&request, by_id, as_of))
     };
     let query = sparklines::find(analytics.organization, kind, ids, *metric, *window);
@@ -145,17 +175,18 @@ async fn respond(
 /// Get daily metrics of videos
 ///
 /// Gains of up to 100 account-discovered or individually tracked videos on each day of the window. Days without an
-/// observation gain 0.
+/// observation gain 0, or null with `unobserved=null`.
 #[endpoint(operation_id = "getContentSparklines")]
 pub(super) async fn get_content(
     query: Query<ContentSparklines>,
     analytics: Analytics,
-) -> Result<Cached<Response<i64, GainMetric>>> {
-    let Query(ContentSparklines { ids, metric, window }) = query;
-    let request = analytics.window(SparklineArgs { ids, metric, window }, |args| args.window)?;
+) -> Result<Cached<Response<GainMetric>>> {
+    let Query(ContentSparklines { ids, metric, unobserved, window }) = query;
+    let request = analytics.window(SparklineArgs { ids, metric, unobserved, window }, |args| args.window)?;
     let compute = async |found: Vec<VideoRef>, history: VersionedHistory| {
-        let gains = sparklines::fetch_videos(&history, &found, metric, request.window).await?;
-        let no_gains = || vec![0; request.window.days() as usize];
+        let fetched = sparklines::fetch_videos(&history, &found, metric, request.window, unobserved.gain());
+        let gains = fetched.await?;
+        let no_gains = || vec![unobserved.gain(); request.window.days() as usize];
         let data = found.iter().map(|video| (video.id, gains.get(video).cloned().unwrap_or_else(no_gains)));
         Ok(build_response(&request, data.collect(), gains.as_of))
     };

@@ -177,7 +177,7 @@ pub(super) async fn get_creator(
         let latest = days.values().filter_map(|day| day.as_of).max();
         let data_as_of = subjects::latest_observation_or(&history, &scope, *window, latest).await?;
         let day = |date| {
-            let gains = days.get(&date).map_or_else(Gains::default, |day| day.gains);
+            let gains = days.get(&date).map_or_else(Gains::default, |day| day.gains.gains);
             CreatorDay { date, views: gains.views, engagement: gains.engagement }
         };
         Ok(WithMeta { data: window.iter_days().map(day).collect(), meta: request.meta(data_as_of) })

@@ -42,6 +42,9 @@ struct Failures {
     /// Number of individually tracked videos.
     #[schemars(example = 0)]
     videos: i64,
+    /// Time of the first of the failures in a row, of the record that has failed for longest; null while it is unknown,
+    /// which it is right after an upgrade.
+    since: Option<DateTime<Utc>>,
 }
 
 /// Whether a source can be used.
@@ -106,8 +109,10 @@ impl TrackingHealth {
             let (status, is_account) = (count.status(readable), count.found_by.is_account());
             (if is_account { &mut accounts } else { &mut videos }).add(status, count.targets);
             let Some(reason) = count.failure.filter(|_| status == TrackingStatus::Failing) else { continue };
-            let failed = failures.entry(reason).or_insert(Failures { reason, accounts: 0, videos: 0 });
+            let none = Failures { reason, accounts: 0, videos: 0, since: None };
+            let failed = failures.entry(reason).or_insert(none);
             *(if is_account { &mut failed.accounts } else { &mut failed.videos }) += count.targets;
+            failed.since = failed.since.into_iter().chain(count.failing_since).min();
         }
         let failures = failures.into_values().collect();
         TrackingHealth { accounts, videos, queue, scrapes_24h, failures, sources }

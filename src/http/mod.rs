@@ -24,8 +24,8 @@ pub use input::{Args, Body, FileBody, IdempotencyKey, ListParams, Path, Query};
 pub use middleware::RequireAccept;
 use middleware::{
     AssignRequestId, Authenticate, AuthenticateShare, CatchPanic, DrainRejectedBody, EtagAndCompress,
-    LimitUnread, ParseFileRequest, ParseRequest, RateLimit, RecordMetrics, RejectDuringShutdown, RequestTimeout,
-    RequireWriteScope, UnmatchedRoute, cors_handler,
+    LimitUnread, ParseFileRequest, ParseRequest, RateLimit, RecordMetrics, RejectDuringShutdown,
+    RequestTimeout, RequireWriteScope, UnmatchedRoute, cors_handler,
 };
 pub use output::{
     Accepted, AcceptedAt, BatchItemResult, BatchResponse, Collection, Created, CsvFile, CsvSource, Data,

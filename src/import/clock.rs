@@ -26,7 +26,9 @@ impl DaySequence {
     /// Returns the number of years from the first day's.
     pub fn add(&mut self, month: u32, day: u32) -> i32 {
         // A leap year has every day.
-        let ordinal = |(month, day)| NaiveDate::from_ymd_opt(2_000, month, day).map_or(0, |date| i64::from(date.ordinal()));
+        let ordinal = |(month, day)| {
+            NaiveDate::from_ymd_opt(2_000, month, day).map_or(0, |date| i64::from(date.ordinal()))
+        };
         if let Some(last) = self.last {
             match ordinal((month, day)) - ordinal(last) {
                 difference if difference < -TURN_OF_YEAR_DAYS => self.years += 1,
@@ -81,7 +83,13 @@ pub struct TableClock {
 
 impl TableClock {
     pub fn new(zone: Tz) -> Self {
-        TableClock { zone, found: None, first_year: None, sequence: DaySequence::default(), is_surveyed: false }
+        TableClock {
+            zone,
+            found: None,
+            first_year: None,
+            sequence: DaySequence::default(),
+            is_surveyed: false,
+        }
     }
 
     /// Takes what a first reading found. `given`: `--time-zone`, which overrides it. Returns what is assumed.

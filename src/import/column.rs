@@ -23,14 +23,8 @@ const POST_BASE: [Column; 6] = [
     Column::URL,
     Column::OBSERVED_AT,
 ];
-const ACCOUNT_BASE: [Column; 6] = [
-    Column::PLATFORM,
-    Column::USERNAME,
-    Column::URL,
-    Column::OBSERVED_AT,
-    Column::CATEGORY,
-    Column::CREATOR,
-];
+const ACCOUNT_BASE: [Column; 6] =
+    [Column::PLATFORM, Column::USERNAME, Column::URL, Column::OBSERVED_AT, Column::CATEGORY, Column::CREATOR];
 
 impl Column {
     pub const PLATFORM: Column = Column("platform");

@@ -122,7 +122,9 @@ mod tests {
         ] {
             assert_eq!(count(text), Ok(Some(expected)), "{text}");
         }
-        for unknown in ["", " ", "--", "-", "NAN", "NaN", "n/a", "N/A", "NULL", "undefined", "\\N", "-1", "-1.0"] {
+        for unknown in
+            ["", " ", "--", "-", "NAN", "NaN", "n/a", "N/A", "NULL", "undefined", "\\N", "-1", "-1.0"]
+        {
             assert_eq!(count(unknown), Ok(None), "{unknown}");
         }
         assert_eq!(parse_count(&RawValue::Decimal(-1.0)), Ok(None));

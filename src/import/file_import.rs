@@ -274,7 +274,8 @@ impl FileImport<'_, '_> {
             self.refuse(0, &sentence)?;
         }
         if self.tables == 0 && self.notes.has_left_parts() {
-            self.report.error = Some("has no table that is known: `tidemark import --formats` lists them".to_owned());
+            self.report.error =
+                Some("has no table that is known: `tidemark import --formats` lists them".to_owned());
         }
         self.report_unread_mappings();
         Ok(self.into_report())

@@ -107,8 +107,7 @@ impl RowReader<'_, '_> {
     /// Reads the ids of a post. `None`: the row has none, or a violation says what is wrong.
     fn video_ids(&mut self, platform: Platform, video: Option<&VideoReference>) -> Option<VideoIds> {
         let linked = video.map(|video| &video.ids);
-        let has_lost_digits =
-            matches!(self.raw.get(Column::EXTERNAL_ID), RawValue::Decimal(number) if has_lost_digits(*number));
+        let has_lost_digits = matches!(self.raw.get(Column::EXTERNAL_ID), RawValue::Decimal(number) if has_lost_digits(*number));
         let external_id = self.trimmed(Column::EXTERNAL_ID);
         let shortcode = self.trimmed(Column::SHORTCODE);
         if has_lost_digits && linked.is_none() && shortcode.is_none() {
@@ -190,7 +189,8 @@ fn is_rounding_of(id: &str, platform: Platform, linked: &VideoIds) -> bool {
     let shown = mantissa.trim_end_matches('0');
     let places = exact.to_string().len();
     let is_short = !shown.is_empty() && shown.len() < places && number.log10().floor() as usize + 1 == places;
-    let Some(unit) = u32::try_from(places.saturating_sub(shown.len())).ok().and_then(|zeros| 10_u64.checked_pow(zeros))
+    let Some(unit) =
+        u32::try_from(places.saturating_sub(shown.len())).ok().and_then(|zeros| 10_u64.checked_pow(zeros))
     else {
         return false;
     };

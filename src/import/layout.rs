@@ -30,7 +30,8 @@ impl Layout {
     pub fn recognize(table: &Table<'_>, mappings: &[ColumnMapping]) -> Option<Self> {
         let header = Header::new(table.columns, table.sample);
         let format = recognize(&header).or_else(|| {
-            let ours = mappings.iter().filter(|mapping| header.has(&mapping.theirs)).map(|mapping| mapping.ours);
+            let ours =
+                mappings.iter().filter(|mapping| header.has(&mapping.theirs)).map(|mapping| mapping.ours);
             let names: Vec<_> = ours.map(|column| column.name().to_owned()).collect();
             (OWN.recognize)(&Header::new(&names, &[])).then_some(&OWN)
         })?;
@@ -71,7 +72,9 @@ impl Layout {
     /// Returns the numbers of the columns that have values for one of ours.
     pub fn find(&self, column: Column) -> impl Iterator<Item = usize> {
         let targets = self.targets.iter().enumerate();
-        targets.filter(move |(_, target)| target.is_some_and(|target| target.column == column)).map(|(n, _)| n)
+        targets
+            .filter(move |(_, target)| target.is_some_and(|target| target.column == column))
+            .map(|(n, _)| n)
     }
 
     /// Returns the mappings whose names the table has.
@@ -116,8 +119,9 @@ impl Layout {
                     let Some(target) = target.filter(|_| !field.is_empty() && field != CSV_NULL) else {
                         continue;
                     };
-                    let text = std::str::from_utf8(field)
-                        .map_err(|_| format!("{}: is not UTF-8: save the file as UTF-8", target.column.name()))?;
+                    let text = std::str::from_utf8(field).map_err(|_| {
+                        format!("{}: is not UTF-8: save the file as UTF-8", target.column.name())
+                    })?;
                     row.set(target, RawValue::text(text));
                 }
             }
@@ -170,7 +174,10 @@ mod tests {
     #[test]
     fn mapped_column_replaces_the_files_column_of_that_name() {
         let mappings = ["Post ID=external_id", "a=b=username", "external_id=description"];
-        let found = layout(&["post id", " A=B", "Platform", "external_id", "description", "username", "x"], &mappings);
+        let found = layout(
+            &["post id", " A=B", "Platform", "external_id", "description", "username", "x"],
+            &mappings,
+        );
         assert_eq!(
             names(&found.unwrap()),
             [Some("external_id"), Some("username"), Some("platform"), Some("description"), None, None, None]
@@ -188,7 +195,11 @@ mod tests {
     #[test]
     fn nested_names_are_mapped_in_every_notation() {
         for (theirs, mapping) in [("a.b", "a/b=name"), ("a/b", "a.b=name"), ("A/B", "a.b=name")] {
-            assert_eq!(names(&layout(&["username", theirs], &[mapping]).unwrap())[1], Some("name"), "{theirs}");
+            assert_eq!(
+                names(&layout(&["username", theirs], &[mapping]).unwrap())[1],
+                Some("name"),
+                "{theirs}"
+            );
         }
         let mut later = layout(&["username", "name"], &["n.n=name"]).unwrap();
         later.add("n.n");

@@ -66,9 +66,7 @@ pub use self::file_report::{FileReport, Refusal};
 pub use self::formats::{Format, all as formats};
 pub use self::mapping::ColumnMapping;
 pub use self::monitor::{Monitor, Progress};
-pub use self::options::{
-    DEFAULT_MAX_UPLOAD_BYTES, ImportOptions, RejectionFile, SourceFile, UNPACKED_RATIO,
-};
+pub use self::options::{DEFAULT_MAX_UPLOAD_BYTES, ImportOptions, RejectionFile, SourceFile, UNPACKED_RATIO};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ImportSummary {
@@ -130,7 +128,8 @@ pub async fn load_files(
     };
     let Input { rows, files, rejections } = reading.await.map_err(|_| Error::Interrupted)??;
     let rows_read = files.iter().map(|file| file.rows_read).sum();
-    let mut summary = ImportSummary { rows_read, dry_run: options.dry_run, files, ..ImportSummary::default() };
+    let mut summary =
+        ImportSummary { rows_read, dry_run: options.dry_run, files, ..ImportSummary::default() };
     if options.dry_run {
         bar.finish_and_clear();
         summary.accounts = summary.files.iter().map(|file| file.accounts).sum();

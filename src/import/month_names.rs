@@ -11,19 +11,40 @@ pub const LANGUAGES: [(&str, &str); 25] = [
     ("Dutch", "januari februari maart april mei juni juli augustus september oktober november december"),
     ("English", "january february march april may june july august september october november december"),
     ("Filipino", "enero pebrero marso abril mayo hunyo hulyo agosto setyembre oktubre nobyembre disyembre"),
-    ("Finnish", "tammikuuta helmikuuta maaliskuuta huhtikuuta toukokuuta kesäkuuta heinäkuuta elokuuta syyskuuta lokakuuta marraskuuta joulukuuta"),
+    (
+        "Finnish",
+        "tammikuuta helmikuuta maaliskuuta huhtikuuta toukokuuta kesäkuuta heinäkuuta elokuuta syyskuuta lokakuuta marraskuuta joulukuuta",
+    ),
     ("French", "janvier février mars avril mai juin juillet août septembre octobre novembre décembre"),
     ("German", "januar februar märz april mai juni juli august september oktober november dezember"),
-    ("Greek", "ιανουαρίου φεβρουαρίου μαρτίου απριλίου μαΐου ιουνίου ιουλίου αυγούστου σεπτεμβρίου οκτωβρίου νοεμβρίου δεκεμβρίου"),
+    (
+        "Greek",
+        "ιανουαρίου φεβρουαρίου μαρτίου απριλίου μαΐου ιουνίου ιουλίου αυγούστου σεπτεμβρίου οκτωβρίου νοεμβρίου δεκεμβρίου",
+    ),
     ("Hebrew", "בינואר בפברואר במרץ באפריל במאי ביוני ביולי באוגוסט בספטמבר באוקטובר בנובמבר בדצמבר"),
     ("Hindi", "जनवरी फ़रवरी मार्च अप्रैल मई जून जुलाई अगस्त सितंबर अक्तूबर नवंबर दिसंबर"),
-    ("Hungarian", "január február március április május június július augusztus szeptember október november december"),
+    (
+        "Hungarian",
+        "január február március április május június július augusztus szeptember október november december",
+    ),
     ("Indonesian", "januari februari maret april mei juni juli agustus september oktober november desember"),
-    ("Italian", "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre"),
+    (
+        "Italian",
+        "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
+    ),
     ("Malay", "januari februari mac april mei jun julai ogos september oktober november disember"),
-    ("Polish", "stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia"),
-    ("Portuguese", "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro"),
-    ("Romanian", "ianuarie februarie martie aprilie mai iunie iulie august septembrie octombrie noiembrie decembrie"),
+    (
+        "Polish",
+        "stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia",
+    ),
+    (
+        "Portuguese",
+        "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
+    ),
+    (
+        "Romanian",
+        "ianuarie februarie martie aprilie mai iunie iulie august septembrie octombrie noiembrie decembrie",
+    ),
     ("Russian", "января февраля марта апреля мая июня июля августа сентября октября ноября декабря"),
     ("Spanish", "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre"),
     ("Swedish", "januari februari mars april maj juni juli augusti september oktober november december"),
@@ -140,7 +161,16 @@ mod tests {
         for text in ["February 28, 2026", "28 de febrero de 2026", "2026年2月28日"] {
             assert_eq!(parse_day_of_year(text), dated, "{text}");
         }
-        for text in ["", "28", "February", "February 30", "February 28 29", "28 brumaire", "2026-02-28", "Feb 2026 12 13"] {
+        for text in [
+            "",
+            "28",
+            "February",
+            "February 30",
+            "February 28 29",
+            "28 brumaire",
+            "2026-02-28",
+            "Feb 2026 12 13",
+        ] {
             assert_eq!(parse_day_of_year(text), None, "{text}");
         }
     }

@@ -82,7 +82,9 @@ impl<'a> From<&Value<'a>> for RawValue<'a> {
             Value::Decimal(number) => RawValue::Decimal(*number),
             Value::Boolean(flag) => RawValue::Boolean(*flag),
             Value::LocalTime(milliseconds) => DateTime::from_timestamp_millis(*milliseconds)
-                .map_or(RawValue::Invalid("is not a valid time"), |time| RawValue::LocalTime(time.naive_utc())),
+                .map_or(RawValue::Invalid("is not a valid time"), |time| {
+                    RawValue::LocalTime(time.naive_utc())
+                }),
             Value::Invalid(reason) => RawValue::Invalid(reason),
         }
     }

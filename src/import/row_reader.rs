@@ -223,7 +223,12 @@ impl<'r, 'c> RowReader<'r, 'c> {
         let Some(username) = identity.username.clone() else {
             for column in ProfileCounters::NAMES.map(Column::from_counter) {
                 if *self.raw.get(column) != RawValue::Unknown {
-                    state.notes.leave_out(column, "is of an account, which the row does not name", self.shown(column), state.line);
+                    state.notes.leave_out(
+                        column,
+                        "is of an account, which the row does not name",
+                        self.shown(column),
+                        state.line,
+                    );
                 }
             }
             return None;
@@ -253,8 +258,10 @@ impl<'r, 'c> RowReader<'r, 'c> {
             let reason = "is required in a row without `external_id`, `shortcode` or a link of a post: give --username";
             self.push(invalid(Column::USERNAME, reason));
         }
-        let (category, creator) =
-            (self.limited(Column::CATEGORY, MAX_CATEGORY_CHARS), self.limited(Column::CREATOR, MAX_NAME_CHARS));
+        let (category, creator) = (
+            self.limited(Column::CATEGORY, MAX_CATEGORY_CHARS),
+            self.limited(Column::CREATOR, MAX_NAME_CHARS),
+        );
         let fields = AccountFields::read(self).ok()?;
         let (platform, username) = (identity.platform, identity.username.clone()?);
         let row = AccountRow { platform, username, observed_at, counters, category, creator, fields };
@@ -351,10 +358,12 @@ impl<'r, 'c> RowReader<'r, 'c> {
 
     /// Reads counters, of which none may be rounded.
     fn counts<const N: usize>(&mut self, counters: [&'static str; N]) -> [Option<i64>; N] {
-        counters.map(|counter| self.count(Column::from_counter(counter)).unwrap_or_else(|(violation, _)| {
-            self.push(violation);
-            None
-        }))
+        counters.map(|counter| {
+            self.count(Column::from_counter(counter)).unwrap_or_else(|(violation, _)| {
+                self.push(violation);
+                None
+            })
+        })
     }
 
     /// Reads the counters of an account: rounded ones are left out.

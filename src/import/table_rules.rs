@@ -55,7 +55,8 @@ impl<'a> TableRules<'a> {
         let mut missing = Vec::new();
         let has_link = layout.has(Column::URL);
         if format.platform.or(options.platform).is_none() && !layout.has(Column::PLATFORM) && !has_link {
-            missing.push("the platform: give --platform, or name a column by --map THEIRS=platform".to_owned());
+            missing
+                .push("the platform: give --platform, or name a column by --map THEIRS=platform".to_owned());
         }
         let has_posts = has_link || layout.has(Column::EXTERNAL_ID) || layout.has(Column::SHORTCODE);
         let is_of_accounts = format.rows == Rows::Accounts || !has_posts;
@@ -84,7 +85,8 @@ impl<'a> TableRules<'a> {
         }
         let column = layout.find(Column::OBSERVED_AT).next()?;
         let mut days = table.sample.iter().filter_map(|row| row.get(column)).map(|day| day.trim());
-        days.find(|day| !day.is_empty() && parse_time(day, Dates::MonthAndDay, false).is_none()).map(str::to_owned)
+        days.find(|day| !day.is_empty() && parse_time(day, Dates::MonthAndDay, false).is_none())
+            .map(str::to_owned)
     }
 
     /// Returns when rows without a time of observation were observed.
@@ -111,12 +113,15 @@ impl<'a> TableRules<'a> {
         let has_time = self.options.observed_at.is_some() || layout.has(Column::OBSERVED_AT);
         if let Some(time) = self.observed_at(layout).filter(|_| !has_time) {
             let time = time.to_rfc3339_opts(SecondsFormat::Secs, true);
-            assumed.push(format!("observed at {time}, when the file was written; --observed-at gives another time"));
+            assumed.push(format!(
+                "observed at {time}, when the file was written; --observed-at gives another time"
+            ));
         }
         let is_own = std::ptr::eq(layout.format, &raw const OWN);
         let has_counters = Column::all().any(|column| column.is_counter() && layout.has(column));
         if is_own && !has_counters {
-            let unread: Vec<_> = layout.unread().take(MAX_LISTED_COLUMNS).map(|name| format!("`{name}`")).collect();
+            let unread: Vec<_> =
+                layout.unread().take(MAX_LISTED_COLUMNS).map(|name| format!("`{name}`")).collect();
             if !unread.is_empty() && table.columns.len() > 1 {
                 assumed.push(format!(
                     "no column is a counter; not read: {}. Name columns by --map THEIRS=OURS",
@@ -149,6 +154,7 @@ pub fn describe_unknown(table: &Table<'_>) -> String {
 
 fn show_name(name: &str) -> String {
     const MAX_CHARS: usize = 40;
-    let name: String = name.trim().chars().take(MAX_CHARS).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let name: String =
+        name.trim().chars().take(MAX_CHARS).map(|c| if c.is_control() { ' ' } else { c }).collect();
     format!("`{name}`")
 }

@@ -13,7 +13,10 @@ pub enum WrittenTime {
     /// In a zone that the text does not name.
     Local(NaiveDateTime),
     Day(NaiveDate),
-    DayOfYear { month: u32, day: u32 },
+    DayOfYear {
+        month: u32,
+        day: u32,
+    },
 }
 
 /// Parses a time in the form of a format. ISO 8601 and Unix times are understood in all of them.
@@ -28,7 +31,9 @@ pub fn parse_time(text: &str, dates: Dates, day_first: bool) -> Option<WrittenTi
             }
             WrittenDay { year: None, month, day } => Some(WrittenTime::DayOfYear { month, day }),
         },
-        Dates::YearFirst => parse_year_first(text).or_else(|| parse_slashes(text, false).filter(|_| day_first)),
+        Dates::YearFirst => {
+            parse_year_first(text).or_else(|| parse_slashes(text, false).filter(|_| day_first))
+        }
         Dates::Iso if !day_first => None,
         Dates::Iso | Dates::MonthFirst => parse_slashes(text, !day_first),
     }
@@ -165,7 +170,11 @@ mod tests {
             ("2026-04-20 14:51:26 Z", "2026-04-20T14:51:26Z"),
             ("2026-04-20 14:51:26 +0700", "2026-04-20T07:51:26Z"),
         ] {
-            assert_eq!(as_utc(parse_time(text, Dates::Iso, false)), Some(expected.parse().unwrap()), "{text}");
+            assert_eq!(
+                as_utc(parse_time(text, Dates::Iso, false)),
+                Some(expected.parse().unwrap()),
+                "{text}"
+            );
         }
     }
 

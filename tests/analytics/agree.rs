@@ -128,6 +128,9 @@ pub async fn rows_agree(
                     Some("accounts") => json!(h.observed(accounts, videos, day) == 1),
                     _ => json!(h.observed(accounts, videos, day)),
                 };
+                if values == "both" && path.starts_with("/videos") {
+                    row.insert("since".to_owned(), json!(h.observed_before(videos[0], day)));
+                }
                 row.insert("observed".to_owned(), observed);
                 if path.starts_with("/accounts") {
                     row.insert("follower_count".to_owned(), json!(h.followers(accounts, day)));
@@ -262,9 +265,12 @@ pub async fn organization_agrees(
     }
     let posts = |(start, end)| h.new_posts(&videos, start, end);
     let followers = |until| h.followers(&accounts, until);
+    let gained =
+        |(start, end)| -> i64 { accounts.iter().map(|account| h.follower_gain(*account, start, end)).sum() };
     for (figure, current, before) in [
         ("new_posts", json!(posts(window)), json!(posts(previous))),
         ("followers", json!(followers(end)), json!(followers(previous.1))),
+        ("followers_gained", json!(gained(window)), json!(gained(previous))),
     ] {
         let shown = response.at(&format!("/data/{figure}"));
         assert_eq!((&shown["current"], &shown["previous"]), (&current, &before), "{figure}: {response}");

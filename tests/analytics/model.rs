@@ -294,6 +294,12 @@ impl History {
         self.is_retained(day) && self.videos[video].snapshots.contains_key(&day)
     }
 
+    /// The day of the observation before one of a day, if both are retained.
+    pub fn observed_before(&self, video: usize, day: NaiveDate) -> Option<NaiveDate> {
+        let before = self.videos[video].snapshots.range(..day).next_back().map(|(before, _)| *before);
+        before.filter(|before| self.is_observed(video, day) && self.is_retained(*before))
+    }
+
     /// The number of subjects that were observed on a day: accounts, and videos without an account.
     pub fn observed(&self, accounts: &[usize], videos: &[usize], day: NaiveDate) -> usize {
         let account_is_observed = |account: usize| {

@@ -105,7 +105,8 @@ impl Readers {
             window,
             |window| GainsByDay { scope, window },
             |row: &GroupGains| {
-                let numbers = [numbers(&row.gains), vec![Some(row.observed.cast_signed())]].concat();
+                let more = [row.followers, row.observed.cast_signed()].map(Some);
+                let numbers = [numbers(&row.gains), more.to_vec()].concat();
                 ((number(row.day), row.group_number.into()), numbers, row.as_of)
             },
         );

@@ -386,6 +386,15 @@ async fn filtered_overviews_agree_with_the_model() {
                 "{figure} of {response}"
             );
         }
+        let gained = |(start, end)| -> i64 {
+            scope.accounts.iter().map(|account| h.follower_gain(*account, start, end)).sum()
+        };
+        let shown = response.at("/data/followers_gained");
+        assert_eq!(
+            (&shown["current"], &shown["previous"]),
+            (&json!(gained(window)), &json!(gained(previous(window)))),
+            "{response}"
+        );
         let mut creators: Vec<_> = scope.accounts.iter().filter_map(|n| h.accounts[*n].creator).collect();
         creators.sort_unstable();
         creators.dedup();

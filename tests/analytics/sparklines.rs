@@ -14,10 +14,10 @@ const GAINS: [&str; 5] = ["views", "likes", "comments", "shares", "engagement"];
 const LIMIT: usize = 92;
 const MAX_IDS: usize = 100;
 
-/// The values of a metric of accounts, or of videos without any.
+/// The values of a metric of accounts, or of videos without any; `unobserved` for a gain on days without an observation.
 fn values(
     h: &History,
-    metric: &str,
+    (metric, unobserved): (&str, &Value),
     (accounts, videos): (&[usize], &[usize]),
     (start, end): (NaiveDate, NaiveDate),
 ) -> Value {
@@ -25,9 +25,18 @@ fn values(
     let value = |day| match metric {
         "followers" => json!(h.followers(accounts, day)),
         "new_posts" => json!(posted(day)),
+        _ if h.observed(accounts, videos, day) == 0
+            && !videos.iter().any(|video| h.is_observed(*video, day)) =>
+        {
+            unobserved.clone()
+        }
         _ => figures(h.gains(videos, day, day))[metric].clone(),
     };
     days(start, end).into_iter().map(value).collect()
+}
+
+fn unobserved_parameter(unobserved: &Value) -> &'static str {
+    if unobserved.is_null() { "&unobserved=null" } else { "" }
 }
 
 /// Checks all metrics of all accounts, creators and videos.
@@ -44,7 +53,8 @@ pub async fn sparklines_agree(
         assert_eq!(response.at("/meta/dates"), &json!(days(window.0, window.1)), "{path}");
         assert_eq!(response.at("/meta/not_found"), &json!([]), "{path}");
     };
-    for metric in GAINS.into_iter().chain(["followers", "new_posts"]) {
+    let metrics = GAINS.into_iter().chain(["followers", "new_posts"]);
+    for (metric, unobserved) in metrics.flat_map(|metric| [(metric, json!(0)), (metric, json!(null))]) {
         let groups = |owners: Vec<Vec<usize>>| -> Vec<_> {
             let videos = |accounts: &Vec<usize>| accounts.iter().flat_map(|one| h.videos_of(*one)).collect();
             owners.into_iter().map(|accounts| (videos(&accounts), accounts)).collect::<Vec<(Vec<_>, _)>>()
@@ -58,23 +68,27 @@ pub async fn sparklines_agree(
                 continue;
             }
             let series = |((videos, accounts), id): (&(Vec<_>, Vec<_>), &Uuid)| {
-                (id.to_string(), values(h, metric, (accounts, videos), window))
+                (id.to_string(), values(h, (metric, &unobserved), (accounts, videos), window))
             };
             let data = owners.iter().zip(owner_ids).map(series).collect();
             let accounts: Vec<_> = owners.iter().flat_map(|(_, accounts)| accounts).copied().collect();
             let videos: Vec<_> = owners.iter().flat_map(|(videos, _)| videos).copied().collect();
             let as_of = h.as_of(&accounts, &videos, window.1);
             let path = format!("/{kind}s/timeseries?{kind}_ids={}&metric={metric}", join_ids(owner_ids));
+            let path = format!("{path}{}", unobserved_parameter(&unobserved));
             check(path, data, as_of).await;
         }
     }
-    for metric in GAINS {
+    for (metric, unobserved) in
+        GAINS.into_iter().flat_map(|metric| [(metric, json!(0)), (metric, json!(null))])
+    {
         for videos in indices(&h.videos).chunks(MAX_IDS) {
             let series = |video: &usize| {
-                (ids.videos[*video].0.to_string(), values(h, metric, (&[], &[*video]), window))
+                (ids.videos[*video].0.to_string(), values(h, (metric, &unobserved), (&[], &[*video]), window))
             };
             let listed = join_ids(videos.iter().map(|video| ids.videos[*video].0));
             let path = format!("/content/timeseries?ids={listed}&metric={metric}");
+            let path = format!("{path}{}", unobserved_parameter(&unobserved));
             check(path, videos.iter().map(series).collect(), h.as_of(&[], videos, window.1)).await;
         }
     }
@@ -138,7 +152,7 @@ async fn invalid_sparklines_name_every_field() {
         for (query, fields) in [
             (String::new(), vec![name]),
             (format!("{name}="), vec![name]),
-            (format!("{name}={ids}&metric=saves"), vec![name, "metric"]),
+            (format!("{name}={ids}&metric=saves&unobserved=no"), vec![name, "metric", "unobserved"]),
             (format!("{name}={id},x&metric=&{long}"), vec![item.as_str(), "metric", "end_date"]),
             (format!("{name}={id}&period=custom"), vec!["start_date", "end_date"]),
             (format!("{name}={id}&period=7d&start_date=2026-01-01"), vec!["start_date"]),

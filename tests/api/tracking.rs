@@ -37,6 +37,11 @@ async fn state(api: &Organization) -> Value {
     };
     assert_eq!(state["accounts"]["failing"], failing("accounts"), "{state}");
     assert_eq!(state["videos"]["failing"], failing("videos"), "{state}");
+    for failure in state["failures"].as_array().unwrap() {
+        let path = format!("/v2/accounts?failure={}&include_total=true", failure["reason"].as_str().unwrap());
+        let listed = api.get(&path).await.ok(200);
+        assert_eq!(listed.at("/pagination/total_count"), &failure["accounts"], "{failure}");
+    }
     state
 }
 
@@ -75,16 +80,40 @@ async fn statuses_of_accounts_agree_with_the_records() {
     assert_eq!(state(&api).await["accounts"]["pending"], 6);
     set(&api, "accounts", &accounts[0], "last_scrape_time = now()").await;
     set(&api, "accounts", &accounts[4], "last_scrape_time = now()").await;
-    set(&api, "scrape_targets", &accounts[1], "failures = 1, last_failure = 'not_found'").await;
+    set(
+        &api,
+        "scrape_targets",
+        &accounts[1],
+        "failures = 1, last_failure = 'not_found', failing_since = '2026-03-04T05:06:07Z'",
+    )
+    .await;
+    set(
+        &api,
+        "scrape_targets",
+        &accounts[5],
+        "failures = 3, last_failure = 'not_found', failing_since = '2026-03-03T00:00:00Z'",
+    )
+    .await;
     set(&api, "scrape_targets", &accounts[2], "failures = 2, last_failure = 'transient'").await;
     set(&api, "accounts", &accounts[3], "is_unavailable = true").await;
     let shown = state(&api).await;
     assert_eq!(
         shown["failures"],
         json!([
-            {"reason": "not_found", "accounts": 1, "videos": 0}, {"reason": "transient", "accounts": 1, "videos": 0}
+            {"reason": "not_found", "accounts": 2, "videos": 0, "since": "2026-03-03T00:00:00Z"},
+            {"reason": "transient", "accounts": 1, "videos": 0, "since": null},
         ])
     );
+    let failing =
+        api.get("/v2/accounts?failure=not_found&order_by=username&order_direction=asc").await.ok(200);
+    let ids: Vec<_> = failing.list("/data").iter().map(|account| &account["id"]).collect();
+    assert_eq!(ids, [&json!(accounts[1]), &json!(accounts[5])]);
+    assert_eq!(api.get("/v2/accounts?failure=unknown").await.fields(), ["failure"]);
+    // Without a source they are unsupported instead.
+    let readable = ReadablePlatforms { accounts: vec![Platform::Tiktok], ..api.app.readable.clone() };
+    let limited = api.start_another(App { readable, ..api.app.clone() }).await;
+    assert_eq!(self::state(&limited).await["failures"].as_array().unwrap().len(), 1);
+
     api.patch(&format!("/v2/creators/{creator}"), json!({"is_active": false})).await.ok(200);
     assert_eq!(state(&api).await["accounts"]["paused_by_creator"], 2);
     api.patch(&format!("/v2/accounts/{}", accounts[4]), json!({"is_active": false})).await.ok(200);
@@ -103,7 +132,7 @@ async fn statuses_of_accounts_agree_with_the_records() {
     while compact().await.unwrap() > 0 {}
     assert_eq!(counts().await, shown);
     api.delete(&format!("/v2/creators/{creator}")).await.ok(204);
-    assert_eq!(state(&api).await["accounts"]["failing"], 2);
+    assert_eq!(state(&api).await["accounts"]["failing"], 3);
     set(&api, "scrape_targets", &accounts[1], "failures = 0, last_failure = null").await;
     set(&api, "accounts", &accounts[3], "is_unavailable = false").await;
     state(&api).await;
@@ -126,7 +155,10 @@ async fn statuses_of_videos_agree_with_the_records() {
     set(&api, "videos", &videos[1], "last_scrape_time = now()").await;
     set(&api, "scrape_targets", &videos[2], "failures = 1, last_failure = 'malformed'").await;
     let shown = state(&api).await;
-    assert_eq!(shown["failures"], json!([{"reason": "malformed", "accounts": 0, "videos": 1}]));
+    assert_eq!(
+        shown["failures"],
+        json!([{"reason": "malformed", "accounts": 0, "videos": 1, "since": null}])
+    );
     api.patch(&format!("/v2/videos/{}", videos[1]), json!({"is_active": false})).await.ok(200);
     assert_eq!(state(&api).await["videos"]["paused"], 1);
     // A source can look up TikTok's ids, but no shortcodes.

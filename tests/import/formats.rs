@@ -52,10 +52,19 @@ fn ferry_counters() -> [Value; 3] {
 const FERRY_TIMES: [&str; 3] = ["2024-12-31T22:15:30Z", "2025-01-01T01:05:10Z", "2025-05-10T08:30:00Z"];
 const OLIVE_TIMES: [&str; 3] = ["2025-02-03T18:00:00Z", "2025-03-05T03:30:00Z", "2025-03-11T16:00:00Z"];
 
-async fn check_ferry(name: &str, format: &str, options: &ImportOptions, unknown: &[(usize, usize)]) -> FileReport {
+async fn check_ferry(
+    name: &str,
+    format: &str,
+    options: &ImportOptions,
+    unknown: &[(usize, usize)],
+) -> FileReport {
     let organization = Stack::shared().organization().await;
     let report = load_fixture(&organization, name, options).await;
-    assert_eq!((report.format.as_deref(), &report.refusals, &report.error), (Some(format), &vec![], &None), "{name}");
+    assert_eq!(
+        (report.format.as_deref(), &report.refusals, &report.error),
+        (Some(format), &vec![], &None),
+        "{name}"
+    );
     let counts = (report.rows_read, report.accounts, report.videos, report.snapshots >= 3);
     assert_eq!(counts, (3, 1, 3, true), "{name}");
     let posts = posts(&organization).await;
@@ -82,7 +91,11 @@ async fn files_about_tiktok_are_read() {
         let october = |year| NaiveDate::from_ymd_opt(year, 10, 1).unwrap();
         let year = if october(now.year()) <= now { now.year() } else { now.year() - 1 };
         let midnight = october(year).and_hms_opt(0, 0, 0).unwrap().and_utc();
-        assert_eq!((report.first_observed_at, report.last_observed_at), (Some(midnight), Some(midnight)), "{name}");
+        assert_eq!(
+            (report.first_observed_at, report.last_observed_at),
+            (Some(midnight), Some(midnight)),
+            "{name}"
+        );
     }
     check_ferry("tiktok-business-posts.csv", "tiktok-business-posts", &observed(), &[(0, 1), (1, 5)]).await;
     for (name, format) in [
@@ -97,7 +110,9 @@ async fn files_about_tiktok_are_read() {
 
 #[tokio::test]
 async fn numbers_of_an_account_in_a_post_are_its_observation() {
-    for (name, followers) in [("apify-tiktok.csv", 5_122), ("apify-tiktok.json", 5_120), ("tiktok-api.json", 5_100)] {
+    for (name, followers) in
+        [("apify-tiktok.csv", 5_122), ("apify-tiktok.json", 5_120), ("tiktok-api.json", 5_100)]
+    {
         let organization = Stack::shared().organization().await;
         load_fixture(&organization, name, &observed()).await;
         let account = organization.get(&format!("/accounts/@{FERRY}")).await.ok(200);
@@ -161,7 +176,8 @@ async fn files_about_instagram_are_read() {
         let codes = ["DFnrQKTgRER", "DGzXiVzgiIi", "DHEKIwTgzMz"];
         assert_eq!(select(&posts, &["shortcode"]), codes.map(|code| json!([code])), "{name}");
         let counter = |known: bool, count: u64| if known { json!(count) } else { json!(0) };
-        let expected = [400, 9100, 800].into_iter().zip(views).map(|(count, known)| json!([counter(known, count)]));
+        let expected =
+            [400, 9100, 800].into_iter().zip(views).map(|(count, known)| json!([counter(known, count)]));
         assert_eq!(select(&posts, &["view_count"]), expected.collect::<Vec<_>>(), "{name}");
         let expected = [1, 33, 4].map(|count| json!([counter(shares, count)]));
         assert_eq!(select(&posts, &["share_count"]), expected, "{name}");
@@ -170,13 +186,20 @@ async fn files_about_instagram_are_read() {
         assert_eq!(select(&posts, &["like_count"]), likes, "{name}");
         assert_eq!(select(&posts, &["comment_count"]), [json!([2]), json!([14]), json!([5])], "{name}");
         assert_eq!(posts[1]["description"], "Olives, \"green\"\n\n#oil", "{name}");
-        let types = if name == "apify-instagram.csv" { ["image", "video", "carousel"] } else { ["image", "reel", "carousel"] };
+        let types = if name == "apify-instagram.csv" {
+            ["image", "video", "carousel"]
+        } else {
+            ["image", "reel", "carousel"]
+        };
         assert_eq!(select(&posts, &["media_type"]), types.map(|kind| json!([kind])), "{name}");
         let accounts = organization.get("/accounts").await.ok(200);
         assert_eq!(accounts.text("/data/0/username"), OLIVES, "{name}");
         if name == "instaloader.zip" {
             assert_eq!(accounts.integer("/data/0/follower_count"), 4_321);
-            assert!(report.assumed.iter().any(|assumed| assumed.contains(".jpg") && assumed.contains("1 others")), "{report:?}");
+            assert!(
+                report.assumed.iter().any(|assumed| assumed.contains(".jpg") && assumed.contains("1 others")),
+                "{report:?}"
+            );
         }
     }
 }
@@ -211,13 +234,16 @@ async fn files_about_several_platforms_are_read() {
 
     let organization = Stack::shared().organization().await;
     let report = load_fixture(&organization, "shortimize.json", &options).await;
-    assert_eq!((report.format.as_deref(), report.refusals.len(), report.accounts), (Some("shortimize"), 0, 2));
+    assert_eq!(
+        (report.format.as_deref(), report.refusals.len(), report.accounts),
+        (Some("shortimize"), 0, 2)
+    );
     let stored = posts(&organization).await;
     // Only the days are known, and the times in the ids are on them.
-    assert_eq!(select(&stored, &["create_time", "view_count", "saved_count"]), [
-        json!([OLIVE_TIMES[1], 9100, 21]),
-        json!([FERRY_TIMES[2], 12345, 67])
-    ]);
+    assert_eq!(
+        select(&stored, &["create_time", "view_count", "saved_count"]),
+        [json!([OLIVE_TIMES[1], 9100, 21]), json!([FERRY_TIMES[2], 12345, 67])]
+    );
 }
 
 #[tokio::test]
@@ -284,10 +310,8 @@ async fn exports_of_the_shared_folder_are_one_history() {
         assert!(summary.files.remove(0).error.is_some(), "{name}");
     }
     let posts = posts(&organization).await;
-    let expected = [
-        ("7590171002697222412", "2025-12-31T23:40:05Z"),
-        ("7588830972904870424", "2026-01-03T00:00:00Z"),
-    ];
+    let expected =
+        [("7590171002697222412", "2025-12-31T23:40:05Z"), ("7588830972904870424", "2026-01-03T00:00:00Z")];
     for (id, time) in expected {
         let post = posts.iter().find(|post| post["external_id"] == id).unwrap();
         assert_eq!(post["create_time"], time);

@@ -46,7 +46,10 @@ async fn zone_of_a_file_is_found_from_its_ids() {
     let (text, times) = table("2025-02-01T10:00:00Z", 4, 120);
     let organization = stack.organization().await;
     let report = load_text(&organization, &text, &options()).await;
-    assert_eq!(report.assumed, ["times without a zone are UTC+02:00: 4 of 4 posting times agree with those in the ids"]);
+    assert_eq!(
+        report.assumed,
+        ["times without a zone are UTC+02:00: 4 of 4 posting times agree with those in the ids"]
+    );
     assert_eq!(create_times(&organization).await, times);
     // It holds for every time of the file.
     assert_eq!(report.first_observed_at, Some("2025-10-01T08:00:00Z".parse().unwrap()));
@@ -55,7 +58,10 @@ async fn zone_of_a_file_is_found_from_its_ids() {
     let organization = stack.organization().await;
     let given = ImportOptions { time_zone: Some("UTC".parse().unwrap()), ..options() };
     let report = load_text(&organization, &text, &given).await;
-    assert_eq!(report.assumed, ["4 posting times are over two minutes from those in the ids: the written ones are stored"]);
+    assert_eq!(
+        report.assumed,
+        ["4 posting times are over two minutes from those in the ids: the written ones are stored"]
+    );
     assert_eq!(create_times(&organization).await[0], "2025-02-01T12:00:00Z");
     assert_eq!(report.first_observed_at, Some("2025-10-01T10:00:00Z".parse().unwrap()));
 
@@ -129,5 +135,8 @@ async fn time_of_the_file_is_that_of_an_export() {
     std::fs::File::options().write(true).open(&file.path).unwrap().set_modified(modified.into()).unwrap();
     let report = load_with(&organization, &file.path, &options()).await.files.remove(0);
     assert_eq!((report.first_observed_at, report.last_observed_at), (Some(modified), Some(modified)));
-    assert!(report.assumed[0].contains("2025-08-01T07:00:00Z") && report.assumed[0].contains("--observed-at"), "{report:?}");
+    assert!(
+        report.assumed[0].contains("2025-08-01T07:00:00Z") && report.assumed[0].contains("--observed-at"),
+        "{report:?}"
+    );
 }

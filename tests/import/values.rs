@@ -33,13 +33,24 @@ async fn counters_of_spreadsheets_are_read_or_refused() {
     let report = load_text(&organization, text, &options()).await;
     assert_eq!((report.rows_read, report.refused), (6, 3));
     let reasons = reasons(&report);
-    assert_eq!(reasons[0], (4, "view_count: `12.000` may be a thousand or a fraction: write 1234 or 1,234; \
-        like_count: `1.234` may be a thousand or a fraction: write 1234 or 1,234"));
+    assert_eq!(
+        reasons[0],
+        (
+            4,
+            "view_count: `12.000` may be a thousand or a fraction: write 1234 or 1,234; \
+        like_count: `1.234` may be a thousand or a fraction: write 1234 or 1,234"
+        )
+    );
     assert_eq!(reasons[1].0, 5);
-    assert!(reasons[1].1.contains("`1.2K` is rounded") && reasons[1].1.contains("`48.5M` is rounded"), "{reasons:?}");
+    assert!(
+        reasons[1].1.contains("`1.2K` is rounded") && reasons[1].1.contains("`48.5M` is rounded"),
+        "{reasons:?}"
+    );
     assert!(reasons[2].1.starts_with("view_count: `3,4 Mio.` is rounded"), "{reasons:?}");
     let videos = organization.get("/account-videos?order_by=view_count").await.ok(200);
-    let counters = |video: &Value| json!([video["external_id"], video["view_count"], video["like_count"], video["saved_count"]]);
+    let counters = |video: &Value| {
+        json!([video["external_id"], video["view_count"], video["like_count"], video["saved_count"]])
+    };
     let stored: Vec<_> = videos.list("/data").iter().map(counters).collect();
     for expected in [json!(["1", 1234, 1234, 25]), json!(["2", 0, 0, null]), json!(["6", 1234, 0, null])] {
         assert!(stored.contains(&expected), "{stored:?}");
@@ -53,7 +64,13 @@ async fn all_violations_of_a_row_are_reported() {
         tiktok,no such name,CfUjwr8vyv2,yesterday,12:00,-5,long\n";
     let report = load_text(&organization, text, &options()).await;
     let reasons = reasons(&report);
-    for violation in ["username: `no such name`", "external_id: `CfUjwr8vyv2`", "observed_at: `yesterday`", "create_time: `12:00`", "view_count: `-5`"] {
+    for violation in [
+        "username: `no such name`",
+        "external_id: `CfUjwr8vyv2`",
+        "observed_at: `yesterday`",
+        "create_time: `12:00`",
+        "view_count: `-5`",
+    ] {
         assert!(reasons[0].1.contains(violation), "{violation}: {reasons:?}");
     }
 }
@@ -76,12 +93,16 @@ async fn counters_in_rows_of_the_other_kind_are_reported() {
     let text = "platform,username,external_id,observed_at,follower_count,view_count\n\
         tiktok,ann,,2025-01-10,5,99\ntiktok,ann,,2025-01-11,,98\ntiktok,,1,2025-01-11,6,97\n";
     let report = load_text(&organization, text, &options()).await;
-    let reason = "view_count: `98` is of a post, but the row names none: add `external_id`, `shortcode` or `url`";
+    let reason =
+        "view_count: `98` is of a post, but the row names none: add `external_id`, `shortcode` or `url`";
     assert_eq!(reasons(&report), [(3, reason)]);
-    assert_eq!(report.assumed, [
-        "left out `view_count` of 1 row: `99` in line 2 is of a post, and the row is an account's",
-        "left out `follower_count` of 1 row: `6` in line 4 is of an account, which the row does not name",
-    ]);
+    assert_eq!(
+        report.assumed,
+        [
+            "left out `view_count` of 1 row: `99` in line 2 is of a post, and the row is an account's",
+            "left out `follower_count` of 1 row: `6` in line 4 is of an account, which the row does not name",
+        ]
+    );
     let mappings = vec!["group=category".parse().unwrap()];
     let text = "platform,username,external_id,observed_at,view_count,group\ntiktok,ann,1,2025-01-10,5,x\n";
     let report = load_text(&organization, text, &ImportOptions { mappings, ..options() }).await;
@@ -154,7 +175,9 @@ async fn headers_say_what_is_missing_and_which_option_gives_it() {
 async fn dry_run_shows_everything_and_writes_nothing() {
     let organization = Stack::shared().organization().await;
     let rows: String = (1..=7).map(|n| format!("tiktok,ann,{n},2025-01-0{n},{n},say {n}\n")).collect();
-    let text = format!("platform,username,external_id,observed_at,view_count,description\n{rows}tiktok,ann,x,2025-01-01,1,\n");
+    let text = format!(
+        "platform,username,external_id,observed_at,view_count,description\n{rows}tiktok,ann,x,2025-01-01,1,\n"
+    );
     let file = InputFile::create("history.csv", text);
     let run = |arguments: &[&str]| {
         let mut command = organization.stack.connection.command();
@@ -165,8 +188,14 @@ async fn dry_run_shows_everything_and_writes_nothing() {
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     let dry: Value = serde_json::from_slice(&output.stdout).unwrap();
     let report = &dry["files"][0];
-    assert_eq!((&report["rows_read"], &report["videos"], &report["refused"]), (&json!(8), &json!(7), &json!(1)));
-    assert_eq!((&report["first_observed_at"], &report["last_observed_at"]), (&json!("2025-01-01T00:00:00Z"), &json!("2025-01-07T00:00:00Z")));
+    assert_eq!(
+        (&report["rows_read"], &report["videos"], &report["refused"]),
+        (&json!(8), &json!(7), &json!(1))
+    );
+    assert_eq!(
+        (&report["first_observed_at"], &report["last_observed_at"]),
+        (&json!("2025-01-01T00:00:00Z"), &json!("2025-01-07T00:00:00Z"))
+    );
     assert_eq!(report["sample"].as_array().unwrap().len(), 5);
     let expected = json!({"type": "video", "platform": "tiktok", "username": "ann", "external_id": "1",
         "observed_at": "2025-01-01T00:00:00Z", "description": "say 1", "view_count": 1, "play_count": 1});
@@ -175,7 +204,10 @@ async fn dry_run_shows_everything_and_writes_nothing() {
     assert!(!file.report().exists());
     assert_eq!(organization.get("/accounts").await.ok(200).list("/data").len(), 0);
     let text = String::from_utf8(run(&["--dry-run"]).stdout).unwrap();
-    assert!(text.contains("(tidemark): 8 rows, 1 accounts, 7 videos") && text.contains("description=say 1"), "{text}");
+    assert!(
+        text.contains("(tidemark): 8 rows, 1 accounts, 7 videos") && text.contains("description=say 1"),
+        "{text}"
+    );
 }
 
 #[tokio::test]
@@ -211,7 +243,10 @@ async fn accounts_beyond_the_cap_are_refused_where_it_binds() {
     for _ in 0..2 {
         let report = load_text(&organization, text, &capped).await;
         assert_eq!((report.accounts, report.snapshots, report.refused), (1, 2, 1));
-        assert!(report.refusals[0].reason.contains("`bob` is beyond the organization's cap of 1"), "{report:?}");
+        assert!(
+            report.refusals[0].reason.contains("`bob` is beyond the organization's cap of 1"),
+            "{report:?}"
+        );
     }
 }
 

@@ -1,6 +1,6 @@
 //! The state of tracking in the API: attempts, failures by reason, sources, and the health of the whole service.
 
-use chrono::TimeDelta;
+use chrono::{SubsecRound, TimeDelta};
 use harness::{CapturedLog, assert_derived_tables, rebuild_derived_tables, wait_until};
 use sandbox::Fault;
 use serde_json::{Value, json};
@@ -22,6 +22,7 @@ fn parts(state: &Value, names: &[&str]) -> Value {
 async fn attempts_count_for_a_day_and_failures_by_reason() {
     let tracker = TestTracker::start().await;
     tracker.sandbox.world.stop_clock().unwrap();
+    let started = tracker.databases.clock.now().await;
     let (client, other) = (Client::start(&tracker).await, Client::start(&tracker).await);
     let names = tracker.usernames(Platform::Tiktok);
     let missing = tracker.add_account(client.organization, Platform::Tiktok, "nobody.has.this").await;
@@ -34,7 +35,7 @@ async fn attempts_count_for_a_day_and_failures_by_reason() {
     stop.cancel();
     let expected = json!({
         "due": 0, "in_flight": 0, "lag_seconds": 0, "scrapes_24h": {"succeeded": 1, "failed": 1},
-        "failures": [{"reason": "not_found", "accounts": 1, "videos": 0}],
+        "failures": [{"reason": "not_found", "accounts": 1, "videos": 0, "since": started.trunc_subsecs(6)}],
     });
     let names = ["due", "in_flight", "lag_seconds", "scrapes_24h", "failures"];
     let state = client.state().await;
@@ -59,6 +60,15 @@ async fn attempts_count_for_a_day_and_failures_by_reason() {
     let state = client.state().await;
     assert_eq!(state["due"], 2);
     assert!(state["lag_seconds"].as_i64().unwrap() > 23 * 3600, "{state}");
+    // Another failure does not change since when it fails.
+    let stop = tracker.run(1);
+    wait_until("it is attempted again", async || {
+        let target = tracker.target(missing).await;
+        (target.last_attempt_at > Some(started) && target.lease_owner.is_none()).then_some(())
+    })
+    .await;
+    stop.cancel();
+    assert_eq!(client.state().await["failures"], expected["failures"]);
 }
 
 #[tokio::test]

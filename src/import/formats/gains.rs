@@ -6,17 +6,8 @@ use super::Columns::Named;
 use super::{Dates, Format, Header, Rows};
 
 /// Columns that say of which post or account a row is.
-const SUBJECTS: [&str; 9] = [
-    "external_id",
-    "shortcode",
-    "url",
-    "username",
-    "video link",
-    "permalink",
-    "video id",
-    "post id",
-    "id",
-];
+const SUBJECTS: [&str; 9] =
+    ["external_id", "shortcode", "url", "username", "video link", "permalink", "video id", "post id", "id"];
 
 /// Words of a chart by day in TikTok's exports.
 const TIKTOK_GAINS: [&str; 9] = [
@@ -62,16 +53,30 @@ pub static FORMATS: &[Format] = &[
         |header| {
             header.width() <= 8
                 && !header.has_any(&SUBJECTS)
-                && (header.has_any(&["gender", "top territories", "top locations", "territories", "age", "hour"])
-                    && header.has_any(&["distribution", "percentage", "active followers", "viewers", "women", "men"])
-                    || header.has_any(&["active followers", "returning viewers"]))
+                && (header.has_any(&[
+                    "gender",
+                    "top territories",
+                    "top locations",
+                    "territories",
+                    "age",
+                    "hour",
+                ]) && header.has_any(&[
+                    "distribution",
+                    "percentage",
+                    "active followers",
+                    "viewers",
+                    "women",
+                    "men",
+                ]) || header.has_any(&["active followers", "returning viewers"]))
         },
         "describes an audience, which is no history of posts or followers: export \"Content\" or \"Followers\" of TikTok Studio, or the content of Meta Business Suite",
     ),
     chart(
         "tiktok-studio-overview",
         "TikTok Studio, Overview",
-        |header| is_by_day(header) && header.has_all(&["video views", "profile views"]) && header.width() <= 6,
+        |header| {
+            is_by_day(header) && header.has_all(&["video views", "profile views"]) && header.width() <= 6
+        },
         "has gains per day, which are no counters: export \"Content\" and \"Followers\" of TikTok Studio instead",
     ),
     chart(

@@ -58,9 +58,7 @@ fn is_meta_content(header: &Header<'_>) -> bool {
     if header.has_all(&["post id", "permalink", "publish time", "data comment"]) {
         return META_CONTENT_NAMES.iter().enumerate().all(|(n, name)| header.name(n) == name.to_lowercase());
     }
-    let is_post = |text: &str| {
-        Link::parse(trim_invisible(text)).is_ok_and(|link| link.platform == Instagram)
-    };
+    let is_post = |text: &str| Link::parse(trim_invisible(text)).is_ok_and(|link| link.platform == Instagram);
     header.width() == META_CONTENT_NAMES.len() && header.values(META_PERMALINK).any(is_post)
 }
 
@@ -179,12 +177,7 @@ pub static FORMATS: &[Format] = &[
         dates: Dates::Iso,
         zone: UTC,
         is_as_of_export: true,
-        media_types: &[
-            ("reels", "reel"),
-            ("carousel", "carousel"),
-            ("image", "image"),
-            ("video", "video"),
-        ],
+        media_types: &[("reels", "reel"), ("carousel", "carousel"), ("image", "image"), ("video", "video")],
     },
     Format {
         name: "apify-instagram",

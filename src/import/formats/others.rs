@@ -11,7 +11,8 @@ pub static FORMATS: &[Format] = &[
         tool: "yt-dlp, .info.json",
         platform: None,
         recognize: |header| {
-            header.has_all(&["extractor", "webpage_url"]) && header.has_any(&["_type", "epoch", "upload_date"])
+            header.has_all(&["extractor", "webpage_url"])
+                && header.has_any(&["_type", "epoch", "upload_date"])
         },
         columns: Named(&[
             ("webpage_url", "url"),

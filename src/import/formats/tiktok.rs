@@ -32,7 +32,9 @@ pub static FORMATS: &[Format] = &[
         name: "tiktok-studio-followers",
         tool: "TikTok Studio, Followers",
         platform: Some(Tiktok),
-        recognize: |header| header.has_all(&["date", "followers", "difference in followers from previous day"]),
+        recognize: |header| {
+            header.has_all(&["date", "followers", "difference in followers from previous day"])
+        },
         columns: Named(&[("Date", "observed_at"), ("Followers", "follower_count")]),
         rows: Rows::Accounts,
         dates: Dates::MonthAndDay,

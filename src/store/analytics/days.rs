@@ -28,6 +28,8 @@ pub struct HistoryDay {
     pub followers: Option<i64>,
     /// Number of subjects observed on the day; of a video, 1 or 0.
     pub observed: u64,
+    /// Of a video observed on the day, the day of the observation before, if that is retained.
+    pub since: Option<NaiveDate>,
 }
 
 /// Every day of a window, ascending, and the latest observation by its end.
@@ -45,6 +47,7 @@ impl HistoryDay {
             counts: Counters::default(),
             followers: None,
             observed: 0,
+            since: None,
         }
     }
 }
@@ -72,26 +75,30 @@ pub async fn fetch_video(
     let snapshots = deduplicate(rows.await?);
     let snapshots = VideoSnapshots { snapshots: &snapshots, from_zero: video.from_zero };
     let before = window.iter_days().take_while(|date| *date < retained.start).map(HistoryDay::empty);
-    Ok(DailyHistory {
-        days: before.chain(video_days(snapshots, retained)).collect(),
-        as_of: history.clip_observation(snapshots.latest_observation()),
-    })
+    let mut days: Vec<_> = before.chain(video_days(snapshots, retained)).collect();
+    days.iter_mut().for_each(|day| day.since = day.since.filter(|since| history.retains(*since)));
+    Ok(DailyHistory { days, as_of: history.clip_observation(snapshots.latest_observation()) })
 }
 
 /// Computes the days of a video with all counters.
 fn video_days(video: VideoSnapshots<'_>, window: Window) -> Vec<HistoryDay> {
     let mut counts = Counters::default().to_array();
+    let mut before = None;
     let mut snapshots = video.snapshots.iter().enumerate().peekable();
     let days = window.iter_days().map(|date| {
         let mut day = HistoryDay::empty(date);
         while let Some((index, snapshot)) = snapshots.next_if(|(_, next)| next.date <= clamp_day(date)) {
             let starts_from_zero = index == 0 && video.from_zero;
-            day.observed += u64::from(snapshot.date == date);
+            if snapshot.date == date {
+                day.observed += 1;
+                day.since = before;
+            }
+            before = Some(snapshot.date);
             for (n, value) in snapshot.counters.iter().take(counts.len()).enumerate() {
                 let Some(value) = *value else { continue };
-                let before = counts[n].unwrap_or(if starts_from_zero { 0 } else { value });
+                let base = counts[n].unwrap_or(if starts_from_zero { 0 } else { value });
                 if snapshot.date == date {
-                    day.gains[n] += value - before;
+                    day.gains[n] += value - base;
                 }
                 counts[n] = Some(value);
             }

@@ -97,17 +97,18 @@ pub fn find(
 /// The values of each day of a window by id, and the latest observation by its end.
 #[derive(Debug, Clone, Default)]
 pub struct Sparklines {
-    /// None only for followers before their first observation.
+    /// None for followers before their first observation, and for gains as the caller asked.
     pub by_id: BTreeMap<Uuid, Vec<Option<i64>>>,
     pub as_of: Option<DateTime<Utc>>,
 }
 
-/// Reads a metric of accounts.
+/// Reads a metric of accounts; a gain is `unobserved` on days without an observation.
 pub async fn fetch(
     history: &VersionedHistory,
     groups: &[AccountGroup],
     metric: SparklineMetric,
     window: Window,
+    unobserved: Option<i64>,
 ) -> Result<Sparklines, Error> {
     let subjects = ListedSubjects::from_groups(groups.iter().map(|group| &group.subjects[..]));
     let metric = match metric {
@@ -126,17 +127,21 @@ pub async fn fetch(
         *days.entry((row.group_number as usize, row.day)).or_default() += row.gain;
     }
     let as_of = latest_observation_or(history, &SubjectScope::Listed(subjects), window, latest).await?;
-    Ok(Sparklines { by_id: by_id(&days, groups, window), as_of })
+    Ok(Sparklines { by_id: by_id(&days, groups, window, unobserved), as_of })
 }
 
 /// The values of groups, by their numbers and the day.
 type DayValues = BTreeMap<(usize, NaiveDate), i64>;
 
-/// The values of every day, 0 where none is known.
-fn by_id(days: &DayValues, groups: &[AccountGroup], window: Window) -> BTreeMap<Uuid, Vec<Option<i64>>> {
-    let value = |number, day| days.get(&(number, day)).copied().unwrap_or_default();
-    let values =
-        |number| window.iter_days().map(|day| Some(value(number, day))).collect::<Vec<Option<i64>>>();
+/// The values of every day, `unknown` where there is none.
+fn by_id(
+    days: &DayValues,
+    groups: &[AccountGroup],
+    window: Window,
+    unknown: Option<i64>,
+) -> BTreeMap<Uuid, Vec<Option<i64>>> {
+    let value = |number, day| days.get(&(number, day)).copied().or(unknown);
+    let values = |number| window.iter_days().map(|day| value(number, day)).collect();
     groups.iter().enumerate().map(|(number, group)| (group.id, values(number))).collect()
 }
 
@@ -166,16 +171,17 @@ async fn fetch_new_posts(
             *days.entry((number, *day)).or_default() += posts;
         }
     }
-    Ok(Sparklines { by_id: by_id(&days, groups, window), as_of })
+    Ok(Sparklines { by_id: by_id(&days, groups, window, Some(0)), as_of })
 }
 
-/// Reads a metric of videos: its gains on each day of the window.
+/// Reads a metric of videos: its gains on each day of the window, `unobserved` on days without an observation.
 pub async fn fetch_videos(
     history: &VersionedHistory,
     videos: &[VideoRef],
     metric: GainMetric,
     window: Window,
-) -> Result<VideoGains<Vec<i64>>, Error> {
+    unobserved: Option<i64>,
+) -> Result<VideoGains<Vec<Option<i64>>>, Error> {
     let Some(retained) = history.clip(window) else { return Ok(VideoGains::default()) };
     let start = clamp_day(retained.start);
     let (starts, end) = (retained.iter_days().map(clamp_day).collect(), clamp_day(window.end));
@@ -188,10 +194,11 @@ pub async fn fetch_videos(
         GainMetric::Engagement => (2..5, SnapshotQuery::for_all_counters(starts, end)),
     };
     let compute = |video: VideoSnapshots<'_>| {
-        let mut days = vec![0; window.days() as usize];
-        for (date, gain) in counters.clone().flat_map(|counter| video.gains(counter)) {
+        let mut days = vec![unobserved; window.days() as usize];
+        let observed = video.snapshots.iter().map(|snapshot| (snapshot.date, 0));
+        for (date, gain) in observed.chain(counters.clone().flat_map(|counter| video.gains(counter))) {
             if date >= start {
-                days[(date - window.start).num_days() as usize] += gain;
+                *days[(date - window.start).num_days() as usize].get_or_insert(0) += gain;
             }
         }
         (days, counters.clone().all(|counter| video.gain_since(start, counter).is_final))

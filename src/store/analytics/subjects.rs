@@ -7,7 +7,7 @@ use chrono::{DateTime, Days, NaiveDate, Utc};
 use super::reader::VersionedHistory;
 use super::rollup::{FollowerSteps, GainsByDay, TotalsBySubject};
 use super::scope::SubjectScope;
-use crate::model::gains::{AccountGains, Gains};
+use crate::model::gains::AccountGains;
 use crate::model::period::{Window, clamp_day};
 use crate::model::platform::Platform;
 use crate::store::Error;
@@ -24,7 +24,7 @@ pub struct ComparedTotals {
 /// Gains on one day.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DayGains {
-    pub gains: Gains,
+    pub gains: AccountGains,
     pub as_of: Option<DateTime<Utc>>,
 }
 
@@ -84,7 +84,7 @@ pub async fn fetch_daily(
     let mut days: BTreeMap<NaiveDate, DayGains> = BTreeMap::new();
     for row in history.ask(window, |window| GainsByDay { scope, window }).await? {
         let day = days.entry(row.day).or_default();
-        day.gains += row.gains;
+        day.gains += AccountGains { gains: row.gains, followers: row.followers };
         day.as_of = day.as_of.max(Some(row.as_of));
     }
     Ok(days)

@@ -5,6 +5,7 @@ with before as (
     for update
 ), finished as (
     update scrape_targets t set last_attempt_at = $4, next_attempt_at = $5, last_error = $6, failures = $7,
+        failing_since = case when $7 > 0 then coalesce(case when before.failures > 0 then t.failing_since end, $4) end,
         not_found_runs = $8, last_failure = $11, lease_owner = null, lease_until = null, refresh_requested_at = null,
         weekly_read_at = case when $9 then $4 else weekly_read_at end,
         monthly_read_at = case when $10 then $4 else monthly_read_at end

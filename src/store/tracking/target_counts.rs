@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use sqlx::types::Json;
 use sqlx::{PgConnection, PgPool};
@@ -29,6 +30,8 @@ pub struct TargetCount {
     /// Why the last attempt of failing targets failed.
     pub failure: Option<FailureReason>,
     pub targets: i64,
+    /// The first of the failures in a row, of the failing target that has failed for longest.
+    pub failing_since: Option<DateTime<Utc>>,
 }
 
 impl TargetCount {
@@ -42,16 +45,23 @@ impl TargetCount {
     }
 }
 
+/// Public for tests of its plan. Each kind of failure is the first row of a range of `scrape_targets_by_failure`.
+pub const COUNT_TARGETS: &str = "
+    with counted as (
+        select platform, found_by, status, failure, sum(targets)::bigint as targets
+        from target_counts where organization_id = $1 group by 1, 2, 3, 4
+    )
+    select platform, found_by, status, nullif(failure, '') as failure, targets,
+        case when status = 'failing' then (
+            select min(failing_since) from scrape_targets t
+            where t.organization_id = $1 and t.status = 'failing' and t.counted_failure = counted.failure
+                and t.platform = counted.platform and t.found_by = counted.found_by
+        ) end as failing_since
+    from counted";
+
 /// Counts an organization's targets.
 pub async fn fetch(pg: &PgPool, organization: Uuid) -> Result<Vec<TargetCount>, Error> {
-    let counts = sqlx::query_as(
-        "select platform, found_by, status, nullif(failure, '') as failure, sum(targets)::bigint as targets
-         from target_counts where organization_id = $1 group by 1, 2, 3, 4",
-    )
-    .bind(organization)
-    .fetch_all(pg)
-    .await?;
-    Ok(counts)
+    Ok(sqlx::query_as(COUNT_TARGETS).bind(organization).fetch_all(pg).await?)
 }
 
 /// The properties that targets counted together have in common.

@@ -79,12 +79,17 @@ fn hostile_workbooks_are_refused() {
         let (found, result) = try_read("a.xlsx", workbook(&[("a", &rows)], &[]));
         assert!(result.is_err(), "{what}: {found:?}");
     }
-    let entity = "<!DOCTYPE sst [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;&a;\">]><sst><si><t>&b;</t></si></sst>";
+    let entity =
+        "<!DOCTYPE sst [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;&a;\">]><sst><si><t>&b;</t></si></sst>";
     let rows = cell("A");
     let book = workbook(&[("a", &rows)], &[("xl/sharedStrings.xml", entity.as_bytes())]);
     assert!(matches!(try_read("a.xlsx", book).1, Err(Error::XmlDoctype)));
     // Few wide rows are sparse.
-    let sparse: String = (1..5_000).map(|n| format!("<row r=\"{n}\"><c r=\"A{n}\" t=\"str\"><v>id</v></c><c r=\"XFD{n}\"><v>1</v></c></row>")).collect();
+    let sparse: String = (1..5_000)
+        .map(|n| {
+            format!("<row r=\"{n}\"><c r=\"A{n}\" t=\"str\"><v>id</v></c><c r=\"XFD{n}\"><v>1</v></c></row>")
+        })
+        .collect();
     let started = Instant::now();
     assert_eq!(read(workbook(&[("a", &sparse)], &[])).rows.len(), 4_998);
     assert!(started.elapsed() < Duration::from_secs(20));

@@ -29,6 +29,8 @@ pub struct GroupGains {
     pub group_number: u32,
     #[serde(deserialize_with = "known_gains")]
     pub gains: Gains,
+    /// Followers gained.
+    pub followers: i64,
     /// Number of subjects observed on the day.
     pub observed: u64,
     /// The latest observation of the day.
@@ -46,8 +48,14 @@ impl RollupQuery for GainsByDay<'_> {
     fn read_memory(&self, rows: &RollupRows) -> Vec<GroupGains> {
         let Window { start, end, .. } = self.window;
         let group_gains = |(day, group_number, totals): (NaiveDate, usize, RollupTotals)| {
-            let (group_number, gains) = (group_number as u32, totals.gains());
-            Some(GroupGains { day, group_number, gains, observed: totals.observed, as_of: totals.as_of()? })
+            Some(GroupGains {
+                day,
+                group_number: group_number as u32,
+                gains: totals.gains(),
+                followers: totals.follower_gain(),
+                observed: totals.observed,
+                as_of: totals.as_of()?,
+            })
         };
         rows.by_day(&rows.grouping(self.scope), start, end).filter_map(group_gains).collect()
     }

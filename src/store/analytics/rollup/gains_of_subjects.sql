@@ -3,7 +3,7 @@
 SELECT
     date AS day, transform(subject_id, {subjects:Array(UInt64)}, {groups:Array(UInt32)}, 0) AS group_number,
     (sum(view_gain), sum(play_gain), sum(like_gain), sum(comment_gain), sum(share_gain)) AS gains,
-    count() AS observed, max(observed_at) AS as_of
+    ifNull(sum(follower_gain), 0) AS followers, count() AS observed, max(observed_at) AS as_of
 FROM account_daily FINAL
 WHERE org_id = {org:UUID} AND date BETWEEN {start:Date} AND {end:Date} AND subject_id IN {subjects:Array(UInt64)}
 GROUP BY day, group_number

@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 use sqlx::{PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use super::{NEXT_ATTEMPT, push_select, push_status_condition};
+use super::{NEXT_ATTEMPT, push_failure_condition, push_select, push_status_condition};
 use crate::model::account::{Account, Metadata, NamedAccount, metadata_schema};
 use crate::model::limits::{MAX_CATEGORY_CHARS, MAX_METADATA_FILTERS, MAX_QUERY_CHARS, MAX_QUERY_IDS};
 use crate::model::platform::{Platform, names};
 use crate::model::readable::ReadablePlatforms;
-use crate::model::tracking::TrackingStatus;
+use crate::model::tracking::{FailureReason, TrackingStatus};
 use crate::store::Error;
 use crate::store::postgres::keyset::{
     KeysetPosition, List, ListPage, PageRequest, ParentFilter, ParentValue, Sort, SortColumn, SortKey,
@@ -38,6 +38,9 @@ pub struct AccountFilter {
     pub linked: Option<bool>,
     /// Filter by `tracking.status`: accounts with any of these.
     pub status: Option<Vec<TrackingStatus>>,
+    /// Filter by why the latest attempt failed: accounts with the status `failing` and this reason, as in `failures` of the
+    /// state of tracking.
+    pub failure: Option<FailureReason>,
     /// Filter by your own tags: `metadata.KEY=value` for each tag that an account has to have, with exactly this value.
     #[serde(default)]
     #[schemars(schema_with = "metadata_schema", extend("maxProperties" = MAX_METADATA_FILTERS))]
@@ -183,6 +186,9 @@ fn build_list(
         }
         if let Some(statuses) = &filter.status {
             push_status_condition(query, readable, statuses);
+        }
+        if let Some(failure) = filter.failure {
+            push_failure_condition(query, readable, failure);
         }
     };
     let parents = filter.creator_id.as_ref().map(|creators| ParentFilter {

@@ -17,7 +17,7 @@ use crate::model::identifier::Username;
 use crate::model::platform::{Platform, names};
 use crate::model::readable::ReadablePlatforms;
 use crate::model::text::fold_case;
-use crate::model::tracking::TrackingStatus;
+use crate::model::tracking::{FailureReason, TrackingStatus};
 use crate::store::pictures::picture_url;
 use crate::store::{Error, Write};
 
@@ -84,6 +84,17 @@ pub(in crate::store) fn push_status_condition(
     query.push(" and coalesce(case when a.platform <> all(").push_bind(names(&readable.accounts));
     query.push(") then 'unsupported' else (select status from scrape_targets where id = a.id) end = any(");
     query.push_bind(statuses).push("), false)");
+}
+
+/// Pushes the condition that `accounts a` is failing for a reason.
+fn push_failure_condition(
+    query: &mut QueryBuilder<Postgres>,
+    readable: &ReadablePlatforms,
+    reason: FailureReason,
+) {
+    query.push(" and a.platform = any(").push_bind(names(&readable.accounts));
+    query.push(") and coalesce((select counted_failure from scrape_targets where id = a.id) = ");
+    query.push_bind(reason).push(", false)");
 }
 
 /// Reads one account.
