@@ -16,8 +16,10 @@ fn data_files() -> Option<Vec<PathBuf>> {
 
 async fn load(organization: &Organization, files: Vec<PathBuf>) -> import::ImportSummary {
     let report = tempfile::tempdir().unwrap();
-    let options =
-        ImportOptions { report: Some(report.path().join("refused.jsonl")), ..ImportOptions::default() };
+    let options = ImportOptions {
+        report: import::RejectionFile::At(report.path().join("refused.jsonl")),
+        ..ImportOptions::default()
+    };
     import::load(&organization.stack.databases, organization.id, files, &options).await.unwrap()
 }
 

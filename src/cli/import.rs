@@ -162,5 +162,6 @@ fn describe_formats() -> Vec<String> {
             lines.push(format!("    {ours} = {}", theirs.join(", else ")));
         }
     }
+    lines.push(format!("Days of TikTok Studio are read in: {}", import::languages().join(", ")));
     lines
 }

@@ -45,12 +45,9 @@ impl RowReader<'_, '_> {
         let ids = self.video_ids(platform, video.as_ref());
         let linked_name = video.and_then(|video| video.username).or(profile);
         let username = self.username(platform, linked_name);
-        match self.context.format.rows {
-            Rows::Posts if ids.is_none() && self.is_valid() => {
-                let reason = "is missing, and so is the link: the row names no post";
-                self.push(invalid(Column::EXTERNAL_ID, reason));
-            }
-            _ => {}
+        if self.context.format.rows == Rows::Posts && ids.is_none() && self.is_valid() {
+            let reason = "is missing, and so is the link: the row names no post";
+            self.push(invalid(Column::EXTERNAL_ID, reason));
         }
         let link_kind = url.as_deref().and_then(link_kind);
         self.is_valid().then_some(Identity { platform, username, ids, link_kind })
@@ -107,6 +104,11 @@ impl RowReader<'_, '_> {
     /// Reads the ids of a post. `None`: the row has none, or a violation says what is wrong.
     fn video_ids(&mut self, platform: Platform, video: Option<&VideoReference>) -> Option<VideoIds> {
         let linked = video.map(|video| &video.ids);
+        // In other tools' files of posts and accounts, an id alone is an account's.
+        let may_be_an_account = self.context.format.rows == Rows::Any && !self.is_own();
+        if may_be_an_account && linked.is_none() && *self.raw.get(Column::SHORTCODE) == RawValue::Unknown {
+            return None;
+        }
         let has_lost_digits = matches!(self.raw.get(Column::EXTERNAL_ID), RawValue::Decimal(number) if has_lost_digits(*number));
         let external_id = self.trimmed(Column::EXTERNAL_ID);
         let shortcode = self.trimmed(Column::SHORTCODE);

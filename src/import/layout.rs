@@ -19,6 +19,8 @@ pub struct Layout {
     names: Vec<String>,
     targets: Vec<Option<Target>>,
     known_names: HashMap<String, Target>,
+    /// Whether later rows can have no other columns.
+    pub has_all_columns: bool,
 }
 
 /// Two columns of one name.
@@ -41,6 +43,7 @@ impl Layout {
             names: table.columns.iter().map(|name| normalize_name(name)).collect(),
             targets: Vec::new(),
             known_names: known_names(format),
+            has_all_columns: table.has_all_columns,
         };
         layout.find_targets();
         Some(layout)
@@ -164,7 +167,10 @@ mod tests {
     fn layout(columns: &[&str], mappings: &[&str]) -> Option<Layout> {
         let columns: Vec<_> = columns.iter().map(|name| (*name).to_owned()).collect();
         let mappings: Vec<_> = mappings.iter().map(|mapping| mapping.parse().unwrap()).collect();
-        Layout::recognize(&Table { part: None, columns: &columns, sample: &[] }, &mappings)
+        Layout::recognize(
+            &Table { part: None, columns: &columns, has_all_columns: true, sample: &[] },
+            &mappings,
+        )
     }
 
     fn names(layout: &Layout) -> Vec<Option<&'static str>> {

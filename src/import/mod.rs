@@ -66,6 +66,7 @@ pub use self::file_report::{FileReport, Refusal};
 pub use self::formats::{Format, all as formats};
 pub use self::mapping::ColumnMapping;
 pub use self::monitor::{Monitor, Progress};
+pub use self::month_names::languages;
 pub use self::options::{DEFAULT_MAX_UPLOAD_BYTES, ImportOptions, RejectionFile, SourceFile, UNPACKED_RATIO};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]

@@ -3,7 +3,7 @@
 use chrono::{Datelike, NaiveDate};
 
 /// The languages with the names of the twelve months, as they stand beside a day.
-pub const LANGUAGES: [(&str, &str); 25] = [
+const LANGUAGES: [(&str, &str); 25] = [
     ("Arabic", "يناير فبراير مارس أبريل مايو يونيو يوليو أغسطس سبتمبر أكتوبر نوفمبر ديسمبر"),
     ("Bengali", "জানুয়ারী ফেব্রুয়ারী মার্চ এপ্রিল মে জুন জুলাই আগস্ট সেপ্টেম্বর অক্টোবর নভেম্বর ডিসেম্বর"),
     ("Czech", "ledna února března dubna května června července srpna září října listopadu prosince"),
@@ -55,9 +55,16 @@ pub const LANGUAGES: [(&str, &str); 25] = [
 /// Turkish has a letter that lower case does not keep; the others write months as numbers.
 const TURKISH: &str = "ocak şubat mart nisan mayıs haziran temmuz ağustos eylül ekim kasım aralık";
 /// Languages that are read beside [`LANGUAGES`].
-pub const OTHER_LANGUAGES: [&str; 5] = ["Chinese", "Japanese", "Korean", "Turkish", "Vietnamese"];
+const OTHER_LANGUAGES: [&str; 5] = ["Chinese", "Japanese", "Korean", "Turkish", "Vietnamese"];
 /// Words beside the names: articles, and the word for day.
 const FILLERS: [&str; 9] = ["de", "del", "ng", "ika", "ngày", "วันที่", "a", "of", "den"];
+
+/// Returns the names of all languages, in the order of the alphabet.
+pub fn languages() -> Vec<&'static str> {
+    let mut names: Vec<_> = LANGUAGES.iter().map(|(name, _)| *name).chain(OTHER_LANGUAGES).collect();
+    names.sort_unstable();
+    names
+}
 
 /// A day without a year, or with one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -72,7 +72,7 @@ impl Notes {
         if self.left_part_count > 0 {
             let others = self.left_part_count - self.left_parts.len();
             let named = self.left_parts.join(", ");
-            let more = if others > 0 { format!(" and {others} others") } else { String::new() };
+            let more = if others > 0 { format!(" and {others} more") } else { String::new() };
             sentences.push(format!("left {named}{more}: no tables that are known"));
         }
         sentences

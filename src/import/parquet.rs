@@ -45,7 +45,7 @@ pub fn read_rows(path: &Path, on_bytes: &dyn Fn(u64), sink: &mut impl RowSink) -
         let schema = file.metadata().file_metadata().schema_descr();
         schema.root_schema().get_fields().iter().map(|field| field.name().to_owned()).collect()
     };
-    let table = Table { part: None, columns: &names, sample: &[] };
+    let table = Table { part: None, columns: &names, has_all_columns: true, sample: &[] };
     match sink.table(&table)? {
         Decision::Read => {}
         Decision::NoHeader => return sink.unknown(&table),

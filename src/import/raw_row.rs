@@ -128,6 +128,15 @@ impl<'a> RawRow<'a> {
         self.find(column, is_unknown).map_or(&RawValue::Unknown, |n| &self.0[n].1)
     }
 
+    /// Returns the known values of a column, in the order of its names.
+    pub fn all(&self, column: Column) -> Vec<&RawValue<'a>> {
+        let known =
+            self.0.iter().filter(|(target, value)| target.column == column && *value != RawValue::Unknown);
+        let mut values: Vec<_> = known.collect();
+        values.sort_by_key(|(target, _)| target.rank);
+        values.into_iter().map(|(_, value)| value).collect()
+    }
+
     fn find(&self, column: Column, is_unknown: impl Fn(&RawValue<'a>) -> bool) -> Option<usize> {
         let of_column = self.0.iter().enumerate().filter(|(_, (target, _))| target.column == column);
         let known = of_column.filter(|(_, (_, value))| *value != RawValue::Unknown && !is_unknown(value));

@@ -176,7 +176,7 @@ impl<'r, 'c> RowReader<'r, 'c> {
         }
     }
 
-    fn is_own(&self) -> bool {
+    pub fn is_own(&self) -> bool {
         std::ptr::eq(self.context.format, &raw const OWN)
     }
 
@@ -411,10 +411,12 @@ impl<'r, 'c> RowReader<'r, 'c> {
         if self.is_own() {
             return text;
         }
-        let lower = text.unwrap_or_default().to_lowercase();
-        let types = self.context.format.media_types.iter();
-        let found = types.clone().find_map(|(word, ours)| lower.contains(word).then_some(*ours));
-        found.or(link_kind).map(str::to_owned)
+        let types = self.context.format.media_types;
+        let values = self.raw.all(Column::MEDIA_TYPE).into_iter();
+        let texts = values.filter_map(|value| Some(value.clone().into_text().ok()??.to_lowercase()));
+        let mut known = texts
+            .filter_map(|lower| types.iter().find_map(|(word, ours)| lower.contains(word).then_some(*ours)));
+        known.next().or(link_kind).map(str::to_owned)
     }
 
     /// Reads a text. Postgres cannot store NUL characters.

@@ -102,8 +102,8 @@ impl<'a> TableRules<'a> {
             options: self.options,
             times: self.times,
             observed_at: self.observed_at(layout),
-            // In a file with the column, an empty value is unknown, as an export writes it.
-            fills_posting_times: !(is_own && layout.has(Column::CREATE_TIME)),
+            // Exports write an unknown time as an empty value, or not at all in JSON.
+            fills_posting_times: !is_own || layout.has_all_columns && !layout.has(Column::CREATE_TIME),
         }
     }
 

@@ -156,7 +156,7 @@ fn architecture_lists_the_modules_in_order() {
     assert_eq!(modules, USES.map(|(module, _)| module), "ARCHITECTURE.md");
     assert_eq!(
         crates,
-        ["crates/chdb-http", "crates/harness", "crates/picture-copy", "crates/sandbox"],
+        ["crates/chdb-http", "crates/harness", "crates/picture-copy", "crates/sandbox", "crates/table-file"],
         "ARCHITECTURE.md"
     );
 }

@@ -212,7 +212,6 @@ async fn refused_rows_are_numbered_across_row_groups() {
             columns,
             [
                 (1, "following_count"),
-                (2, "follower_count"),
                 (4, "follower_count"),
                 (5, "following_count"),
                 (6, "name"),
@@ -271,5 +270,5 @@ async fn unreadable_file_is_an_error() {
 
     write(&file.path, &[("binary username", platforms())], 20_000, Compression::SNAPPY);
     let loaded = try_load(&organization, vec![file.path.clone()], &ImportOptions::default()).await;
-    assert!(matches!(loaded, Err(import::Error::Header(..))), "{loaded:?}");
+    assert!(loaded.unwrap().files[0].error.as_ref().unwrap().contains("--platform"));
 }

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use harness::{self, Organization, Stack};
 use serde_json::{Value, json};
-use tidemark::import::{self, ImportOptions};
+use tidemark::import::{self, ImportOptions, RejectionFile};
 use tidemark::store;
 
-use crate::setup::{HEADER, InputFile, load, load_with, refused_rows};
+use crate::setup::{HEADER, InputFile, load, load_with, refusal, refused_rows};
 
 /// Gains of views, likes and comments in a window, from `/overview`.
 async fn gains(organization: &Organization, start: &str, end: &str) -> [i64; 3] {
@@ -275,9 +275,9 @@ async fn unknown_organizations_and_invalid_files_are_rejected() {
     assert!(matches!(unknown, Err(import::Error::Store(store::Error::NotFound("organization")))));
     assert!(matches!(load(organization.id, Path::new("/nowhere.csv")).await, Err(import::Error::File(..))));
     let unsupported = InputFile::create("history.xls", "");
-    assert!(matches!(load(organization.id, &unsupported.path).await, Err(import::Error::Format(_))));
+    assert!(refusal(&organization, &unsupported.path).await.contains("needs a header"));
     let headless = InputFile::create("history.csv", "a,b\n1,2\n");
-    assert!(matches!(load(organization.id, &headless.path).await, Err(import::Error::Header(_))));
+    assert!(refusal(&organization, &headless.path).await.contains("no known columns (it has `a`, `b`)"));
 }
 
 #[tokio::test]
@@ -317,7 +317,7 @@ async fn overlong_line_is_refused_and_unclosed_quote_is_an_error() {
     let summary = load(&organization, &file.path).await;
     assert_eq!((summary.rows_read, summary.videos, summary.refused), (3, 2, 1));
     let report = std::fs::read_to_string(summary.report_file.unwrap()).unwrap();
-    assert!(report.contains("\"line\":2") && report.contains("has more than"), "{report}");
+    assert!(report.contains("\"line\":2") && report.contains("is not a JSON object"), "{report}");
 
     let unclosed = format!("{HEADER}\n{}\n\"{}", ROWS[0], "y\n".repeat(1 << 20));
     let file = InputFile::create("history.csv", &unclosed);
@@ -344,6 +344,7 @@ async fn report_never_replaces_an_input_file() {
         (vec![file.path.clone()], Some(file.folder.path().join("./same.csv"))),
         (vec![file.path.clone(), file.folder.path().join("same.csv")], Some(file.path.clone())),
     ] {
+        let report = report.map_or(RejectionFile::BesideInput, RejectionFile::At);
         let options = ImportOptions { report, ..ImportOptions::default() };
         let loaded = import::load(&organization.stack.databases, organization.id, inputs, &options).await;
         assert!(matches!(loaded, Err(import::Error::ReportIsInput(_))), "{loaded:?}");
@@ -392,7 +393,7 @@ async fn rows_before_the_history_retention_start_are_refused() {
     let file = InputFile::csv(&ROWS);
     let summary = load(&organization, &file.path).await;
     assert_eq!((summary.rows_read, summary.refused, summary.snapshots_written), (8, 2, 6));
-    let reason = "observed_at: is before 2026-01-12, the first day of the organization's retained history";
+    let reason = "observed_at: `2026-01-10` is before 2026-01-12, the first day of the organization's retained history";
     assert_eq!(refused_rows(&summary), [(2, reason.to_owned()), (4, reason.to_owned())]);
     // Without older rows, the first accepted observation is the baseline.
     assert_eq!(gains(&organization, "2026-01-01", "2026-01-13").await, [-100, 0, 0]);

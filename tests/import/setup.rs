@@ -54,6 +54,17 @@ pub async fn try_load(
     import::load(&organization.stack.databases, organization.id, files, options).await
 }
 
+/// Why a file is refused whole.
+pub async fn refusal(organization: &Organization, path: &Path) -> String {
+    match try_load(organization, vec![path.to_owned()], &ImportOptions::default()).await {
+        Ok(mut summary) => {
+            let report = summary.files.remove(0);
+            report.error.clone().unwrap_or_else(|| panic!("{} was read: {report:?}", path.display()))
+        }
+        Err(error) => error.to_string(),
+    }
+}
+
 pub async fn export(organization: &Organization, format: ExportFormat, output: PathBuf) -> ExportSummary {
     let options = ExportOptions { format, output, progress: false };
     export::write_files(&organization.stack.databases, organization.id, &options).await.unwrap()

@@ -71,6 +71,7 @@ async fn zone_of_a_file_is_found_from_its_ids() {
     let report = load_text(&organization, &few, &options()).await;
     assert_eq!(report.assumed[0], "times without a zone are UTC; --time-zone gives another");
     assert_eq!(create_times(&organization).await[0], "2025-02-01T12:00:00Z");
+    let organization = stack.organization().await;
     let oslo = ImportOptions { time_zone: Some("Europe/Oslo".parse().unwrap()), ..options() };
     load_text(&organization, &few, &oslo).await;
     assert_eq!(create_times(&organization).await[0], "2025-02-01T11:00:00Z");

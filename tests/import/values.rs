@@ -99,8 +99,8 @@ async fn counters_in_rows_of_the_other_kind_are_reported() {
     assert_eq!(
         report.assumed,
         [
-            "left out `view_count` of 1 row: `99` in line 2 is of a post, and the row is an account's",
             "left out `follower_count` of 1 row: `6` in line 4 is of an account, which the row does not name",
+            "left out `view_count` of 1 row: `99` in line 2 is of a post, and the row is an account's",
         ]
     );
     let mappings = vec!["group=category".parse().unwrap()];

@@ -214,5 +214,5 @@ impl Seek for Counted<'_> {
 
 /// Tells the sink of a part without tables.
 pub(crate) fn report_empty<S: Sink>(part: Option<&str>, sink: &mut S) -> Result<(), S::Error> {
-    sink.unknown(&Table { part, columns: &[], sample: &[] })
+    sink.unknown(&Table { part, columns: &[], has_all_columns: true, sample: &[] })
 }

@@ -49,7 +49,12 @@ pub(crate) fn find<S: Sink>(
         } else if !is_blank {
             for (separator, is_wrapped) in forms(rest, line, declared) {
                 let (columns, sample) = parse(rest, is_whole, separator, is_wrapped)?;
-                match sink.table(&Table { part, columns: &columns, sample: &sample })? {
+                match sink.table(&Table {
+                    part,
+                    columns: &columns,
+                    has_all_columns: true,
+                    sample: &sample,
+                })? {
                     Decision::Read => {
                         return Ok(Found::Table(Layout { offset, lines_before, separator, is_wrapped }));
                     }
@@ -64,7 +69,7 @@ pub(crate) fn find<S: Sink>(
         offset += line.len();
         lines_before += 1;
     }
-    sink.unknown(&Table { part, columns: &best.unwrap_or_default(), sample: &[] })?;
+    sink.unknown(&Table { part, columns: &best.unwrap_or_default(), has_all_columns: true, sample: &[] })?;
     Ok(Found::Nothing)
 }
 

@@ -296,7 +296,7 @@ impl<'p> Rows<'p> {
         let State::Sampling { rows, .. } = std::mem::replace(&mut self.state, State::Leaving) else {
             return Ok(());
         };
-        let table = Table { part: self.part, columns: &self.columns, sample: &[] };
+        let table = Table { part: self.part, columns: &self.columns, has_all_columns: false, sample: &[] };
         match sink.table(&table)? {
             Decision::Read => {}
             Decision::NoHeader => return sink.unknown(&table),

@@ -52,6 +52,8 @@ pub struct Table<'t> {
     /// The file in an archive, or the sheet of a workbook.
     pub part: Option<&'t str>,
     pub columns: &'t [String],
+    /// Whether later rows can have no other columns.
+    pub has_all_columns: bool,
     /// The first rows as text. Those of JSON are empty.
     pub sample: &'t [Vec<String>],
 }

@@ -20,6 +20,8 @@ pub(crate) struct Text<'a> {
     start: Cursor<Vec<u8>>,
     rest: Utf8Reader<'a>,
     is_at_end: bool,
+    /// Why the text ends after its start.
+    error: Option<io::Error>,
     is_windows_1252: Rc<Cell<bool>>,
 }
 
@@ -41,12 +43,15 @@ impl<'a> Text<'a> {
         let mut rest =
             Utf8Reader { stream, mode, pending: Vec::new(), is_windows_1252: is_windows_1252.clone() };
         let mut start = Vec::new();
-        rest.by_ref().take(START_BYTES as u64).read_to_end(&mut start)?;
+        let error = match rest.by_ref().take(START_BYTES as u64).read_to_end(&mut start) {
+            Err(error) if start.is_empty() => return Err(error),
+            read => read.err(),
+        };
         if start.contains(&0) {
             return Ok(None);
         }
-        let is_at_end = start.len() < START_BYTES;
-        Ok(Some(Text { start: Cursor::new(start), rest, is_at_end, is_windows_1252 }))
+        let is_at_end = start.len() < START_BYTES && error.is_none();
+        Ok(Some(Text { start: Cursor::new(start), rest, is_at_end, error, is_windows_1252 }))
     }
 
     /// The first bytes that are not consumed.
@@ -74,7 +79,10 @@ impl<'a> Text<'a> {
 impl Read for Text<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.start.read(buffer)? {
-            0 if !buffer.is_empty() => self.rest.read(buffer),
+            0 if !buffer.is_empty() => match self.error.take() {
+                Some(error) => Err(error),
+                None => self.rest.read(buffer),
+            },
             read => Ok(read),
         }
     }

@@ -81,7 +81,7 @@ fn read_sheet<RS: Read + Seek, S: Sink>(
     let mut header = None;
     for (n, columns) in texts.iter().enumerate().take(MAX_TITLE_LINES) {
         let sample = &texts[n + 1..texts.len().min(n + 1 + SAMPLE_ROWS)];
-        match sink.table(&Table { part: Some(part), columns, sample })? {
+        match sink.table(&Table { part: Some(part), columns, has_all_columns: true, sample })? {
             Decision::Read => {
                 header = Some(n);
                 break;
@@ -92,11 +92,8 @@ fn read_sheet<RS: Read + Seek, S: Sink>(
     }
     let Some(header) = header else {
         let columns = texts.iter().find(|columns| columns.len() > 1).or(texts.first());
-        return sink.unknown(&Table {
-            part: Some(part),
-            columns: columns.map_or(&[], Vec::as_slice),
-            sample: &[],
-        });
+        let columns = columns.map(Vec::as_slice).unwrap_or_default();
+        return sink.unknown(&Table { part: Some(part), columns, has_all_columns: true, sample: &[] });
     };
     for row in first.drain(..).skip(header + 1) {
         pass_on(&row, sink)?;

@@ -75,7 +75,8 @@ pub static FORMATS: &[Format] = &[
         "tiktok-studio-overview",
         "TikTok Studio, Overview",
         |header| {
-            is_by_day(header) && header.has_all(&["video views", "profile views"]) && header.width() <= 6
+            let is_overview = header.has_all(&["video views", "profile views", "comments", "shares"]);
+            is_overview && is_by_day(header) && header.width() <= 6
         },
         "has gains per day, which are no counters: export \"Content\" and \"Followers\" of TikTok Studio instead",
     ),

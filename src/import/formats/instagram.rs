@@ -70,6 +70,8 @@ fn has_day_per_row(header: &Header<'_>) -> bool {
 
 /// Nested names of instaloader's counters, by its version.
 const INSTALOADER_COLUMNS: &[(&str, &str)] = &[
+    // Of a profile, its own id.
+    ("node.id", "external_id"),
     ("node.shortcode", "shortcode"),
     ("node.owner.username", "username"),
     ("node.username", "username"),
