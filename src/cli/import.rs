@@ -1,5 +1,6 @@
 //! `tidemark import`: loads history from files.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -80,10 +81,20 @@ fn parse_zone(text: &str) -> Result<Tz, String> {
     text.parse().map_err(|_| "must be the name of a zone, as Europe/Oslo or UTC".to_owned())
 }
 
+/// Whether the command line asks for the formats: these need no stores, whose options would otherwise be required.
+pub(super) fn asks_for_formats(mut arguments: impl Iterator<Item = OsString>) -> bool {
+    arguments.nth(1).is_some_and(|command| command == "import")
+        && arguments.any(|argument| argument == "--formats")
+}
+
+pub(super) fn print_formats() -> Result<ExitCode, CommandError> {
+    output::print_lines(describe_formats().into_iter())?;
+    Ok(ExitCode::SUCCESS)
+}
+
 pub(super) async fn run(args: ImportArgs) -> Result<ExitCode, CommandError> {
     if args.formats {
-        output::print_lines(describe_formats().into_iter())?;
-        return Ok(ExitCode::SUCCESS);
+        return print_formats();
     }
     let databases = Databases::connect(&args.stores)?;
     let options = ImportOptions {

@@ -121,8 +121,11 @@ pub fn command() -> clap::Command {
 }
 
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
-    match run(cli) {
+    let result = match import::asks_for_formats(std::env::args_os()) {
+        true => import::print_formats(),
+        false => run(Cli::parse()),
+    };
+    match result {
         Ok(status) => status,
         Err(error) => {
             eprintln!("error: {error}");
