@@ -324,7 +324,7 @@ export type paths = {
         /**
          * Get daily metrics of accounts
          * @description One metric of up to 100 accounts on each day of the window, of their account-discovered videos together. Days without an
-         *     observation gain 0; `followers` is null before the first observation.
+         *     observation gain 0, or null with `unobserved=null`; `followers` is null before the first observation.
          */
         get: operations["getAccountSparklines"];
         put?: never;
@@ -372,6 +372,286 @@ export type paths = {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/collections": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List collections
+         * @description By default, sorted by name.
+         */
+        get: operations["listCollections"];
+        put?: never;
+        /**
+         * Create a collection
+         * @description Posts are in it by its rule, by hand, or both. If the name is taken, whatever its case, the response is 409 and `detail`
+         *     names the other collection. An organization has at most 1,000.
+         */
+        post: operations["createCollection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/collections/{collection_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a collection
+         * @description `included_count` and `excluded_count` are the posts that are marked by hand.
+         */
+        get: operations["getCollection"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a collection
+         * @description Its posts stay. Its shares end.
+         */
+        delete: operations["deleteCollection"];
+        options?: never;
+        head?: never;
+        /**
+         * Update a collection
+         * @description Changes only the fields that are sent. A rule replaces the existing one as a whole; it may keep ids of accounts and
+         *     creators that were deleted.
+         */
+        patch: operations["updateCollection"];
+        trace?: never;
+    };
+    "/collections/{collection_id}/accounts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List a collection's accounts
+         * @description All accounts with posts in the collection, by what these gained over the window and then by id.
+         */
+        get: operations["listCollectionAccounts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/collections/{collection_id}/creators": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List a collection's creators
+         * @description All creators whose accounts have posts in the collection, by what these gained over the window, then by name and id.
+         */
+        get: operations["listCollectionCreators"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/collections/{collection_id}/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a collection's overview
+         * @description The posts that are in the collection now, and their gains in the window compared with those of the previous window of
+         *     equal length. `data_as_of` is the latest observation of their accounts, and of posts without an account. If the
+         *     collection has more than 300,000 posts, the response is 409 and `detail` says what to narrow.
+         */
+        get: operations["getCollectionOverview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/collections/{collection_id}/payouts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get payouts
+         * @description What the posts of the collection earn, by account or creator: one row for each that has a post in it, and one without ids
+         *     for posts without. By amount, the largest first, then by username or name. Whether a post is unavailable changes without
+         *     notice, so the response is computed each time.
+         */
+        get: operations["listCollectionPayouts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/collections/{collection_id}/payouts/videos": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List payouts by video
+         * @description Every post of the collection, and those that are excluded by hand, in the order of posting, with what it earns.
+         */
+        get: operations["listCollectionPayoutVideos"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/collections/{collection_id}/shares": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List a collection's shares
+         * @description By default, the latest comes first. Their tokens are not shown again.
+         */
+        get: operations["listCollectionShares"];
+        put?: never;
+        /**
+         * Share a collection
+         * @description Creates a link to a report of the collection that needs no API key. `token` and `url` are in this response only: a retry
+         *     with the same `Idempotency-Key` returns null for both. A collection has at most 100.
+         */
+        post: operations["createCollectionShare"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/collections/{collection_id}/shares/{share_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a share
+         * @description Without its token.
+         */
+        get: operations["getCollectionShare"];
+        put?: never;
+        post?: never;
+        /**
+         * Revoke a share
+         * @description Its token is rejected at once.
+         */
+        delete: operations["deleteCollectionShare"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/collections/{collection_id}/timeseries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a collection's time series
+         * @description Gains of the posts that are in the collection now, and how many of them were posted, on each day, week or month of the
+         *     window.
+         */
+        get: operations["getCollectionTimeseries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/collections/{collection_id}/videos": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List a collection's videos
+         * @description Those in the collection, and those that are excluded by hand; `state` tells which. By default, the newest comes first.
+         */
+        get: operations["listCollectionVideos"];
+        put?: never;
+        /**
+         * Mark many videos
+         * @description All at once or, if the collection would have more than 50,000 marks, none. A repeated request has the same effect.
+         */
+        post: operations["markCollectionVideos"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/collections/{collection_id}/videos/{video_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a mark
+         * @description 404 if the video is not marked in this collection.
+         */
+        get: operations["getCollectionMark"];
+        /**
+         * Mark a video
+         * @description An included video is in the collection, an excluded one is not, whatever the rule says.
+         */
+        put: operations["markCollectionVideo"];
+        post?: never;
+        /**
+         * Remove a mark
+         * @description The rule decides again whether the video is in the collection.
+         */
+        delete: operations["unmarkCollectionVideo"];
         options?: never;
         head?: never;
         patch?: never;
@@ -513,7 +793,7 @@ export type paths = {
         /**
          * Get daily metrics of videos
          * @description Gains of up to 100 account-discovered or individually tracked videos on each day of the window. Days without an
-         *     observation gain 0.
+         *     observation gain 0, or null with `unobserved=null`.
          */
         get: operations["getContentSparklines"];
         put?: never;
@@ -703,7 +983,7 @@ export type paths = {
         /**
          * Get daily metrics of creators
          * @description One metric of up to 100 creators on each day of the window, of all accounts that are linked now together. A creator
-         *     without accounts gains 0 and has null `followers`.
+         *     without accounts was never observed.
          */
         get: operations["getCreatorSparklines"];
         put?: never;
@@ -812,6 +1092,46 @@ export type paths = {
          *     username. The connection is closed early if the file cannot be completed.
          */
         get: operations["exportDailyGains"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/export/payout-videos.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export payouts by video
+         * @description The rows of `/collections/{collection_id}/payouts/videos`, and the currency.
+         */
+        get: operations["exportPayoutVideos"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/export/payouts.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export payouts
+         * @description The rows of `/collections/{collection_id}/payouts`, and the currency.
+         */
+        get: operations["exportPayouts"];
         put?: never;
         post?: never;
         delete?: never;
@@ -988,6 +1308,146 @@ export type paths = {
         patch?: never;
         trace?: never;
     };
+    "/shared": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a shared report
+         * @description What the report is called and which parts it has. Each response counts as a view of the share.
+         */
+        get: operations["getSharedReport"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/shared/accounts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List a report's accounts
+         * @description As those of the collection.
+         */
+        get: operations["listSharedAccounts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/shared/content": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List a report's content
+         * @description All posts of the collection, by what they gained over the window and then by id.
+         */
+        get: operations["listSharedContent"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/shared/creators": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List a report's creators
+         * @description As those of the collection.
+         */
+        get: operations["listSharedCreators"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/shared/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a report's overview
+         * @description As that of the collection.
+         */
+        get: operations["getSharedOverview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/shared/payouts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a report's payouts
+         * @description As those of the collection. 409 if it has no payout.
+         */
+        get: operations["listSharedPayouts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/shared/timeseries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a report's time series
+         * @description As that of the collection.
+         */
+        get: operations["getSharedTimeseries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/tracking": {
         parameters: {
             query?: never;
@@ -1048,7 +1508,7 @@ export type paths = {
          * Track a video
          * @description Returns at once; the first scrape follows within seconds. A video that was discovered on an account keeps its id and is
          *     in both lists. If the video is already tracked individually, the response is 409 and `detail` names it. A short link is
-         *     resolved by a request to TikTok, which may take up to 10 seconds.
+         *     resolved by a request to the platform, which may take up to 10 seconds.
          */
         post: operations["createVideo"];
         delete?: never;
@@ -1939,6 +2399,20 @@ export type components = {
              */
             media_type: string | null;
         };
+        /** @description An amount for reaching a number of views. */
+        Bonus: {
+            /**
+             * @description Amount.
+             * @example 50
+             */
+            amount: string;
+            /**
+             * Format: int64
+             * @description Views to reach.
+             * @example 100000
+             */
+            views: number;
+        };
         /** @description The parameters in effect, and how many videos cannot be compared. */
         BreakoutsMeta: {
             /**
@@ -1952,6 +2426,11 @@ export type components = {
              * @example 7
              */
             age_days: number;
+            /**
+             * Format: uuid
+             * @description Collection; null for all.
+             */
+            collection_id: string | null;
             /**
              * Format: uuid
              * @description Creator; null for all.
@@ -2159,6 +2638,1052 @@ export type components = {
             /** @description Status of the part. */
             status: components["schemas"]["HealthStatus"];
         };
+        /** @description A named set of posts. Membership is evaluated when it is read. */
+        Collection: {
+            /**
+             * Format: date-time
+             * @description Time at which the collection was created.
+             */
+            added_at: string;
+            /**
+             * @description Description.
+             * @example Posts of the four ambassadors
+             */
+            description: string | null;
+            /**
+             * Format: int64
+             * @description Number of posts that are excluded by hand.
+             * @example 1
+             */
+            excluded_count: number;
+            /**
+             * Format: uuid
+             * @description Collection id.
+             */
+            id: string;
+            /**
+             * Format: int64
+             * @description Number of posts that are included by hand.
+             * @example 3
+             */
+            included_count: number;
+            /**
+             * @description Name, unique in the organization whatever its case.
+             * @example Summer campaign
+             */
+            name: string;
+            /** @description How posts are paid; null if they are not. */
+            payout: components["schemas"]["CollectionPayout"] | null;
+            /**
+             * @description Posts that are in the collection by themselves; null for none. Conditions that are not given are absent.
+             * @example {
+             *       "hashtags": [
+             *         "surf"
+             *       ],
+             *       "posted_after": "2026-02-01"
+             *     }
+             */
+            rule: components["schemas"]["CollectionRule"] | null;
+            /**
+             * @description Always `collection`.
+             * @enum {string}
+             */
+            type: "collection";
+            /**
+             * Format: date-time
+             * @description Time of the latest change of the record.
+             */
+            updated_at: string;
+        };
+        /** @description An account of a collection. */
+        CollectionAccount: {
+            /**
+             * Format: uuid
+             * @description Creator of the account; null if it has none.
+             */
+            creator_id: string | null;
+            /**
+             * @description Name of the creator.
+             * @example Marta Soares
+             */
+            creator_name: string | null;
+            /**
+             * Format: int64
+             * @description Followers at the latest scrape.
+             * @example 48210
+             */
+            follower_count: number;
+            /**
+             * Format: uuid
+             * @description Account id.
+             */
+            id: string;
+            /** @description Latest counters of these posts. */
+            lifetime: components["schemas"]["LifetimeCounts"];
+            /** @description Gains of these posts in the window. */
+            metrics: components["schemas"]["Metrics"];
+            /**
+             * @description Display name; null before the first scrape, or if there is none.
+             * @example Salt & Tide
+             */
+            name: string | null;
+            /** @description Platform of the account. */
+            platform: components["schemas"]["Platform"];
+            /**
+             * @description Profile picture: a stable copy if there is one, otherwise the platform's URL.
+             * @example https://cdn.example/pictures/salt.and.tide.jpg
+             */
+            profile_pic_url: string | null;
+            /**
+             * @description Always `account`.
+             * @enum {string}
+             */
+            type: "account";
+            /**
+             * @description Username on the platform, in lower case, without `@`.
+             * @example salt.and.tide
+             */
+            username: string;
+            /**
+             * Format: uint
+             * @description Number of its posts in the collection.
+             * @example 9
+             */
+            videos: number;
+        };
+        /** @description One or more UTC days. */
+        CollectionBucket: {
+            /**
+             * Format: int64
+             * @description Comments gained.
+             */
+            comments: number;
+            /**
+             * Format: date
+             * @description UTC day, the first of several.
+             */
+            date: string;
+            /**
+             * Format: date
+             * @description Last UTC day; only with `granularity`.
+             */
+            end_date?: string;
+            /**
+             * Format: int64
+             * @description Likes, comments and shares gained.
+             */
+            engagement: number;
+            /**
+             * Format: double
+             * @description `engagement` per view, rounded to six decimals; null without views.
+             * @example 0.08125
+             */
+            engagement_rate: number | null;
+            /**
+             * Format: int64
+             * @description Likes gained.
+             */
+            likes: number;
+            /**
+             * Format: int64
+             * @description Number of posts of the collection that were posted.
+             * @example 12
+             */
+            new_posts: number;
+            /** @description Figures by platform; only with `group_by=platform`. */
+            platforms?: components["schemas"]["CollectionPlatforms"];
+            /**
+             * Format: int64
+             * @description Plays gained; on TikTok a play is a view.
+             */
+            plays: number;
+            /**
+             * Format: int64
+             * @description Shares gained.
+             */
+            shares: number;
+            /**
+             * Format: int64
+             * @description Views gained.
+             */
+            views: number;
+        };
+        /** @description A creator of a collection. */
+        CollectionCreator: {
+            /**
+             * Format: uuid
+             * @description Creator id.
+             */
+            id: string;
+            /** @description Latest counters of these posts. */
+            lifetime: components["schemas"]["LifetimeCounts"];
+            /** @description Gains of these posts in the window. */
+            metrics: components["schemas"]["Metrics"];
+            /**
+             * @description Name of the creator.
+             * @example Marta Soares
+             */
+            name: string;
+            /**
+             * @description Always `creator`.
+             * @enum {string}
+             */
+            type: "creator";
+            /**
+             * Format: uint
+             * @description Number of its posts in the collection.
+             * @example 9
+             */
+            videos: number;
+        };
+        /** @description Figures of one or more UTC days. */
+        CollectionFigures: {
+            /**
+             * Format: int64
+             * @description Comments gained.
+             */
+            comments: number;
+            /**
+             * Format: int64
+             * @description Likes, comments and shares gained.
+             */
+            engagement: number;
+            /**
+             * Format: double
+             * @description `engagement` per view, rounded to six decimals; null without views.
+             * @example 0.08125
+             */
+            engagement_rate: number | null;
+            /**
+             * Format: int64
+             * @description Likes gained.
+             */
+            likes: number;
+            /**
+             * Format: int64
+             * @description Number of posts of the collection that were posted.
+             * @example 12
+             */
+            new_posts: number;
+            /**
+             * Format: int64
+             * @description Plays gained; on TikTok a play is a view.
+             */
+            plays: number;
+            /**
+             * Format: int64
+             * @description Shares gained.
+             */
+            shares: number;
+            /**
+             * Format: int64
+             * @description Views gained.
+             */
+            views: number;
+        };
+        /** @description A post that is marked by hand. */
+        CollectionMark: {
+            /**
+             * Format: uuid
+             * @description Collection id.
+             */
+            collection_id: string;
+            /**
+             * @description Whether the post is always or never in the collection.
+             * @example included
+             */
+            state: components["schemas"]["Mark"];
+            /**
+             * @description Always `collection_mark`.
+             * @enum {string}
+             */
+            type: "collection_mark";
+            /**
+             * Format: uuid
+             * @description Video id.
+             */
+            video_id: string;
+        };
+        /** @description The window, the metric, and the posts that are in no entry. */
+        CollectionMembersMeta: {
+            /**
+             * Format: date
+             * @description Last complete UTC day, no later than `end_date`.
+             * @example 2026-03-13
+             */
+            complete_through: string;
+            /**
+             * Format: date-time
+             * @description Time of the latest observation included; null if there is none.
+             */
+            data_as_of: string | null;
+            /**
+             * Format: uint64
+             * @description Number of days of the window.
+             * @example 30
+             */
+            days: number;
+            /**
+             * Format: date
+             * @description Last day of the window (UTC, inclusive).
+             */
+            end_date: string;
+            /**
+             * @description Metric that entries are ranked by.
+             * @enum {string}
+             */
+            metric: "views" | "likes" | "comments" | "shares" | "engagement";
+            /**
+             * @description The requested period; `custom` if dates were sent.
+             * @example 30d
+             */
+            period: components["schemas"]["Period"];
+            /**
+             * Format: date
+             * @description First day of the window (UTC, inclusive).
+             * @example 2026-02-13
+             */
+            start_date: string;
+            /**
+             * @description Posts without an account and, in a ranking of creators, those whose account has no creator. With the entries of all
+             *     pages they add up to the collection.
+             */
+            without_account: components["schemas"]["RemainingPosts"];
+        };
+        /** @description Current totals, and gains compared with the previous window. */
+        CollectionOverview: {
+            /** @description Comments gained. */
+            comments: {
+                /**
+                 * Format: int64
+                 * @description `current` minus `previous`; null if one is unknown.
+                 * @example 6000
+                 */
+                change: number;
+                /**
+                 * Format: double
+                 * @description `change` in percent of `previous`, with one decimal; null if `previous` is 0 or unknown.
+                 * @example 12.5
+                 */
+                change_percent: number | null;
+                /**
+                 * Format: int64
+                 * @description Value of the window; null if unknown.
+                 * @example 54000
+                 */
+                current: number;
+                /**
+                 * Format: int64
+                 * @description Value of the previous window; null if unknown.
+                 * @example 48000
+                 */
+                previous: number;
+            };
+            /** @description Likes, comments and shares gained. */
+            engagement: {
+                /**
+                 * Format: int64
+                 * @description `current` minus `previous`; null if one is unknown.
+                 * @example 6000
+                 */
+                change: number;
+                /**
+                 * Format: double
+                 * @description `change` in percent of `previous`, with one decimal; null if `previous` is 0 or unknown.
+                 * @example 12.5
+                 */
+                change_percent: number | null;
+                /**
+                 * Format: int64
+                 * @description Value of the window; null if unknown.
+                 * @example 54000
+                 */
+                current: number;
+                /**
+                 * Format: int64
+                 * @description Value of the previous window; null if unknown.
+                 * @example 48000
+                 */
+                previous: number;
+            };
+            /**
+             * @description Engagement per view, rounded to six decimals; null without views.
+             * @example {
+             *       "change": 0.003125,
+             *       "change_percent": 4,
+             *       "current": 0.08125,
+             *       "previous": 0.078125
+             *     }
+             */
+            engagement_rate: {
+                /**
+                 * Format: double
+                 * @description `current` minus `previous`; null if one is unknown.
+                 * @example 6000
+                 */
+                change: number | null;
+                /**
+                 * Format: double
+                 * @description `change` in percent of `previous`, with one decimal; null if `previous` is 0 or unknown.
+                 * @example 12.5
+                 */
+                change_percent: number | null;
+                /**
+                 * Format: double
+                 * @description Value of the window; null if unknown.
+                 * @example 54000
+                 */
+                current: number | null;
+                /**
+                 * Format: double
+                 * @description Value of the previous window; null if unknown.
+                 * @example 48000
+                 */
+                previous: number | null;
+            };
+            /** @description Likes gained. */
+            likes: {
+                /**
+                 * Format: int64
+                 * @description `current` minus `previous`; null if one is unknown.
+                 * @example 6000
+                 */
+                change: number;
+                /**
+                 * Format: double
+                 * @description `change` in percent of `previous`, with one decimal; null if `previous` is 0 or unknown.
+                 * @example 12.5
+                 */
+                change_percent: number | null;
+                /**
+                 * Format: int64
+                 * @description Value of the window; null if unknown.
+                 * @example 54000
+                 */
+                current: number;
+                /**
+                 * Format: int64
+                 * @description Value of the previous window; null if unknown.
+                 * @example 48000
+                 */
+                previous: number;
+            };
+            /** @description Number of posts of the collection that were posted. */
+            new_posts: {
+                /**
+                 * Format: int64
+                 * @description `current` minus `previous`; null if one is unknown.
+                 * @example 6000
+                 */
+                change: number;
+                /**
+                 * Format: double
+                 * @description `change` in percent of `previous`, with one decimal; null if `previous` is 0 or unknown.
+                 * @example 12.5
+                 */
+                change_percent: number | null;
+                /**
+                 * Format: int64
+                 * @description Value of the window; null if unknown.
+                 * @example 54000
+                 */
+                current: number;
+                /**
+                 * Format: int64
+                 * @description Value of the previous window; null if unknown.
+                 * @example 48000
+                 */
+                previous: number;
+            };
+            /** @description Plays gained; on TikTok a play is a view. */
+            plays: {
+                /**
+                 * Format: int64
+                 * @description `current` minus `previous`; null if one is unknown.
+                 * @example 6000
+                 */
+                change: number;
+                /**
+                 * Format: double
+                 * @description `change` in percent of `previous`, with one decimal; null if `previous` is 0 or unknown.
+                 * @example 12.5
+                 */
+                change_percent: number | null;
+                /**
+                 * Format: int64
+                 * @description Value of the window; null if unknown.
+                 * @example 54000
+                 */
+                current: number;
+                /**
+                 * Format: int64
+                 * @description Value of the previous window; null if unknown.
+                 * @example 48000
+                 */
+                previous: number;
+            };
+            /** @description Shares gained. */
+            shares: {
+                /**
+                 * Format: int64
+                 * @description `current` minus `previous`; null if one is unknown.
+                 * @example 6000
+                 */
+                change: number;
+                /**
+                 * Format: double
+                 * @description `change` in percent of `previous`, with one decimal; null if `previous` is 0 or unknown.
+                 * @example 12.5
+                 */
+                change_percent: number | null;
+                /**
+                 * Format: int64
+                 * @description Value of the window; null if unknown.
+                 * @example 54000
+                 */
+                current: number;
+                /**
+                 * Format: int64
+                 * @description Value of the previous window; null if unknown.
+                 * @example 48000
+                 */
+                previous: number;
+            };
+            /** @description The posts that are in the collection now, whatever the window. */
+            totals: components["schemas"]["CollectionTotals"];
+            /** @description Views gained. */
+            views: {
+                /**
+                 * Format: int64
+                 * @description `current` minus `previous`; null if one is unknown.
+                 * @example 6000
+                 */
+                change: number;
+                /**
+                 * Format: double
+                 * @description `change` in percent of `previous`, with one decimal; null if `previous` is 0 or unknown.
+                 * @example 12.5
+                 */
+                change_percent: number | null;
+                /**
+                 * Format: int64
+                 * @description Value of the window; null if unknown.
+                 * @example 54000
+                 */
+                current: number;
+                /**
+                 * Format: int64
+                 * @description Value of the previous window; null if unknown.
+                 * @example 48000
+                 */
+                previous: number;
+            };
+        };
+        /** @description How posts of a collection are paid. */
+        CollectionPayout: {
+            /**
+             * @description Amounts for views that a post reaches; those of all reached ones are added. Only with `lifetime`.
+             * @default []
+             */
+            bonuses: components["schemas"]["Bonus"][];
+            /**
+             * @description Views that are paid: the latest counters, or the gains of the window.
+             * @default lifetime
+             */
+            count: components["schemas"]["PayoutCount"];
+            /**
+             * @description Currency (ISO 4217).
+             * @example EUR
+             */
+            currency: string;
+            /**
+             * @description The most that a post earns, bonuses included.
+             * @example 500
+             */
+            maximum_per_video: string | null;
+            /**
+             * Format: int64
+             * @description Views below which a post earns nothing.
+             * @example 1000
+             */
+            minimum_views: number | null;
+            /**
+             * @description Amount for a thousand views, with up to six decimals.
+             * @example 4.50
+             */
+            per_thousand_views: string | null;
+        };
+        /** @description Figures by platform. */
+        CollectionPlatforms: {
+            /** @description Figures on Instagram. */
+            instagram: components["schemas"]["CollectionFigures"];
+            /** @description Figures on TikTok. */
+            tiktok: components["schemas"]["CollectionFigures"];
+        };
+        /** @description One or more UTC days of the window. */
+        CollectionRow: {
+            /**
+             * Format: int64
+             * @description Comments gained.
+             */
+            comments: number;
+            /**
+             * Format: date
+             * @description UTC day, the first of several.
+             */
+            date: string;
+            /**
+             * Format: date
+             * @description Last UTC day; only with `granularity`.
+             */
+            end_date?: string;
+            /**
+             * Format: int64
+             * @description Likes, comments and shares gained.
+             */
+            engagement: number;
+            /**
+             * Format: double
+             * @description `engagement` per view, rounded to six decimals; null without views.
+             * @example 0.08125
+             */
+            engagement_rate: number | null;
+            /**
+             * Format: int64
+             * @description Likes gained.
+             */
+            likes: number;
+            /**
+             * Format: int64
+             * @description Number of posts of the collection that were posted.
+             * @example 12
+             */
+            new_posts: number;
+            /** @description Figures by platform; only with `group_by=platform`. */
+            platforms?: components["schemas"]["CollectionPlatforms"];
+            /**
+             * Format: int64
+             * @description Plays gained; on TikTok a play is a view.
+             */
+            plays: number;
+            /** @description The days of the same position in the previous window; only with `compare=previous`. */
+            previous?: components["schemas"]["CollectionBucket"];
+            /**
+             * Format: int64
+             * @description Shares gained.
+             */
+            shares: number;
+            /**
+             * Format: int64
+             * @description Views gained.
+             */
+            views: number;
+        };
+        /** @description Which posts are in a collection: those for which every condition holds. Without conditions all are. */
+        CollectionRule: {
+            /** @description Accounts, of which one matches. */
+            account_ids?: string[];
+            /** @description Category of the account (exact match). */
+            category?: string;
+            /** @description Creators of the account, of which one matches. */
+            creator_ids?: string[];
+            /**
+             * @description Hashtags of the caption, of which one matches. Case and a leading `#` do not matter.
+             * @default null
+             */
+            hashtags: string[];
+            /** @description Kind: `discovered` on an account, or `tracked` individually. A video of both kinds matches either. */
+            kind?: components["schemas"]["ContentKind"];
+            /** @description Media types, as the platform reports them, of which one matches exactly. */
+            media_types?: string[];
+            /**
+             * @description Tags of the account, which has to have all of them.
+             * @default {}
+             */
+            metadata: {
+                [key: string]: string;
+            };
+            /**
+             * Format: int64
+             * @description Lowest `view_count`.
+             */
+            min_views?: number;
+            /** @description Platform. */
+            platform?: components["schemas"]["Platform"];
+            /** @description Earliest `create_time`: a date, which includes its whole UTC day, or a time. */
+            posted_after?: string | unknown | unknown;
+            /** @description Latest `create_time`: a date, which includes its whole UTC day, or a time. */
+            posted_before?: string | unknown | unknown;
+            /** @description Substring of the caption, ignoring case. */
+            q?: string;
+        };
+        /** @description A link to the report of a collection. */
+        CollectionShare: {
+            /**
+             * Format: date-time
+             * @description Time at which the share was created.
+             */
+            added_at: string;
+            /**
+             * Format: uuid
+             * @description Collection id.
+             */
+            collection_id: string;
+            /**
+             * Format: date-time
+             * @description Time at which the link ends.
+             */
+            expires_at: string;
+            /**
+             * Format: uuid
+             * @description Share id.
+             */
+            id: string;
+            /**
+             * Format: date-time
+             * @description Time at which it was opened last; null before.
+             */
+            last_viewed_at: string | null;
+            /**
+             * @description Name, which the report shows.
+             * @example Summer campaign for Acme
+             */
+            name: string;
+            /**
+             * @description Window of the report, unless its reader chooses another one.
+             * @example 30d
+             */
+            period: components["schemas"]["SharePeriod"];
+            /**
+             * @description Parts of the report.
+             * @example [
+             *       "overview",
+             *       "content"
+             *     ]
+             */
+            show: components["schemas"]["SharePart"][];
+            /**
+             * @description Bearer token of the report; only in the response to its creation, null otherwise.
+             * @example tds_3vW8kYq1JmZr7LcTgHs4BnXe6UaPd2Of_0aB3xZ
+             */
+            token: string | null;
+            /**
+             * @description Always `collection_share`.
+             * @enum {string}
+             */
+            type: "collection_share";
+            /**
+             * @description Link to the report, which contains the token; null where the token is.
+             * @example https://tidemark.example/shared#tds_3vW8kYq1JmZr7LcTgHs4BnXe6UaPd2Of_0aB3xZ
+             */
+            url: string | null;
+            /**
+             * Format: int64
+             * @description How often the report was opened.
+             * @example 12
+             */
+            views: number;
+        };
+        /** @description The posts that are in a collection now. */
+        CollectionTotals: {
+            /**
+             * Format: uint
+             * @description Number of accounts that posted them.
+             * @example 38
+             */
+            accounts: number;
+            /**
+             * Format: int64
+             * @description Latest comments.
+             * @example 11300
+             */
+            comments: number;
+            /**
+             * Format: uint
+             * @description Number of creators of these accounts.
+             * @example 31
+             */
+            creators: number;
+            /**
+             * Format: int64
+             * @description Latest likes.
+             * @example 251000
+             */
+            likes: number;
+            /**
+             * Format: int64
+             * @description Latest plays; on TikTok a play is a view.
+             * @example 3622000
+             */
+            plays: number;
+            /**
+             * Format: int64
+             * @description Latest saves; null if no platform reports them.
+             * @example 15070
+             */
+            saves: number | null;
+            /**
+             * Format: int64
+             * @description Latest shares.
+             * @example 8240
+             */
+            shares: number;
+            /**
+             * Format: uint
+             * @description Number of posts.
+             * @example 412
+             */
+            videos: number;
+            /**
+             * Format: int64
+             * @description Latest views.
+             * @example 3410000
+             */
+            views: number;
+        };
+        /** @description A video with its state in a collection. */
+        CollectionVideo: {
+            /**
+             * Format: uuid
+             * @description Tracked account on which the video was discovered; null if none.
+             */
+            account_id: string | null;
+            /**
+             * @description Display name of the account that posted it.
+             * @example Salt & Tide
+             */
+            account_name: string | null;
+            /**
+             * @description Username of the account that posted it.
+             * @example salt.and.tide
+             */
+            account_username: string | null;
+            /**
+             * Format: date-time
+             * @description Time at which the video was discovered or added; under `/content` the earlier one if both.
+             */
+            added_at: string;
+            /**
+             * Format: int64
+             * @description Comments, by the last scrape.
+             * @example 2100
+             */
+            comment_count: number;
+            /**
+             * @description Cover image: a stable copy if there is one, otherwise the platform's URL.
+             * @example https://cdn.example/covers/C9xKp2mNqRs.jpg
+             */
+            cover_image_url: string | null;
+            /**
+             * @description Cover image at the platform; the URL expires.
+             * @example https://cdn.example/covers/C9xKp2mNqRs.jpg
+             */
+            cover_image_url_original: string | null;
+            /**
+             * Format: date-time
+             * @description Time at which it was posted; null until a source reports it.
+             */
+            create_time: string | null;
+            /**
+             * Format: uuid
+             * @description Creator of the account; null if it has none.
+             */
+            creator_id: string | null;
+            /**
+             * @description Name of the creator.
+             * @example Marta Soares
+             */
+            creator_name: string | null;
+            /**
+             * @description Caption.
+             * @example First swell of the season. Sound on 🌊
+             */
+            description: string | null;
+            /**
+             * Format: double
+             * @description Duration in seconds.
+             * @example 31.4
+             */
+            duration: number | null;
+            /**
+             * Format: double
+             * @description Latest likes, comments and shares per view, to six decimals; null without views.
+             * @example 0.078115
+             */
+            engagement_rate: number | null;
+            /**
+             * @description Id on the platform; null until it is known. On Instagram the Graph id, else the pk.
+             * @example 18034177459285610
+             */
+            external_id: string | null;
+            /**
+             * Format: int64
+             * @description Likes on Facebook, by the last scrape; null if the platform never reported them.
+             * @example 800
+             */
+            fb_like_count: number | null;
+            /**
+             * Format: int64
+             * @description Plays on Facebook, by the last scrape; null if the platform never reported them.
+             * @example 41000
+             */
+            fb_play_count: number | null;
+            /**
+             * Format: date-time
+             * @description Time of the first scrape; null before it.
+             */
+            first_scrape_time: string | null;
+            /**
+             * @description Hashtags of the caption, in lower case and without `#`, in order of appearance.
+             * @example [
+             *       "surf",
+             *       "firstlight"
+             *     ]
+             */
+            hashtags: string[];
+            /**
+             * Format: uuid
+             * @description Video id.
+             */
+            id: string;
+            /**
+             * Format: int64
+             * @description Plays on Instagram, by the last scrape; null if the platform never reported them.
+             * @example 1471000
+             */
+            ig_play_count: number | null;
+            /**
+             * Format: int64
+             * @description Id for `/account-videos/metrics`, unique over both platforms.
+             * @example 120417
+             */
+            internal_id: number;
+            /**
+             * @description Whether individual tracking is active; `false` if paused.
+             * @example true
+             */
+            is_active: boolean;
+            /**
+             * @description Whether the video is tracked individually.
+             * @example false
+             */
+            is_tracked: boolean;
+            /**
+             * @description Whether the platform no longer shows the video.
+             * @example false
+             */
+            is_unavailable: boolean;
+            /**
+             * @description How the video is tracked: with its account, individually, or both.
+             * @example [
+             *       "discovered"
+             *     ]
+             */
+            kinds: components["schemas"]["ContentKind"][];
+            /**
+             * Format: date-time
+             * @description Time of the latest scrape; null before the first.
+             */
+            last_scrape_time: string | null;
+            /**
+             * Format: int64
+             * @description Likes, by the last scrape.
+             * @example 96400
+             */
+            like_count: number;
+            /**
+             * @description Media type as reported by the platform.
+             * @example VIDEO
+             */
+            media_type: string | null;
+            /**
+             * @description Your own tags.
+             * @example {
+             *       "campaign": "spring",
+             *       "team": "north"
+             *     }
+             */
+            metadata: {
+                [key: string]: string;
+            };
+            /** @description Platform of the video. */
+            platform: components["schemas"]["Platform"];
+            /**
+             * @description Id on the platform of the account that posted it.
+             * @example 17841405309211844
+             */
+            platform_account_id: string | null;
+            /**
+             * @description Other data that the platform reported.
+             * @example {
+             *       "media_product_type": "REELS"
+             *     }
+             */
+            platform_data: {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: int64
+             * @description Plays (on TikTok equal to views), by the last scrape.
+             * @example 1512000
+             */
+            play_count: number;
+            /**
+             * Format: int64
+             * @description Saves, by the last scrape; null if the platform never reported them.
+             * @example 3000
+             */
+            saved_count: number | null;
+            /**
+             * Format: int32
+             * @description Hours between scrapes, if tracked individually.
+             * @example 24
+             */
+            scrape_interval_hours: number;
+            /**
+             * Format: int64
+             * @description Shares, by the last scrape.
+             * @example 1800
+             */
+            share_count: number;
+            /**
+             * @description Shortcode in Instagram URLs; null on TikTok.
+             * @example C9xKp2mNqRs
+             */
+            shortcode: string | null;
+            /** @description Why the video is listed: it is included or excluded by hand, or in the collection by its rule. */
+            state: components["schemas"]["MemberState"];
+            /** @description Tracking status. */
+            tracking: components["schemas"]["Tracking"];
+            /** @description `account_video` under `/account-videos`, `video` under `/videos`, `content` under `/content`. */
+            type: components["schemas"]["VideoType"];
+            /**
+             * Format: date-time
+             * @description Time of the latest change of the record.
+             */
+            updated_at: string;
+            /**
+             * @description URL of the video on the platform.
+             * @example https://www.instagram.com/p/C9xKp2mNqRs/
+             */
+            url: string | null;
+            /**
+             * @description Video file: a stable copy if there is one, otherwise the platform's URL.
+             * @example https://cdn.example/videos/C9xKp2mNqRs.mp4
+             */
+            video_url: string | null;
+            /**
+             * @description Video file at the platform; the URL expires.
+             * @example https://cdn.example/videos/C9xKp2mNqRs.mp4
+             */
+            video_url_original: string | null;
+            /**
+             * Format: int64
+             * @description Views, by the last scrape.
+             * @example 1284000
+             */
+            view_count: number;
+        };
         /** @description A video of either kind. Its `added_at` is the earlier one of both kinds. */
         Content: {
             /**
@@ -2230,7 +3755,7 @@ export type components = {
              */
             engagement_rate: number | null;
             /**
-             * @description Id on the platform; null until a source reports it.
+             * @description Id on the platform; null until it is known. On Instagram the Graph id, else the pk.
              * @example 18034177459285610
              */
             external_id: string | null;
@@ -2736,6 +4261,12 @@ export type components = {
              */
             reason: components["schemas"]["FailureReason"];
             /**
+             * Format: date-time
+             * @description Time of the first of the failures in a row, of the record that has failed for longest; null while it is unknown,
+             *     which it is right after an upgrade.
+             */
+            since: string | null;
+            /**
              * Format: int64
              * @description Number of individually tracked videos.
              * @example 0
@@ -2953,6 +4484,70 @@ export type components = {
          * @enum {string}
          */
         ImportStatus: "queued" | "running" | "succeeded" | "failed" | "cancelled";
+        /** @description The latest counters of posts together. */
+        LifetimeCounts: {
+            /**
+             * Format: int64
+             * @description Comments.
+             * @example 1130
+             */
+            comments: number;
+            /**
+             * Format: int64
+             * @description Likes, comments and shares.
+             * @example 27054
+             */
+            engagement: number;
+            /**
+             * Format: int64
+             * @description Likes.
+             * @example 25100
+             */
+            likes: number;
+            /**
+             * Format: int64
+             * @description Shares.
+             * @example 824
+             */
+            shares: number;
+            /**
+             * Format: int64
+             * @description Views.
+             * @example 341000
+             */
+            views: number;
+        };
+        /**
+         * @description How a post was put into a collection, or kept out of it, by hand.
+         *
+         *     - `included`: In the collection, whatever the rule.
+         *     - `excluded`: Not in the collection, whatever the rule.
+         * @enum {string}
+         */
+        Mark: "included" | "excluded";
+        /** @description Ids without a video. */
+        MarksMeta: {
+            /** @description Ids that are not videos of the organization. */
+            not_found: string[];
+        };
+        /** @description The effect of a change of many marks. */
+        MarksUpdate: {
+            /**
+             * Format: uint
+             * @description Number of the videos that have the state now.
+             * @example 1
+             */
+            updated: number;
+        };
+        /**
+         * @description Why a post is listed with a collection.
+         *
+         *     - `included`: Included by hand.
+         *     - `excluded`: Excluded by hand: not in the collection.
+         *     - `rule`: In the collection by its rule.
+         * @enum {string}
+         */
+        MemberState: "included" | "excluded" | "rule";
         /** @description An API version and its URLs. */
         Meta: {
             /**
@@ -3152,6 +4747,36 @@ export type components = {
                  * @example 48000
                  */
                 previous: number | null;
+            };
+            /**
+             * @description Followers that the accounts gained: an account that was added in the window counts with what it gained since, not
+             *     with its level.
+             */
+            followers_gained: {
+                /**
+                 * Format: int64
+                 * @description `current` minus `previous`; null if one is unknown.
+                 * @example 6000
+                 */
+                change: number;
+                /**
+                 * Format: double
+                 * @description `change` in percent of `previous`, with one decimal; null if `previous` is 0 or unknown.
+                 * @example 12.5
+                 */
+                change_percent: number | null;
+                /**
+                 * Format: int64
+                 * @description Value of the window; null if unknown.
+                 * @example 54000
+                 */
+                current: number;
+                /**
+                 * Format: int64
+                 * @description Value of the previous window; null if unknown.
+                 * @example 48000
+                 */
+                previous: number;
             };
             /** @description Likes gained. */
             likes: {
@@ -3364,6 +4989,104 @@ export type components = {
              */
             total_count?: number;
         };
+        /** @description A post with what it earns. */
+        PaidVideo: {
+            /**
+             * Format: uuid
+             * @description Tracked account on which the video was discovered; null if none.
+             */
+            account_id: string | null;
+            /**
+             * @description Username of the account.
+             * @example salt.and.tide
+             */
+            account_username: string | null;
+            /**
+             * @description Amount in the currency.
+             * @example 55.55
+             */
+            amount: string;
+            /**
+             * @description Cover image: a stable copy if there is one, otherwise the platform's URL.
+             * @example https://cdn.example/covers/C9xKp2mNqRs.jpg
+             */
+            cover_image_url: string | null;
+            /**
+             * Format: date-time
+             * @description Time at which it was posted; null until a source reports it.
+             */
+            create_time: string | null;
+            /**
+             * Format: uuid
+             * @description Creator of the account; null if it has none.
+             */
+            creator_id: string | null;
+            /**
+             * @description Name of the creator.
+             * @example Marta Soares
+             */
+            creator_name: string | null;
+            /**
+             * @description Caption.
+             * @example First swell of the season. Sound on 🌊
+             */
+            description: string | null;
+            /**
+             * Format: double
+             * @description Duration in seconds.
+             * @example 31.4
+             */
+            duration: number | null;
+            /**
+             * @description Id on the platform; null until a source reports it.
+             * @example 18034177459285610
+             */
+            external_id: string | null;
+            /**
+             * @description Hashtags of the caption, in lower case and without `#`, in order of appearance.
+             * @example [
+             *       "surf",
+             *       "firstlight"
+             *     ]
+             */
+            hashtags: string[];
+            /**
+             * Format: uuid
+             * @description Video id.
+             */
+            id: string;
+            /**
+             * @description Media type as reported by the platform.
+             * @example VIDEO
+             */
+            media_type: string | null;
+            /** @description Platform of the video. */
+            platform: components["schemas"]["Platform"];
+            /**
+             * @description Why it earns nothing; null if it is paid.
+             * @example below_minimum
+             */
+            reason: components["schemas"]["UnpaidReason"] | null;
+            /** @description Always `content`. */
+            type: components["schemas"]["VideoType"];
+            /**
+             * @description URL of the video on the platform.
+             * @example https://www.instagram.com/p/C9xKp2mNqRs/
+             */
+            url: string | null;
+            /**
+             * Format: int64
+             * @description Views, by the last scrape.
+             * @example 1284000
+             */
+            view_count: number;
+            /**
+             * Format: int64
+             * @description Paid views: the latest counter, or gains of the window.
+             * @example 12345
+             */
+            views: number;
+        };
         /**
          * @description Why a source is paused.
          *
@@ -3372,6 +5095,112 @@ export type components = {
          * @enum {string}
          */
         PauseCause: "rate_limit" | "credentials";
+        /**
+         * @description Which views are paid.
+         *
+         *     - `lifetime`: The latest counter.
+         *     - `window`: Gains of the window.
+         * @enum {string}
+         */
+        PayoutCount: "lifetime" | "window";
+        /** @description What the posts of an account or a creator earn. */
+        PayoutRow: {
+            /**
+             * Format: uuid
+             * @description Account; null with `group_by=creator`, and for posts without an account.
+             */
+            account_id: string | null;
+            /**
+             * @description Username of the account.
+             * @example salt.and.tide
+             */
+            account_username: string | null;
+            /**
+             * @description Amount in the currency.
+             * @example 1534.50
+             */
+            amount: string;
+            /**
+             * Format: uuid
+             * @description Creator; null without one.
+             */
+            creator_id: string | null;
+            /**
+             * @description Name of the creator.
+             * @example Marta Soares
+             */
+            creator_name: string | null;
+            /**
+             * Format: int64
+             * @description Number of posts that are neither unavailable nor below the minimum.
+             * @example 8
+             */
+            eligible_videos: number;
+            /**
+             * Format: int64
+             * @description Number of posts in the collection.
+             * @example 9
+             */
+            videos: number;
+            /**
+             * Format: int64
+             * @description Paid views of these posts.
+             * @example 341000
+             */
+            views: number;
+        };
+        /** @description The sum, and the window. */
+        PayoutsMeta: {
+            /**
+             * Format: date
+             * @description Last complete UTC day, no later than `end_date`.
+             * @example 2026-03-13
+             */
+            complete_through: string;
+            /**
+             * @description Currency (ISO 4217).
+             * @example EUR
+             */
+            currency: string;
+            /**
+             * Format: date-time
+             * @description Time of the latest observation included; null if there is none.
+             */
+            data_as_of: string | null;
+            /**
+             * Format: uint64
+             * @description Number of days of the window.
+             * @example 30
+             */
+            days: number;
+            /**
+             * Format: date
+             * @description Last day of the window (UTC, inclusive).
+             */
+            end_date: string;
+            /**
+             * @description The requested period; `custom` if dates were sent.
+             * @example 30d
+             */
+            period: components["schemas"]["Period"];
+            /**
+             * Format: date
+             * @description First day of the window (UTC, inclusive).
+             * @example 2026-02-13
+             */
+            start_date: string;
+            /**
+             * @description Sum of all amounts.
+             * @example 4120.75
+             */
+            total: string;
+            /**
+             * Format: uint
+             * @description Number of posts in the collection.
+             * @example 412
+             */
+            video_count: number;
+        };
         /**
          * @description The `period` parameter.
          * @enum {string}
@@ -3606,6 +5435,17 @@ export type components = {
          * @enum {string}
          */
         RefreshStatus: "queued" | "fresh" | "in_flight" | "paused" | "unavailable" | "unsupported" | "source_paused";
+        /** @description Posts that are in no entry. */
+        RemainingPosts: {
+            /** @description Gains of these posts in the window. */
+            metrics: components["schemas"]["Metrics"];
+            /**
+             * Format: uint
+             * @description Number of posts.
+             * @example 2
+             */
+            videos: number;
+        };
         /**
          * @description The permissions of a key; each scope implies the lower ones.
          * @enum {string}
@@ -3836,6 +5676,47 @@ export type components = {
              */
             views: number;
         };
+        /** @description A report. */
+        SharedReport: {
+            /**
+             * Format: date-time
+             * @description Time at which the link ends.
+             */
+            expires_at: string;
+            /**
+             * @description Name of the share.
+             * @example Summer campaign for Acme
+             */
+            name: string;
+            /**
+             * @description Window of the report, unless another one is requested.
+             * @example 30d
+             */
+            period: components["schemas"]["SharePeriod"];
+            /**
+             * @description Parts of the report.
+             * @example [
+             *       "overview",
+             *       "content"
+             *     ]
+             */
+            show: components["schemas"]["SharePart"][];
+            /**
+             * @description Always `shared_report`.
+             * @enum {string}
+             */
+            type: "shared_report";
+        };
+        /**
+         * @description A part of a report.
+         * @enum {string}
+         */
+        SharePart: "overview" | "timeseries" | "content" | "accounts" | "creators" | "payouts";
+        /**
+         * @description The window of a report, unless the reader chooses another one.
+         * @enum {string}
+         */
+        SharePeriod: "7d" | "30d" | "90d";
         /** @description Where data of a platform comes from. */
         Source: {
             /**
@@ -4241,6 +6122,15 @@ export type components = {
          * @enum {string}
          */
         TrackingStatus: "unsupported" | "unavailable" | "paused" | "paused_by_creator" | "failing" | "pending" | "active";
+        /**
+         * @description Why a post earns nothing.
+         *
+         *     - `excluded`: Excluded from the collection by hand.
+         *     - `unavailable`: The platform does not show it.
+         *     - `below_minimum`: Fewer views than `minimum_views`.
+         * @enum {string}
+         */
+        UnpaidReason: "excluded" | "unavailable" | "below_minimum";
         /** @description A video, with its latest counters and the account on which it was discovered. */
         Video: {
             /**
@@ -4306,7 +6196,7 @@ export type components = {
              */
             duration: number | null;
             /**
-             * @description Id on the platform; null until a source reports it.
+             * @description Id on the platform; null until it is known. On Instagram the Graph id, else the pk.
              * @example 18034177459285610
              */
             external_id: string | null;
@@ -4544,6 +6434,12 @@ export type components = {
              * @example 18
              */
             share_count: number | null;
+            /**
+             * Format: date
+             * @description Day of the observation before, since which it gained what this day shows; null without one, and on days without an
+             *     observation. Only with `values=both`.
+             */
+            since?: string;
             /**
              * Format: int64
              * @description Views.
@@ -5542,6 +7438,8 @@ export interface operations {
                 creator_id?: string[];
                 /** @description Cursor of the page: `pagination.next_cursor` of the previous page, requested with the same filters and sort. Omit it for the first page. */
                 cursor?: string;
+                /** @description Filter by why the latest attempt failed: accounts with the status `failing` and this reason, as in `failures` of the state of tracking. */
+                failure?: "not_found" | "transient" | "malformed" | "unsupported" | "internal";
                 /** @description Whether to count all entries of the list, as `pagination.total_count`. */
                 include_total?: boolean;
                 /** @description Filter by `is_active`. */
@@ -7466,6 +9364,8 @@ export interface operations {
                 period?: "7d" | "30d" | "90d" | "custom";
                 /** @description First day of a `custom` window (UTC, inclusive). */
                 start_date?: string;
+                /** @description What a gain is on days without an observation: `zero`, or `null`. Does not affect `followers` and `new_posts`. */
+                unobserved?: "zero" | "null";
             };
             header?: {
                 /** @description `ETag` of a cached response. If it is still current, the response is 304. */
@@ -7942,6 +9842,2474 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    listCollections: {
+        parameters: {
+            query?: {
+                /** @description Cursor of the page: `pagination.next_cursor` of the previous page, requested with the same filters and sort. Omit it for the first page. */
+                cursor?: string;
+                /** @description Whether to count all entries of the list, as `pagination.total_count`. */
+                include_total?: boolean;
+                /** @description Page size. */
+                limit?: number;
+                /** @description Sort key; overrides the key of `sort`. Entries without a value come last. */
+                order_by?: "name" | "added_at";
+                /** @description Sort direction; overrides the sign of `sort`. Defaults to `desc` if `order_by` is given. */
+                order_direction?: "asc" | "desc";
+                /** @description Filter by a substring of the name, ignoring case. */
+                q?: string;
+                /** @description Legacy form of the sort: a sort key, with `-` before it for descending. */
+                sort?: "name" | "-name" | "added_at" | "-added_at";
+            };
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the list. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    Link: components["headers"]["Link"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "added_at": "2026-03-14T09:26:53.589793Z",
+                     *           "description": "Posts of the four ambassadors",
+                     *           "excluded_count": 1,
+                     *           "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "included_count": 3,
+                     *           "name": "Summer campaign",
+                     *           "payout": {
+                     *             "bonuses": [],
+                     *             "count": "lifetime",
+                     *             "currency": "EUR",
+                     *             "maximum_per_video": "500",
+                     *             "minimum_views": 1000,
+                     *             "per_thousand_views": "4.50"
+                     *           },
+                     *           "rule": {
+                     *             "hashtags": [
+                     *               "surf"
+                     *             ],
+                     *             "posted_after": "2026-02-01"
+                     *           },
+                     *           "type": "collection",
+                     *           "updated_at": "2026-03-14T09:26:53.589793Z"
+                     *         }
+                     *       ],
+                     *       "filters": {
+                     *         "order_by": "added_at",
+                     *         "order_direction": "desc",
+                     *         "platform": "instagram"
+                     *       },
+                     *       "pagination": {
+                     *         "has_next": true,
+                     *         "limit": 50,
+                     *         "next_cursor": "eyJ2IjoxLCJiIjoiM2YyYjhjMWE3ZTY1In0",
+                     *         "total_count": 128
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description Entries of the page. */
+                        data: components["schemas"]["Collection"][];
+                        /**
+                         * @description Filters and sort in effect.
+                         * @example {
+                         *       "order_by": "added_at",
+                         *       "order_direction": "desc",
+                         *       "platform": "instagram"
+                         *     }
+                         */
+                        filters: {
+                            [key: string]: unknown;
+                        };
+                        /** @description Position of the page in the list. */
+                        pagination: components["schemas"]["Pagination"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    createCollection: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A key of your choice for this request. A retry with the same key within 24 hours returns the first response and changes nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "description": null,
+                 *       "name": "Summer campaign",
+                 *       "payout": {
+                 *         "bonuses": [
+                 *           {
+                 *             "amount": "50",
+                 *             "views": 100000
+                 *           }
+                 *         ],
+                 *         "currency": "EUR",
+                 *         "per_thousand_views": "4.50"
+                 *       },
+                 *       "rule": {
+                 *         "hashtags": [
+                 *           "surf"
+                 *         ],
+                 *         "posted_after": "2026-02-01"
+                 *       }
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Description. */
+                    description?: string | null;
+                    /** @description Name, unique in the organization whatever its case. */
+                    name: string;
+                    /** @description How posts are paid. */
+                    payout?: {
+                        /** @description Amounts for views that a post reaches; those of all reached ones are added. Only with `lifetime`. */
+                        bonuses?: {
+                            /**
+                             * @description Amount.
+                             * @example 50
+                             */
+                            amount: string;
+                            /**
+                             * @description Views to reach.
+                             * @example 100000
+                             */
+                            views: number;
+                        }[];
+                        /**
+                         * @description Views that are paid: the latest counters, or the gains of the window.
+                         * @default lifetime
+                         * @enum {string}
+                         */
+                        count?: "lifetime" | "window";
+                        /**
+                         * @description Currency (ISO 4217).
+                         * @example EUR
+                         */
+                        currency: string;
+                        /**
+                         * @description The most that a post earns, bonuses included.
+                         * @example 500
+                         */
+                        maximum_per_video?: string | null;
+                        /**
+                         * @description Views below which a post earns nothing.
+                         * @example 1000
+                         */
+                        minimum_views?: number | null;
+                        /**
+                         * @description Amount for a thousand views, with up to six decimals.
+                         * @example 4.50
+                         */
+                        per_thousand_views?: string | null;
+                    } | null;
+                    /** @description Posts that are in the collection by themselves: those for which all conditions hold, `{}` for all posts. Without a rule none are. */
+                    rule?: {
+                        /** @description Accounts, of which one matches. */
+                        account_ids?: string[];
+                        /** @description Category of the account (exact match). */
+                        category?: string;
+                        /** @description Creators of the account, of which one matches. */
+                        creator_ids?: string[];
+                        /** @description Hashtags of the caption, of which one matches. Case and a leading `#` do not matter. */
+                        hashtags?: string[];
+                        /**
+                         * @description Kind: `discovered` on an account, or `tracked` individually. A video of both kinds matches either.
+                         * @enum {string}
+                         */
+                        kind?: "discovered" | "tracked";
+                        /** @description Media types, as the platform reports them, of which one matches exactly. */
+                        media_types?: string[];
+                        /** @description Tags of the account, which has to have all of them. */
+                        metadata?: {
+                            [key: string]: string;
+                        };
+                        /** @description Lowest `view_count`. */
+                        min_views?: number;
+                        /**
+                         * @description Platform.
+                         * @enum {string}
+                         */
+                        platform?: "instagram" | "tiktok";
+                        /** @description Earliest `create_time`: a date, which includes its whole UTC day, or a time. */
+                        posted_after?: string | unknown | unknown;
+                        /** @description Latest `create_time`: a date, which includes its whole UTC day, or a time. */
+                        posted_before?: string | unknown | unknown;
+                        /** @description Substring of the caption, ignoring case. */
+                        q?: string;
+                    } | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Created. `Location` is the URL of the new resource. */
+            201: {
+                headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    Location: components["headers"]["Location"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": {
+                     *         "added_at": "2026-03-14T09:26:53.589793Z",
+                     *         "description": "Posts of the four ambassadors",
+                     *         "excluded_count": 1,
+                     *         "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *         "included_count": 3,
+                     *         "name": "Summer campaign",
+                     *         "payout": {
+                     *           "bonuses": [],
+                     *           "count": "lifetime",
+                     *           "currency": "EUR",
+                     *           "maximum_per_video": "500",
+                     *           "minimum_views": 1000,
+                     *           "per_thousand_views": "4.50"
+                     *         },
+                     *         "rule": {
+                     *           "hashtags": [
+                     *             "surf"
+                     *           ],
+                     *           "posted_after": "2026-02-01"
+                     *         },
+                     *         "type": "collection",
+                     *         "updated_at": "2026-03-14T09:26:53.589793Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["Collection"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            406: components["responses"]["NotAcceptable"];
+            /** @description Conflicts with an existing resource, or the first request with this key is in flight. */
+            409: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "CONFLICT",
+                     *       "detail": "Conflicts with an existing resource, or the first request with this key is in flight.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 409,
+                     *       "title": "Conflict",
+                     *       "type": "urn:tidemark:error:conflict"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getCollection: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Collection id. */
+                collection_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": {
+                     *         "added_at": "2026-03-14T09:26:53.589793Z",
+                     *         "description": "Posts of the four ambassadors",
+                     *         "excluded_count": 1,
+                     *         "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *         "included_count": 3,
+                     *         "name": "Summer campaign",
+                     *         "payout": {
+                     *           "bonuses": [],
+                     *           "count": "lifetime",
+                     *           "currency": "EUR",
+                     *           "maximum_per_video": "500",
+                     *           "minimum_views": 1000,
+                     *           "per_thousand_views": "4.50"
+                     *         },
+                     *         "rule": {
+                     *           "hashtags": [
+                     *             "surf"
+                     *           ],
+                     *           "posted_after": "2026-02-01"
+                     *         },
+                     *         "type": "collection",
+                     *         "updated_at": "2026-03-14T09:26:53.589793Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["Collection"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    deleteCollection: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Collection id. */
+                collection_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    updateCollection: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Collection id. */
+                collection_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Autumn campaign",
+                 *       "payout": null,
+                 *       "rule": {
+                 *         "hashtags": [
+                 *           "surf",
+                 *           "firstlight"
+                 *         ]
+                 *       }
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Description; null removes it. */
+                    description?: string | null;
+                    /** @description Name, unique in the organization whatever its case. */
+                    name?: string;
+                    /** @description How posts are paid, replacing all existing terms; null removes them. */
+                    payout?: {
+                        /** @description Amounts for views that a post reaches; those of all reached ones are added. Only with `lifetime`. */
+                        bonuses?: {
+                            /**
+                             * @description Amount.
+                             * @example 50
+                             */
+                            amount: string;
+                            /**
+                             * @description Views to reach.
+                             * @example 100000
+                             */
+                            views: number;
+                        }[];
+                        /**
+                         * @description Views that are paid: the latest counters, or the gains of the window.
+                         * @default lifetime
+                         * @enum {string}
+                         */
+                        count?: "lifetime" | "window";
+                        /**
+                         * @description Currency (ISO 4217).
+                         * @example EUR
+                         */
+                        currency: string;
+                        /**
+                         * @description The most that a post earns, bonuses included.
+                         * @example 500
+                         */
+                        maximum_per_video?: string | null;
+                        /**
+                         * @description Views below which a post earns nothing.
+                         * @example 1000
+                         */
+                        minimum_views?: number | null;
+                        /**
+                         * @description Amount for a thousand views, with up to six decimals.
+                         * @example 4.50
+                         */
+                        per_thousand_views?: string | null;
+                    } | null;
+                    /** @description Rule, replacing the whole existing one; null removes it. */
+                    rule?: {
+                        /** @description Accounts, of which one matches. */
+                        account_ids?: string[];
+                        /** @description Category of the account (exact match). */
+                        category?: string;
+                        /** @description Creators of the account, of which one matches. */
+                        creator_ids?: string[];
+                        /** @description Hashtags of the caption, of which one matches. Case and a leading `#` do not matter. */
+                        hashtags?: string[];
+                        /**
+                         * @description Kind: `discovered` on an account, or `tracked` individually. A video of both kinds matches either.
+                         * @enum {string}
+                         */
+                        kind?: "discovered" | "tracked";
+                        /** @description Media types, as the platform reports them, of which one matches exactly. */
+                        media_types?: string[];
+                        /** @description Tags of the account, which has to have all of them. */
+                        metadata?: {
+                            [key: string]: string;
+                        };
+                        /** @description Lowest `view_count`. */
+                        min_views?: number;
+                        /**
+                         * @description Platform.
+                         * @enum {string}
+                         */
+                        platform?: "instagram" | "tiktok";
+                        /** @description Earliest `create_time`: a date, which includes its whole UTC day, or a time. */
+                        posted_after?: string | unknown | unknown;
+                        /** @description Latest `create_time`: a date, which includes its whole UTC day, or a time. */
+                        posted_before?: string | unknown | unknown;
+                        /** @description Substring of the caption, ignoring case. */
+                        q?: string;
+                    } | null;
+                };
+            };
+        };
+        responses: {
+            /** @description OK. */
+            200: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": {
+                     *         "added_at": "2026-03-14T09:26:53.589793Z",
+                     *         "description": "Posts of the four ambassadors",
+                     *         "excluded_count": 1,
+                     *         "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *         "included_count": 3,
+                     *         "name": "Summer campaign",
+                     *         "payout": {
+                     *           "bonuses": [],
+                     *           "count": "lifetime",
+                     *           "currency": "EUR",
+                     *           "maximum_per_video": "500",
+                     *           "minimum_views": 1000,
+                     *           "per_thousand_views": "4.50"
+                     *         },
+                     *         "rule": {
+                     *           "hashtags": [
+                     *             "surf"
+                     *           ],
+                     *           "posted_after": "2026-02-01"
+                     *         },
+                     *         "type": "collection",
+                     *         "updated_at": "2026-03-14T09:26:53.589793Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["Collection"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            /** @description The name is that of another collection. */
+            409: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "CONFLICT",
+                     *       "detail": "The name is that of another collection.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 409,
+                     *       "title": "Conflict",
+                     *       "type": "urn:tidemark:error:conflict"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listCollectionAccounts: {
+        parameters: {
+            query?: {
+                /** @description Cursor of the page: `pagination.next_cursor` of the previous page, requested with the same filters and sort. Omit it for the first page. */
+                cursor?: string;
+                /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
+                end_date?: string;
+                /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
+                include_today?: boolean;
+                /** @description Page size. */
+                limit?: number;
+                /** @description Counter whose gains count; `engagement` is likes, comments and shares. */
+                metric?: "views" | "likes" | "comments" | "shares" | "engagement";
+                /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
+                period?: "7d" | "30d" | "90d" | "custom";
+                /** @description Filter by platform. */
+                platform?: "instagram" | "tiktok";
+                /** @description First day of a `custom` window (UTC, inclusive). */
+                start_date?: string;
+            };
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Collection id. */
+                collection_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the ranking. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    Link: components["headers"]["Link"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "creator_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "creator_name": "Marta Soares",
+                     *           "follower_count": 48210,
+                     *           "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "lifetime": {
+                     *             "comments": 1130,
+                     *             "engagement": 27054,
+                     *             "likes": 25100,
+                     *             "shares": 824,
+                     *             "views": 341000
+                     *           },
+                     *           "metrics": {
+                     *             "comments": 1200,
+                     *             "engagement": 1200,
+                     *             "engagement_rate": 0.08125,
+                     *             "likes": 1200,
+                     *             "plays": 1200,
+                     *             "shares": 1200,
+                     *             "views": 1200
+                     *           },
+                     *           "name": "Salt & Tide",
+                     *           "platform": "instagram",
+                     *           "profile_pic_url": "https://cdn.example/pictures/salt.and.tide.jpg",
+                     *           "type": "account",
+                     *           "username": "salt.and.tide",
+                     *           "videos": 9
+                     *         }
+                     *       ],
+                     *       "meta": {
+                     *         "complete_through": "2026-03-13",
+                     *         "data_as_of": "2026-03-14T09:26:53.589793Z",
+                     *         "days": 30,
+                     *         "end_date": "2026-03-14",
+                     *         "metric": "views",
+                     *         "period": "30d",
+                     *         "start_date": "2026-02-13",
+                     *         "without_account": {
+                     *           "metrics": {
+                     *             "comments": 1200,
+                     *             "engagement": 1200,
+                     *             "engagement_rate": 0.08125,
+                     *             "likes": 1200,
+                     *             "plays": 1200,
+                     *             "shares": 1200,
+                     *             "views": 1200
+                     *           },
+                     *           "videos": 2
+                     *         }
+                     *       },
+                     *       "pagination": {
+                     *         "has_next": true,
+                     *         "limit": 50,
+                     *         "next_cursor": "eyJ2IjoxLCJiIjoiM2YyYjhjMWE3ZTY1In0",
+                     *         "total_count": 128
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description Entries of the page. */
+                        data: components["schemas"]["CollectionAccount"][];
+                        /** @description Scope of the ranking. */
+                        meta: components["schemas"]["CollectionMembersMeta"];
+                        /** @description Position of the page in the ranking. */
+                        pagination: components["schemas"]["Pagination"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            /** @description The collection has too many posts. */
+            409: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "CONFLICT",
+                     *       "detail": "The collection has too many posts.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 409,
+                     *       "title": "Conflict",
+                     *       "type": "urn:tidemark:error:conflict"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listCollectionCreators: {
+        parameters: {
+            query?: {
+                /** @description Cursor of the page: `pagination.next_cursor` of the previous page, requested with the same filters and sort. Omit it for the first page. */
+                cursor?: string;
+                /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
+                end_date?: string;
+                /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
+                include_today?: boolean;
+                /** @description Page size. */
+                limit?: number;
+                /** @description Counter whose gains count; `engagement` is likes, comments and shares. */
+                metric?: "views" | "likes" | "comments" | "shares" | "engagement";
+                /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
+                period?: "7d" | "30d" | "90d" | "custom";
+                /** @description Filter by platform. */
+                platform?: "instagram" | "tiktok";
+                /** @description First day of a `custom` window (UTC, inclusive). */
+                start_date?: string;
+            };
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Collection id. */
+                collection_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the ranking. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    Link: components["headers"]["Link"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "lifetime": {
+                     *             "comments": 1130,
+                     *             "engagement": 27054,
+                     *             "likes": 25100,
+                     *             "shares": 824,
+                     *             "views": 341000
+                     *           },
+                     *           "metrics": {
+                     *             "comments": 1200,
+                     *             "engagement": 1200,
+                     *             "engagement_rate": 0.08125,
+                     *             "likes": 1200,
+                     *             "plays": 1200,
+                     *             "shares": 1200,
+                     *             "views": 1200
+                     *           },
+                     *           "name": "Marta Soares",
+                     *           "type": "creator",
+                     *           "videos": 9
+                     *         }
+                     *       ],
+                     *       "meta": {
+                     *         "complete_through": "2026-03-13",
+                     *         "data_as_of": "2026-03-14T09:26:53.589793Z",
+                     *         "days": 30,
+                     *         "end_date": "2026-03-14",
+                     *         "metric": "views",
+                     *         "period": "30d",
+                     *         "start_date": "2026-02-13",
+                     *         "without_account": {
+                     *           "metrics": {
+                     *             "comments": 1200,
+                     *             "engagement": 1200,
+                     *             "engagement_rate": 0.08125,
+                     *             "likes": 1200,
+                     *             "plays": 1200,
+                     *             "shares": 1200,
+                     *             "views": 1200
+                     *           },
+                     *           "videos": 2
+                     *         }
+                     *       },
+                     *       "pagination": {
+                     *         "has_next": true,
+                     *         "limit": 50,
+                     *         "next_cursor": "eyJ2IjoxLCJiIjoiM2YyYjhjMWE3ZTY1In0",
+                     *         "total_count": 128
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description Entries of the page. */
+                        data: components["schemas"]["CollectionCreator"][];
+                        /** @description Scope of the ranking. */
+                        meta: components["schemas"]["CollectionMembersMeta"];
+                        /** @description Position of the page in the ranking. */
+                        pagination: components["schemas"]["Pagination"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            /** @description The collection has too many posts. */
+            409: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "CONFLICT",
+                     *       "detail": "The collection has too many posts.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 409,
+                     *       "title": "Conflict",
+                     *       "type": "urn:tidemark:error:conflict"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getCollectionOverview: {
+        parameters: {
+            query?: {
+                /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
+                end_date?: string;
+                /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
+                include_today?: boolean;
+                /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
+                period?: "7d" | "30d" | "90d" | "custom";
+                /** @description Filter by platform. */
+                platform?: "instagram" | "tiktok";
+                /** @description First day of a `custom` window (UTC, inclusive). */
+                start_date?: string;
+            };
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Collection id. */
+                collection_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": {
+                     *         "comments": {
+                     *           "change": 6000,
+                     *           "change_percent": 12.5,
+                     *           "current": 54000,
+                     *           "previous": 48000
+                     *         },
+                     *         "engagement": {
+                     *           "change": 6000,
+                     *           "change_percent": 12.5,
+                     *           "current": 54000,
+                     *           "previous": 48000
+                     *         },
+                     *         "engagement_rate": {
+                     *           "change": 0.003125,
+                     *           "change_percent": 4,
+                     *           "current": 0.08125,
+                     *           "previous": 0.078125
+                     *         },
+                     *         "likes": {
+                     *           "change": 6000,
+                     *           "change_percent": 12.5,
+                     *           "current": 54000,
+                     *           "previous": 48000
+                     *         },
+                     *         "new_posts": {
+                     *           "change": 6000,
+                     *           "change_percent": 12.5,
+                     *           "current": 54000,
+                     *           "previous": 48000
+                     *         },
+                     *         "plays": {
+                     *           "change": 6000,
+                     *           "change_percent": 12.5,
+                     *           "current": 54000,
+                     *           "previous": 48000
+                     *         },
+                     *         "shares": {
+                     *           "change": 6000,
+                     *           "change_percent": 12.5,
+                     *           "current": 54000,
+                     *           "previous": 48000
+                     *         },
+                     *         "totals": {
+                     *           "accounts": 38,
+                     *           "comments": 11300,
+                     *           "creators": 31,
+                     *           "likes": 251000,
+                     *           "plays": 3622000,
+                     *           "saves": 15070,
+                     *           "shares": 8240,
+                     *           "videos": 412,
+                     *           "views": 3410000
+                     *         },
+                     *         "views": {
+                     *           "change": 6000,
+                     *           "change_percent": 12.5,
+                     *           "current": 54000,
+                     *           "previous": 48000
+                     *         }
+                     *       },
+                     *       "meta": {
+                     *         "complete_through": "2026-03-13",
+                     *         "data_as_of": "2026-03-14T09:26:53.589793Z",
+                     *         "days": 30,
+                     *         "end_date": "2026-03-14",
+                     *         "period": "30d",
+                     *         "previous_end_date": "2026-02-12",
+                     *         "previous_start_date": "2026-01-14",
+                     *         "start_date": "2026-02-13"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["CollectionOverview"];
+                        /** @description Scope of the result. */
+                        meta: components["schemas"]["OverviewMeta"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            /** @description The collection has too many posts. */
+            409: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "CONFLICT",
+                     *       "detail": "The collection has too many posts.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 409,
+                     *       "title": "Conflict",
+                     *       "type": "urn:tidemark:error:conflict"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listCollectionPayouts: {
+        parameters: {
+            query?: {
+                /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
+                end_date?: string;
+                /** @description By what posts are added up. */
+                group_by?: "account" | "creator";
+                /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
+                include_today?: boolean;
+                /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
+                period?: "7d" | "30d" | "90d" | "custom";
+                /** @description First day of a `custom` window (UTC, inclusive). */
+                start_date?: string;
+            };
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Collection id. */
+                collection_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "account_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "account_username": "salt.and.tide",
+                     *           "amount": "1534.50",
+                     *           "creator_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "creator_name": "Marta Soares",
+                     *           "eligible_videos": 8,
+                     *           "videos": 9,
+                     *           "views": 341000
+                     *         }
+                     *       ],
+                     *       "meta": {
+                     *         "complete_through": "2026-03-13",
+                     *         "currency": "EUR",
+                     *         "data_as_of": "2026-03-14T09:26:53.589793Z",
+                     *         "days": 30,
+                     *         "end_date": "2026-03-14",
+                     *         "period": "30d",
+                     *         "start_date": "2026-02-13",
+                     *         "total": "4120.75",
+                     *         "video_count": 412
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["PayoutRow"][];
+                        /** @description Scope of the result. */
+                        meta: components["schemas"]["PayoutsMeta"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            /** @description The collection has no payout, or too many posts. */
+            409: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "CONFLICT",
+                     *       "detail": "The collection has no payout, or too many posts.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 409,
+                     *       "title": "Conflict",
+                     *       "type": "urn:tidemark:error:conflict"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listCollectionPayoutVideos: {
+        parameters: {
+            query?: {
+                /** @description Cursor of the page: `pagination.next_cursor` of the previous page, requested with the same filters and sort. Omit it for the first page. */
+                cursor?: string;
+                /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
+                end_date?: string;
+                /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
+                include_today?: boolean;
+                /** @description Page size. */
+                limit?: number;
+                /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
+                period?: "7d" | "30d" | "90d" | "custom";
+                /** @description First day of a `custom` window (UTC, inclusive). */
+                start_date?: string;
+            };
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Collection id. */
+                collection_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the ranking. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    Link: components["headers"]["Link"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "account_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "account_username": "salt.and.tide",
+                     *           "amount": "55.55",
+                     *           "cover_image_url": "https://cdn.example/covers/C9xKp2mNqRs.jpg",
+                     *           "create_time": "2026-03-14T09:26:53.589793Z",
+                     *           "creator_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "creator_name": "Marta Soares",
+                     *           "description": "First swell of the season. Sound on 🌊",
+                     *           "duration": 31.4,
+                     *           "external_id": "18034177459285610",
+                     *           "hashtags": [
+                     *             "surf",
+                     *             "firstlight"
+                     *           ],
+                     *           "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "media_type": "VIDEO",
+                     *           "platform": "instagram",
+                     *           "reason": "below_minimum",
+                     *           "type": "video",
+                     *           "url": "https://www.instagram.com/p/C9xKp2mNqRs/",
+                     *           "view_count": 1284000,
+                     *           "views": 12345
+                     *         }
+                     *       ],
+                     *       "meta": {
+                     *         "complete_through": "2026-03-13",
+                     *         "currency": "EUR",
+                     *         "data_as_of": "2026-03-14T09:26:53.589793Z",
+                     *         "days": 30,
+                     *         "end_date": "2026-03-14",
+                     *         "period": "30d",
+                     *         "start_date": "2026-02-13",
+                     *         "total": "4120.75",
+                     *         "video_count": 412
+                     *       },
+                     *       "pagination": {
+                     *         "has_next": true,
+                     *         "limit": 50,
+                     *         "next_cursor": "eyJ2IjoxLCJiIjoiM2YyYjhjMWE3ZTY1In0",
+                     *         "total_count": 128
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description Entries of the page. */
+                        data: components["schemas"]["PaidVideo"][];
+                        /** @description Scope of the ranking. */
+                        meta: components["schemas"]["PayoutsMeta"];
+                        /** @description Position of the page in the ranking. */
+                        pagination: components["schemas"]["Pagination"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            /** @description The collection has no payout, or too many posts. */
+            409: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "CONFLICT",
+                     *       "detail": "The collection has no payout, or too many posts.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 409,
+                     *       "title": "Conflict",
+                     *       "type": "urn:tidemark:error:conflict"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listCollectionShares: {
+        parameters: {
+            query?: {
+                /** @description Cursor of the page: `pagination.next_cursor` of the previous page, requested with the same filters and sort. Omit it for the first page. */
+                cursor?: string;
+                /** @description Whether to count all entries of the list, as `pagination.total_count`. */
+                include_total?: boolean;
+                /** @description Page size. */
+                limit?: number;
+                /** @description Sort key; overrides the key of `sort`. Entries without a value come last. */
+                order_by?: "added_at";
+                /** @description Sort direction; overrides the sign of `sort`. Defaults to `desc` if `order_by` is given. */
+                order_direction?: "asc" | "desc";
+                /** @description Legacy form of the sort: a sort key, with `-` before it for descending. */
+                sort?: "added_at" | "-added_at";
+            };
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Collection id. */
+                collection_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the list. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    Link: components["headers"]["Link"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "added_at": "2026-03-14T09:26:53.589793Z",
+                     *           "collection_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "expires_at": "2026-03-14T09:26:53.589793Z",
+                     *           "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "last_viewed_at": "2026-03-14T09:26:53.589793Z",
+                     *           "name": "Summer campaign for Acme",
+                     *           "period": "30d",
+                     *           "show": [
+                     *             "overview",
+                     *             "content"
+                     *           ],
+                     *           "token": "tds_3vW8kYq1JmZr7LcTgHs4BnXe6UaPd2Of_0aB3xZ",
+                     *           "type": "collection_share",
+                     *           "url": "https://tidemark.example/shared#tds_3vW8kYq1JmZr7LcTgHs4BnXe6UaPd2Of_0aB3xZ",
+                     *           "views": 12
+                     *         }
+                     *       ],
+                     *       "filters": {
+                     *         "order_by": "added_at",
+                     *         "order_direction": "desc",
+                     *         "platform": "instagram"
+                     *       },
+                     *       "pagination": {
+                     *         "has_next": true,
+                     *         "limit": 50,
+                     *         "next_cursor": "eyJ2IjoxLCJiIjoiM2YyYjhjMWE3ZTY1In0",
+                     *         "total_count": 128
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description Entries of the page. */
+                        data: components["schemas"]["CollectionShare"][];
+                        /**
+                         * @description Filters and sort in effect.
+                         * @example {
+                         *       "order_by": "added_at",
+                         *       "order_direction": "desc",
+                         *       "platform": "instagram"
+                         *     }
+                         */
+                        filters: {
+                            [key: string]: unknown;
+                        };
+                        /** @description Position of the page in the list. */
+                        pagination: components["schemas"]["Pagination"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    createCollectionShare: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A key of your choice for this request. A retry with the same key within 24 hours returns the first response and changes nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Collection id. */
+                collection_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "expires_at": null,
+                 *       "name": "Summer campaign for Acme",
+                 *       "show": [
+                 *         "overview",
+                 *         "content",
+                 *         "accounts"
+                 *       ]
+                 *     }
+                 */
+                "application/json": {
+                    /** @description When the link ends: a date, which means 00:00 UTC, or a time. Null or absent: in 90 days. */
+                    expires_at?: (string | unknown | unknown) | null;
+                    /** @description Name, which the report shows. */
+                    name: string;
+                    /**
+                     * @description Window of the report, unless its reader chooses another one.
+                     * @default 30d
+                     * @enum {string}
+                     */
+                    period?: "7d" | "30d" | "90d";
+                    /** @description Parts of the report. */
+                    show: ("overview" | "timeseries" | "content" | "accounts" | "creators" | "payouts")[];
+                };
+            };
+        };
+        responses: {
+            /** @description Created. `Location` is the URL of the new resource. */
+            201: {
+                headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    Location: components["headers"]["Location"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": {
+                     *         "added_at": "2026-03-14T09:26:53.589793Z",
+                     *         "collection_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *         "expires_at": "2026-03-14T09:26:53.589793Z",
+                     *         "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *         "last_viewed_at": "2026-03-14T09:26:53.589793Z",
+                     *         "name": "Summer campaign for Acme",
+                     *         "period": "30d",
+                     *         "show": [
+                     *           "overview",
+                     *           "content"
+                     *         ],
+                     *         "token": "tds_3vW8kYq1JmZr7LcTgHs4BnXe6UaPd2Of_0aB3xZ",
+                     *         "type": "collection_share",
+                     *         "url": "https://tidemark.example/shared#tds_3vW8kYq1JmZr7LcTgHs4BnXe6UaPd2Of_0aB3xZ",
+                     *         "views": 12
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["CollectionShare"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            /** @description Conflicts with an existing resource, or the first request with this key is in flight. */
+            409: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "CONFLICT",
+                     *       "detail": "Conflicts with an existing resource, or the first request with this key is in flight.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 409,
+                     *       "title": "Conflict",
+                     *       "type": "urn:tidemark:error:conflict"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getCollectionShare: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Collection id. */
+                collection_id: string;
+                /** @description Share id. */
+                share_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": {
+                     *         "added_at": "2026-03-14T09:26:53.589793Z",
+                     *         "collection_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *         "expires_at": "2026-03-14T09:26:53.589793Z",
+                     *         "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *         "last_viewed_at": "2026-03-14T09:26:53.589793Z",
+                     *         "name": "Summer campaign for Acme",
+                     *         "period": "30d",
+                     *         "show": [
+                     *           "overview",
+                     *           "content"
+                     *         ],
+                     *         "token": "tds_3vW8kYq1JmZr7LcTgHs4BnXe6UaPd2Of_0aB3xZ",
+                     *         "type": "collection_share",
+                     *         "url": "https://tidemark.example/shared#tds_3vW8kYq1JmZr7LcTgHs4BnXe6UaPd2Of_0aB3xZ",
+                     *         "views": 12
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["CollectionShare"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    deleteCollectionShare: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Collection id. */
+                collection_id: string;
+                /** @description Share id. */
+                share_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getCollectionTimeseries: {
+        parameters: {
+            query?: {
+                /** @description Adds the row of the same position in the previous window, which has as many days. */
+                compare?: "previous";
+                /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
+                end_date?: string;
+                /** @description One row for each day, week (from Monday) or month of the window, with its `end_date`. The window may cut the first and the last. Default: days, without `end_date`. */
+                granularity?: "day" | "week" | "month";
+                /** @description Adds the figures of each platform. */
+                group_by?: "platform";
+                /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
+                include_today?: boolean;
+                /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
+                period?: "7d" | "30d" | "90d" | "custom";
+                /** @description Filter by platform. */
+                platform?: "instagram" | "tiktok";
+                /** @description First day of a `custom` window (UTC, inclusive). */
+                start_date?: string;
+            };
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Collection id. */
+                collection_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "comments": 1200,
+                     *           "date": "2026-03-14",
+                     *           "end_date": "2026-03-14",
+                     *           "engagement": 1200,
+                     *           "engagement_rate": 0.08125,
+                     *           "likes": 1200,
+                     *           "new_posts": 12,
+                     *           "platforms": {
+                     *             "instagram": {
+                     *               "comments": 1200,
+                     *               "engagement": 1200,
+                     *               "engagement_rate": 0.08125,
+                     *               "likes": 1200,
+                     *               "new_posts": 12,
+                     *               "plays": 1200,
+                     *               "shares": 1200,
+                     *               "views": 1200
+                     *             },
+                     *             "tiktok": {
+                     *               "comments": 1200,
+                     *               "engagement": 1200,
+                     *               "engagement_rate": 0.08125,
+                     *               "likes": 1200,
+                     *               "new_posts": 12,
+                     *               "plays": 1200,
+                     *               "shares": 1200,
+                     *               "views": 1200
+                     *             }
+                     *           },
+                     *           "plays": 1200,
+                     *           "previous": {
+                     *             "comments": 1200,
+                     *             "date": "2026-03-14",
+                     *             "end_date": "2026-03-14",
+                     *             "engagement": 1200,
+                     *             "engagement_rate": 0.08125,
+                     *             "likes": 1200,
+                     *             "new_posts": 12,
+                     *             "platforms": {
+                     *               "instagram": {
+                     *                 "comments": 1200,
+                     *                 "engagement": 1200,
+                     *                 "engagement_rate": 0.08125,
+                     *                 "likes": 1200,
+                     *                 "new_posts": 12,
+                     *                 "plays": 1200,
+                     *                 "shares": 1200,
+                     *                 "views": 1200
+                     *               },
+                     *               "tiktok": {
+                     *                 "comments": 1200,
+                     *                 "engagement": 1200,
+                     *                 "engagement_rate": 0.08125,
+                     *                 "likes": 1200,
+                     *                 "new_posts": 12,
+                     *                 "plays": 1200,
+                     *                 "shares": 1200,
+                     *                 "views": 1200
+                     *               }
+                     *             },
+                     *             "plays": 1200,
+                     *             "shares": 1200,
+                     *             "views": 1200
+                     *           },
+                     *           "shares": 1200,
+                     *           "views": 1200
+                     *         }
+                     *       ],
+                     *       "meta": {
+                     *         "complete_through": "2026-03-13",
+                     *         "data_as_of": "2026-03-14T09:26:53.589793Z",
+                     *         "days": 30,
+                     *         "end_date": "2026-03-14",
+                     *         "period": "30d",
+                     *         "start_date": "2026-02-13"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["CollectionRow"][];
+                        /** @description Scope of the result. */
+                        meta: components["schemas"]["WindowMeta"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            /** @description The collection has too many posts. */
+            409: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "CONFLICT",
+                     *       "detail": "The collection has too many posts.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 409,
+                     *       "title": "Conflict",
+                     *       "type": "urn:tidemark:error:conflict"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listCollectionVideos: {
+        parameters: {
+            query?: {
+                /** @description Cursor of the page: `pagination.next_cursor` of the previous page, requested with the same filters and sort. Omit it for the first page. */
+                cursor?: string;
+                /** @description Whether to count all entries of the list, as `pagination.total_count`. */
+                include_total?: boolean;
+                /** @description Page size. */
+                limit?: number;
+                /** @description Sort key; overrides the key of `sort`. Entries without a value come last. */
+                order_by?: "create_time" | "view_count" | "like_count" | "play_count";
+                /** @description Sort direction; overrides the sign of `sort`. Defaults to `desc` if `order_by` is given. */
+                order_direction?: "asc" | "desc";
+                /** @description Legacy form of the sort: a sort key, with `-` before it for descending. */
+                sort?: "create_time" | "-create_time" | "view_count" | "-view_count" | "like_count" | "-like_count" | "play_count" | "-play_count";
+                /** @description Filter by state: included or excluded by hand, or in the collection by its rule. */
+                state?: "included" | "excluded" | "rule";
+            };
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Collection id. */
+                collection_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the list. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    Link: components["headers"]["Link"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "account_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "account_name": "Salt & Tide",
+                     *           "account_username": "salt.and.tide",
+                     *           "added_at": "2026-03-14T09:26:53.589793Z",
+                     *           "comment_count": 2100,
+                     *           "cover_image_url": "https://cdn.example/covers/C9xKp2mNqRs.jpg",
+                     *           "cover_image_url_original": "https://cdn.example/covers/C9xKp2mNqRs.jpg",
+                     *           "create_time": "2026-03-14T09:26:53.589793Z",
+                     *           "creator_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "creator_name": "Marta Soares",
+                     *           "description": "First swell of the season. Sound on 🌊",
+                     *           "duration": 31.4,
+                     *           "engagement_rate": 0.078115,
+                     *           "external_id": "18034177459285610",
+                     *           "fb_like_count": 800,
+                     *           "fb_play_count": 41000,
+                     *           "first_scrape_time": "2026-03-14T09:26:53.589793Z",
+                     *           "hashtags": [
+                     *             "surf",
+                     *             "firstlight"
+                     *           ],
+                     *           "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "ig_play_count": 1471000,
+                     *           "internal_id": 120417,
+                     *           "is_active": true,
+                     *           "is_tracked": false,
+                     *           "is_unavailable": false,
+                     *           "kinds": [
+                     *             "discovered"
+                     *           ],
+                     *           "last_scrape_time": "2026-03-14T09:26:53.589793Z",
+                     *           "like_count": 96400,
+                     *           "media_type": "VIDEO",
+                     *           "metadata": {
+                     *             "campaign": "spring",
+                     *             "team": "north"
+                     *           },
+                     *           "platform": "instagram",
+                     *           "platform_account_id": "17841405309211844",
+                     *           "platform_data": {
+                     *             "media_product_type": "REELS"
+                     *           },
+                     *           "play_count": 1512000,
+                     *           "saved_count": 3000,
+                     *           "scrape_interval_hours": 24,
+                     *           "share_count": 1800,
+                     *           "shortcode": "C9xKp2mNqRs",
+                     *           "state": "included",
+                     *           "tracking": {
+                     *             "last_attempt_at": "2026-03-14T09:26:53.589793Z",
+                     *             "last_error": null,
+                     *             "next_attempt_at": "2026-03-14T09:26:53.589793Z",
+                     *             "status": "active"
+                     *           },
+                     *           "type": "video",
+                     *           "updated_at": "2026-03-14T09:26:53.589793Z",
+                     *           "url": "https://www.instagram.com/p/C9xKp2mNqRs/",
+                     *           "video_url": "https://cdn.example/videos/C9xKp2mNqRs.mp4",
+                     *           "video_url_original": "https://cdn.example/videos/C9xKp2mNqRs.mp4",
+                     *           "view_count": 1284000
+                     *         }
+                     *       ],
+                     *       "filters": {
+                     *         "order_by": "added_at",
+                     *         "order_direction": "desc",
+                     *         "platform": "instagram"
+                     *       },
+                     *       "pagination": {
+                     *         "has_next": true,
+                     *         "limit": 50,
+                     *         "next_cursor": "eyJ2IjoxLCJiIjoiM2YyYjhjMWE3ZTY1In0",
+                     *         "total_count": 128
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description Entries of the page. */
+                        data: components["schemas"]["CollectionVideo"][];
+                        /**
+                         * @description Filters and sort in effect.
+                         * @example {
+                         *       "order_by": "added_at",
+                         *       "order_direction": "desc",
+                         *       "platform": "instagram"
+                         *     }
+                         */
+                        filters: {
+                            [key: string]: unknown;
+                        };
+                        /** @description Position of the page in the list. */
+                        pagination: components["schemas"]["Pagination"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    markCollectionVideos: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Collection id. */
+                collection_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "state": "excluded",
+                 *       "video_ids": [
+                 *         "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65"
+                 *       ]
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * @description `included`: always in the collection; `excluded`: never; null: as the rule says.
+                     * @enum {string|null}
+                     */
+                    state: "included" | "excluded" | null;
+                    /** @description Video ids. */
+                    video_ids: string[];
+                };
+            };
+        };
+        responses: {
+            /** @description OK. */
+            200: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": {
+                     *         "updated": 1
+                     *       },
+                     *       "meta": {
+                     *         "not_found": [
+                     *           "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["MarksUpdate"];
+                        /** @description Scope of the result. */
+                        meta: components["schemas"]["MarksMeta"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            /** @description The collection would have more than 50,000 marks. */
+            409: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "CONFLICT",
+                     *       "detail": "The collection would have more than 50,000 marks.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 409,
+                     *       "title": "Conflict",
+                     *       "type": "urn:tidemark:error:conflict"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getCollectionMark: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Collection id. */
+                collection_id: string;
+                /** @description Video id. */
+                video_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": {
+                     *         "collection_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *         "state": "included",
+                     *         "type": "collection_mark",
+                     *         "video_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["CollectionMark"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    markCollectionVideo: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Collection id. */
+                collection_id: string;
+                /** @description Video id. */
+                video_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "state": "included"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * @description `included`: always in the collection; `excluded`: never.
+                     * @enum {string}
+                     */
+                    state: "included" | "excluded";
+                };
+            };
+        };
+        responses: {
+            /** @description Exists already. */
+            200: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": {
+                     *         "collection_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *         "state": "included",
+                     *         "type": "collection_mark",
+                     *         "video_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["CollectionMark"];
+                    };
+                };
+            };
+            /** @description Created. `Location` is the URL of the new resource. */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": {
+                     *         "collection_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *         "state": "included",
+                     *         "type": "collection_mark",
+                     *         "video_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["CollectionMark"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            /** @description The collection has 50,000 marks. */
+            409: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "CONFLICT",
+                     *       "detail": "The collection has 50,000 marks.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 409,
+                     *       "title": "Conflict",
+                     *       "type": "urn:tidemark:error:conflict"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    unmarkCollectionVideo: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Collection id. */
+                collection_id: string;
+                /** @description Video id. */
+                video_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     listContent: {
         parameters: {
             query?: {
@@ -7949,6 +12317,8 @@ export interface operations {
                 account_id?: string;
                 /** @description Filter by the category of the account (exact match). */
                 category?: string;
+                /** @description Filter by collection. */
+                collection_id?: string;
                 /** @description Filter by the creator of the account. */
                 creator_id?: string;
                 /** @description Cursor of the page: `pagination.next_cursor` of the previous page, requested with the same filters and sort. Omit it for the first page. */
@@ -8425,6 +12795,8 @@ export interface operations {
                 account_id?: string;
                 /** @description Age at which videos are compared, in days after the day on which they were posted. */
                 age_days?: 1 | 3 | 7 | 14 | 30;
+                /** @description Filter by collection. */
+                collection_id?: string;
                 /** @description Filter by the creator of the account. */
                 creator_id?: string;
                 /** @description Filter by hashtags of the caption, of which the video has any. Case and a leading `#` do not matter. At most 50 different values, separated by commas or in repeated parameters. */
@@ -8494,6 +12866,7 @@ export interface operations {
                      *       "meta": {
                      *         "account_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
                      *         "age_days": 7,
+                     *         "collection_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
                      *         "creator_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
                      *         "hashtag": [
                      *           "surf"
@@ -8530,7 +12903,7 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
-            /** @description The account or creator does not exist. */
+            /** @description The account, creator or collection does not exist. */
             404: {
                 headers: {
                     "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
@@ -8543,7 +12916,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "code": "NOT_FOUND",
-                     *       "detail": "The account or creator does not exist.",
+                     *       "detail": "The account, creator or collection does not exist.",
                      *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
                      *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
                      *       "status": 404,
@@ -8568,6 +12941,8 @@ export interface operations {
                 account_id?: string;
                 /** @description Filter by the category of the account (exact match). */
                 category?: string;
+                /** @description Filter by collection. */
+                collection_id?: string;
                 /** @description Filter by the creator of the account. */
                 creator_id?: string;
                 /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
@@ -8677,7 +13052,7 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
-            /** @description The account or creator does not exist. */
+            /** @description The account, creator or collection does not exist. */
             404: {
                 headers: {
                     "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
@@ -8690,7 +13065,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "code": "NOT_FOUND",
-                     *       "detail": "The account or creator does not exist.",
+                     *       "detail": "The account, creator or collection does not exist.",
                      *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
                      *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
                      *       "status": 404,
@@ -8747,6 +13122,8 @@ export interface operations {
                 period?: "7d" | "30d" | "90d" | "custom";
                 /** @description First day of a `custom` window (UTC, inclusive). */
                 start_date?: string;
+                /** @description What a gain is on days without an observation: `zero`, or `null`. */
+                unobserved?: "zero" | "null";
             };
             header?: {
                 /** @description `ETag` of a cached response. If it is still current, the response is 304. */
@@ -8800,7 +13177,7 @@ export interface operations {
                     "application/json": {
                         /** @description The result. */
                         data: {
-                            [key: string]: number[];
+                            [key: string]: (number | null)[];
                         };
                         /** @description Scope of the result. */
                         meta: {
@@ -8887,6 +13264,8 @@ export interface operations {
                 account_id?: string;
                 /** @description Filter by the category of the account (exact match). */
                 category?: string;
+                /** @description Filter by collection. */
+                collection_id?: string;
                 /** @description Filter by the creator of the account. */
                 creator_id?: string;
                 /** @description Cursor of the page: `pagination.next_cursor` of the previous page, requested with the same filters and sort. Omit it for the first page. */
@@ -9029,7 +13408,7 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
-            /** @description The account or creator does not exist. */
+            /** @description The account, creator or collection does not exist. */
             404: {
                 headers: {
                     "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
@@ -9042,7 +13421,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "code": "NOT_FOUND",
-                     *       "detail": "The account or creator does not exist.",
+                     *       "detail": "The account, creator or collection does not exist.",
                      *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
                      *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
                      *       "status": 404,
@@ -10222,6 +14601,8 @@ export interface operations {
                 period?: "7d" | "30d" | "90d" | "custom";
                 /** @description First day of a `custom` window (UTC, inclusive). */
                 start_date?: string;
+                /** @description What a gain is on days without an observation: `zero`, or `null`. Does not affect `followers` and `new_posts`. */
+                unobserved?: "zero" | "null";
             };
             header?: {
                 /** @description `ETag` of a cached response. If it is still current, the response is 304. */
@@ -10485,6 +14866,8 @@ export interface operations {
                 creator_id?: string[];
                 /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
                 end_date?: string;
+                /** @description Filter by why the latest attempt failed: accounts with the status `failing` and this reason, as in `failures` of the state of tracking. */
+                failure?: "not_found" | "transient" | "malformed" | "unsupported" | "internal";
                 /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
                 include_today?: boolean;
                 /** @description Filter by `is_active`. */
@@ -10551,6 +14934,8 @@ export interface operations {
                 account_id?: string;
                 /** @description Filter by the category of the account (exact match). */
                 category?: string;
+                /** @description Filter by collection. */
+                collection_id?: string;
                 /** @description Filter by the creator of the account. */
                 creator_id?: string;
                 /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
@@ -10684,6 +15069,8 @@ export interface operations {
                 creator_id?: string[];
                 /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
                 end_date?: string;
+                /** @description Filter by why the latest attempt failed: accounts with the status `failing` and this reason, as in `failures` of the state of tracking. */
+                failure?: "not_found" | "transient" | "malformed" | "unsupported" | "internal";
                 /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
                 include_today?: boolean;
                 /** @description Filter by `is_active`. */
@@ -10737,6 +15124,160 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    exportPayoutVideos: {
+        parameters: {
+            query: {
+                /** @description Collection. */
+                collection_id: string;
+                /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
+                end_date?: string;
+                /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
+                include_today?: boolean;
+                /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
+                period?: "7d" | "30d" | "90d" | "custom";
+                /** @description Whether text that a spreadsheet would take for a formula stays as it is. By default, `'` is put before text that begins with `=`, `+`, `-`, `@`, a tab or a carriage return. */
+                raw?: boolean;
+                /** @description First day of a `custom` window (UTC, inclusive). */
+                start_date?: string;
+            };
+            header?: {
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A CSV file with the columns `id`, `platform`, `external_id`, `url`, `description`, `media_type`, `duration`, `create_time`, `account_id`, `account_username`, `creator_id`, `creator_name`, `view_count`, `views`, `amount`, `reason`, `currency`. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    "Content-Disposition": components["headers"]["ContentDisposition"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example id,platform,external_id,url,description,media_type,duration,create_time,account_id,account_username,creator_id,creator_name,view_count,views,amount,reason,currency */
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            /** @description The collection has no payout, or too many posts. */
+            409: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "CONFLICT",
+                     *       "detail": "The collection has no payout, or too many posts.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 409,
+                     *       "title": "Conflict",
+                     *       "type": "urn:tidemark:error:conflict"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    exportPayouts: {
+        parameters: {
+            query: {
+                /** @description Collection. */
+                collection_id: string;
+                /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
+                end_date?: string;
+                /** @description By what posts are added up. */
+                group_by?: "account" | "creator";
+                /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
+                include_today?: boolean;
+                /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
+                period?: "7d" | "30d" | "90d" | "custom";
+                /** @description Whether text that a spreadsheet would take for a formula stays as it is. By default, `'` is put before text that begins with `=`, `+`, `-`, `@`, a tab or a carriage return. */
+                raw?: boolean;
+                /** @description First day of a `custom` window (UTC, inclusive). */
+                start_date?: string;
+            };
+            header?: {
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A CSV file with the columns `creator_id`, `creator_name`, `account_id`, `account_username`, `videos`, `eligible_videos`, `views`, `amount`, `currency`. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    "Content-Disposition": components["headers"]["ContentDisposition"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example creator_id,creator_name,account_id,account_username,videos,eligible_videos,views,amount,currency */
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            /** @description The collection has no payout, or too many posts. */
+            409: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "CONFLICT",
+                     *       "detail": "The collection has no payout, or too many posts.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 409,
+                     *       "title": "Conflict",
+                     *       "type": "urn:tidemark:error:conflict"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             422: components["responses"]["ValidationError"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
@@ -11496,6 +16037,12 @@ export interface operations {
                      *           "current": 54000,
                      *           "previous": 48000
                      *         },
+                     *         "followers_gained": {
+                     *           "change": 6000,
+                     *           "change_percent": 12.5,
+                     *           "current": 54000,
+                     *           "previous": 48000
+                     *         },
                      *         "likes": {
                      *           "change": 6000,
                      *           "change_percent": 12.5,
@@ -11717,6 +16264,890 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    getSharedReport: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": {
+                     *         "expires_at": "2026-03-14T09:26:53.589793Z",
+                     *         "name": "Summer campaign for Acme",
+                     *         "period": "30d",
+                     *         "show": [
+                     *           "overview",
+                     *           "content"
+                     *         ],
+                     *         "type": "shared_report"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["SharedReport"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            406: components["responses"]["NotAcceptable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listSharedAccounts: {
+        parameters: {
+            query?: {
+                /** @description Cursor of the page: `pagination.next_cursor` of the previous page, requested with the same filters and sort. Omit it for the first page. */
+                cursor?: string;
+                /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
+                end_date?: string;
+                /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
+                include_today?: boolean;
+                /** @description Page size. */
+                limit?: number;
+                /** @description Counter whose gains count; `engagement` is likes, comments and shares. */
+                metric?: "views" | "likes" | "comments" | "shares" | "engagement";
+                /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
+                period?: "7d" | "30d" | "90d" | "custom";
+                /** @description Filter by platform. */
+                platform?: "instagram" | "tiktok";
+                /** @description First day of a `custom` window (UTC, inclusive). */
+                start_date?: string;
+            };
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the ranking. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    Link: components["headers"]["Link"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "creator_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "creator_name": "Marta Soares",
+                     *           "follower_count": 48210,
+                     *           "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "lifetime": {
+                     *             "comments": 1130,
+                     *             "engagement": 27054,
+                     *             "likes": 25100,
+                     *             "shares": 824,
+                     *             "views": 341000
+                     *           },
+                     *           "metrics": {
+                     *             "comments": 1200,
+                     *             "engagement": 1200,
+                     *             "engagement_rate": 0.08125,
+                     *             "likes": 1200,
+                     *             "plays": 1200,
+                     *             "shares": 1200,
+                     *             "views": 1200
+                     *           },
+                     *           "name": "Salt & Tide",
+                     *           "platform": "instagram",
+                     *           "profile_pic_url": "https://cdn.example/pictures/salt.and.tide.jpg",
+                     *           "type": "account",
+                     *           "username": "salt.and.tide",
+                     *           "videos": 9
+                     *         }
+                     *       ],
+                     *       "meta": {
+                     *         "complete_through": "2026-03-13",
+                     *         "data_as_of": "2026-03-14T09:26:53.589793Z",
+                     *         "days": 30,
+                     *         "end_date": "2026-03-14",
+                     *         "metric": "views",
+                     *         "period": "30d",
+                     *         "start_date": "2026-02-13",
+                     *         "without_account": {
+                     *           "metrics": {
+                     *             "comments": 1200,
+                     *             "engagement": 1200,
+                     *             "engagement_rate": 0.08125,
+                     *             "likes": 1200,
+                     *             "plays": 1200,
+                     *             "shares": 1200,
+                     *             "views": 1200
+                     *           },
+                     *           "videos": 2
+                     *         }
+                     *       },
+                     *       "pagination": {
+                     *         "has_next": true,
+                     *         "limit": 50,
+                     *         "next_cursor": "eyJ2IjoxLCJiIjoiM2YyYjhjMWE3ZTY1In0",
+                     *         "total_count": 128
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description Entries of the page. */
+                        data: components["schemas"]["CollectionAccount"][];
+                        /** @description Scope of the ranking. */
+                        meta: components["schemas"]["CollectionMembersMeta"];
+                        /** @description Position of the page in the ranking. */
+                        pagination: components["schemas"]["Pagination"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listSharedContent: {
+        parameters: {
+            query?: {
+                /** @description Cursor of the page: `pagination.next_cursor` of the previous page, requested with the same filters and sort. Omit it for the first page. */
+                cursor?: string;
+                /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
+                end_date?: string;
+                /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
+                include_today?: boolean;
+                /** @description Page size. */
+                limit?: number;
+                /** @description Counter whose gains count; `engagement` is likes, comments and shares. */
+                metric?: "views" | "likes" | "comments" | "shares" | "engagement";
+                /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
+                period?: "7d" | "30d" | "90d" | "custom";
+                /** @description Filter by platform. */
+                platform?: "instagram" | "tiktok";
+                /** @description First day of a `custom` window (UTC, inclusive). */
+                start_date?: string;
+            };
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the ranking. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    Link: components["headers"]["Link"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "account_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "account_username": "salt.and.tide",
+                     *           "cover_image_url": "https://cdn.example/covers/C9xKp2mNqRs.jpg",
+                     *           "create_time": "2026-03-14T09:26:53.589793Z",
+                     *           "creator_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "creator_name": "Marta Soares",
+                     *           "description": "First swell of the season. Sound on 🌊",
+                     *           "duration": 31.4,
+                     *           "external_id": "18034177459285610",
+                     *           "hashtags": [
+                     *             "surf",
+                     *             "firstlight"
+                     *           ],
+                     *           "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "media_type": "VIDEO",
+                     *           "metrics": {
+                     *             "comments": 1200,
+                     *             "engagement": 1200,
+                     *             "engagement_rate": 0.08125,
+                     *             "likes": 1200,
+                     *             "plays": 1200,
+                     *             "shares": 1200,
+                     *             "views": 1200
+                     *           },
+                     *           "platform": "instagram",
+                     *           "type": "video",
+                     *           "url": "https://www.instagram.com/p/C9xKp2mNqRs/",
+                     *           "view_count": 1284000
+                     *         }
+                     *       ],
+                     *       "meta": {
+                     *         "complete_through": "2026-03-13",
+                     *         "data_as_of": "2026-03-14T09:26:53.589793Z",
+                     *         "days": 30,
+                     *         "end_date": "2026-03-14",
+                     *         "metric": "views",
+                     *         "period": "30d",
+                     *         "start_date": "2026-02-13"
+                     *       },
+                     *       "pagination": {
+                     *         "has_next": true,
+                     *         "limit": 50,
+                     *         "next_cursor": "eyJ2IjoxLCJiIjoiM2YyYjhjMWE3ZTY1In0",
+                     *         "total_count": 128
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description Entries of the page. */
+                        data: components["schemas"]["TopContent"][];
+                        /** @description Scope of the ranking. */
+                        meta: components["schemas"]["TopContentMeta"];
+                        /** @description Position of the page in the ranking. */
+                        pagination: components["schemas"]["Pagination"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listSharedCreators: {
+        parameters: {
+            query?: {
+                /** @description Cursor of the page: `pagination.next_cursor` of the previous page, requested with the same filters and sort. Omit it for the first page. */
+                cursor?: string;
+                /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
+                end_date?: string;
+                /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
+                include_today?: boolean;
+                /** @description Page size. */
+                limit?: number;
+                /** @description Counter whose gains count; `engagement` is likes, comments and shares. */
+                metric?: "views" | "likes" | "comments" | "shares" | "engagement";
+                /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
+                period?: "7d" | "30d" | "90d" | "custom";
+                /** @description Filter by platform. */
+                platform?: "instagram" | "tiktok";
+                /** @description First day of a `custom` window (UTC, inclusive). */
+                start_date?: string;
+            };
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the ranking. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    Link: components["headers"]["Link"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "lifetime": {
+                     *             "comments": 1130,
+                     *             "engagement": 27054,
+                     *             "likes": 25100,
+                     *             "shares": 824,
+                     *             "views": 341000
+                     *           },
+                     *           "metrics": {
+                     *             "comments": 1200,
+                     *             "engagement": 1200,
+                     *             "engagement_rate": 0.08125,
+                     *             "likes": 1200,
+                     *             "plays": 1200,
+                     *             "shares": 1200,
+                     *             "views": 1200
+                     *           },
+                     *           "name": "Marta Soares",
+                     *           "type": "creator",
+                     *           "videos": 9
+                     *         }
+                     *       ],
+                     *       "meta": {
+                     *         "complete_through": "2026-03-13",
+                     *         "data_as_of": "2026-03-14T09:26:53.589793Z",
+                     *         "days": 30,
+                     *         "end_date": "2026-03-14",
+                     *         "metric": "views",
+                     *         "period": "30d",
+                     *         "start_date": "2026-02-13",
+                     *         "without_account": {
+                     *           "metrics": {
+                     *             "comments": 1200,
+                     *             "engagement": 1200,
+                     *             "engagement_rate": 0.08125,
+                     *             "likes": 1200,
+                     *             "plays": 1200,
+                     *             "shares": 1200,
+                     *             "views": 1200
+                     *           },
+                     *           "videos": 2
+                     *         }
+                     *       },
+                     *       "pagination": {
+                     *         "has_next": true,
+                     *         "limit": 50,
+                     *         "next_cursor": "eyJ2IjoxLCJiIjoiM2YyYjhjMWE3ZTY1In0",
+                     *         "total_count": 128
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description Entries of the page. */
+                        data: components["schemas"]["CollectionCreator"][];
+                        /** @description Scope of the ranking. */
+                        meta: components["schemas"]["CollectionMembersMeta"];
+                        /** @description Position of the page in the ranking. */
+                        pagination: components["schemas"]["Pagination"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getSharedOverview: {
+        parameters: {
+            query?: {
+                /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
+                end_date?: string;
+                /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
+                include_today?: boolean;
+                /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
+                period?: "7d" | "30d" | "90d" | "custom";
+                /** @description Filter by platform. */
+                platform?: "instagram" | "tiktok";
+                /** @description First day of a `custom` window (UTC, inclusive). */
+                start_date?: string;
+            };
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": {
+                     *         "comments": {
+                     *           "change": 6000,
+                     *           "change_percent": 12.5,
+                     *           "current": 54000,
+                     *           "previous": 48000
+                     *         },
+                     *         "engagement": {
+                     *           "change": 6000,
+                     *           "change_percent": 12.5,
+                     *           "current": 54000,
+                     *           "previous": 48000
+                     *         },
+                     *         "engagement_rate": {
+                     *           "change": 0.003125,
+                     *           "change_percent": 4,
+                     *           "current": 0.08125,
+                     *           "previous": 0.078125
+                     *         },
+                     *         "likes": {
+                     *           "change": 6000,
+                     *           "change_percent": 12.5,
+                     *           "current": 54000,
+                     *           "previous": 48000
+                     *         },
+                     *         "new_posts": {
+                     *           "change": 6000,
+                     *           "change_percent": 12.5,
+                     *           "current": 54000,
+                     *           "previous": 48000
+                     *         },
+                     *         "plays": {
+                     *           "change": 6000,
+                     *           "change_percent": 12.5,
+                     *           "current": 54000,
+                     *           "previous": 48000
+                     *         },
+                     *         "shares": {
+                     *           "change": 6000,
+                     *           "change_percent": 12.5,
+                     *           "current": 54000,
+                     *           "previous": 48000
+                     *         },
+                     *         "totals": {
+                     *           "accounts": 38,
+                     *           "comments": 11300,
+                     *           "creators": 31,
+                     *           "likes": 251000,
+                     *           "plays": 3622000,
+                     *           "saves": 15070,
+                     *           "shares": 8240,
+                     *           "videos": 412,
+                     *           "views": 3410000
+                     *         },
+                     *         "views": {
+                     *           "change": 6000,
+                     *           "change_percent": 12.5,
+                     *           "current": 54000,
+                     *           "previous": 48000
+                     *         }
+                     *       },
+                     *       "meta": {
+                     *         "complete_through": "2026-03-13",
+                     *         "data_as_of": "2026-03-14T09:26:53.589793Z",
+                     *         "days": 30,
+                     *         "end_date": "2026-03-14",
+                     *         "period": "30d",
+                     *         "previous_end_date": "2026-02-12",
+                     *         "previous_start_date": "2026-01-14",
+                     *         "start_date": "2026-02-13"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["CollectionOverview"];
+                        /** @description Scope of the result. */
+                        meta: components["schemas"]["OverviewMeta"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listSharedPayouts: {
+        parameters: {
+            query?: {
+                /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
+                end_date?: string;
+                /** @description By what posts are added up. */
+                group_by?: "account" | "creator";
+                /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
+                include_today?: boolean;
+                /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
+                period?: "7d" | "30d" | "90d" | "custom";
+                /** @description First day of a `custom` window (UTC, inclusive). */
+                start_date?: string;
+            };
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "account_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "account_username": "salt.and.tide",
+                     *           "amount": "1534.50",
+                     *           "creator_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "creator_name": "Marta Soares",
+                     *           "eligible_videos": 8,
+                     *           "videos": 9,
+                     *           "views": 341000
+                     *         }
+                     *       ],
+                     *       "meta": {
+                     *         "complete_through": "2026-03-13",
+                     *         "currency": "EUR",
+                     *         "data_as_of": "2026-03-14T09:26:53.589793Z",
+                     *         "days": 30,
+                     *         "end_date": "2026-03-14",
+                     *         "period": "30d",
+                     *         "start_date": "2026-02-13",
+                     *         "total": "4120.75",
+                     *         "video_count": 412
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["PayoutRow"][];
+                        /** @description Scope of the result. */
+                        meta: components["schemas"]["PayoutsMeta"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            406: components["responses"]["NotAcceptable"];
+            /** @description The collection has no payout, or too many posts. */
+            409: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "CONFLICT",
+                     *       "detail": "The collection has no payout, or too many posts.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 409,
+                     *       "title": "Conflict",
+                     *       "type": "urn:tidemark:error:conflict"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getSharedTimeseries: {
+        parameters: {
+            query?: {
+                /** @description Adds the row of the same position in the previous window, which has as many days. */
+                compare?: "previous";
+                /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
+                end_date?: string;
+                /** @description One row for each day, week (from Monday) or month of the window, with its `end_date`. The window may cut the first and the last. Default: days, without `end_date`. */
+                granularity?: "day" | "week" | "month";
+                /** @description Adds the figures of each platform. */
+                group_by?: "platform";
+                /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
+                include_today?: boolean;
+                /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
+                period?: "7d" | "30d" | "90d" | "custom";
+                /** @description Filter by platform. */
+                platform?: "instagram" | "tiktok";
+                /** @description First day of a `custom` window (UTC, inclusive). */
+                start_date?: string;
+            };
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "comments": 1200,
+                     *           "date": "2026-03-14",
+                     *           "end_date": "2026-03-14",
+                     *           "engagement": 1200,
+                     *           "engagement_rate": 0.08125,
+                     *           "likes": 1200,
+                     *           "new_posts": 12,
+                     *           "platforms": {
+                     *             "instagram": {
+                     *               "comments": 1200,
+                     *               "engagement": 1200,
+                     *               "engagement_rate": 0.08125,
+                     *               "likes": 1200,
+                     *               "new_posts": 12,
+                     *               "plays": 1200,
+                     *               "shares": 1200,
+                     *               "views": 1200
+                     *             },
+                     *             "tiktok": {
+                     *               "comments": 1200,
+                     *               "engagement": 1200,
+                     *               "engagement_rate": 0.08125,
+                     *               "likes": 1200,
+                     *               "new_posts": 12,
+                     *               "plays": 1200,
+                     *               "shares": 1200,
+                     *               "views": 1200
+                     *             }
+                     *           },
+                     *           "plays": 1200,
+                     *           "previous": {
+                     *             "comments": 1200,
+                     *             "date": "2026-03-14",
+                     *             "end_date": "2026-03-14",
+                     *             "engagement": 1200,
+                     *             "engagement_rate": 0.08125,
+                     *             "likes": 1200,
+                     *             "new_posts": 12,
+                     *             "platforms": {
+                     *               "instagram": {
+                     *                 "comments": 1200,
+                     *                 "engagement": 1200,
+                     *                 "engagement_rate": 0.08125,
+                     *                 "likes": 1200,
+                     *                 "new_posts": 12,
+                     *                 "plays": 1200,
+                     *                 "shares": 1200,
+                     *                 "views": 1200
+                     *               },
+                     *               "tiktok": {
+                     *                 "comments": 1200,
+                     *                 "engagement": 1200,
+                     *                 "engagement_rate": 0.08125,
+                     *                 "likes": 1200,
+                     *                 "new_posts": 12,
+                     *                 "plays": 1200,
+                     *                 "shares": 1200,
+                     *                 "views": 1200
+                     *               }
+                     *             },
+                     *             "plays": 1200,
+                     *             "shares": 1200,
+                     *             "views": 1200
+                     *           },
+                     *           "shares": 1200,
+                     *           "views": 1200
+                     *         }
+                     *       ],
+                     *       "meta": {
+                     *         "complete_through": "2026-03-13",
+                     *         "data_as_of": "2026-03-14T09:26:53.589793Z",
+                     *         "days": 30,
+                     *         "end_date": "2026-03-14",
+                     *         "period": "30d",
+                     *         "start_date": "2026-02-13"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["CollectionRow"][];
+                        /** @description Scope of the result. */
+                        meta: components["schemas"]["WindowMeta"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     getTracking: {
         parameters: {
             query?: never;
@@ -11760,6 +17191,7 @@ export interface operations {
                      *           {
                      *             "accounts": 3,
                      *             "reason": "transient",
+                     *             "since": "2026-03-14T09:26:53.589793Z",
                      *             "videos": 0
                      *           }
                      *         ],
@@ -12239,7 +17671,7 @@ export interface operations {
             422: components["responses"]["ValidationError"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /** @description TikTok did not resolve the short link. */
+            /** @description The platform did not resolve the short link. */
             502: {
                 headers: {
                     "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
@@ -12252,7 +17684,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "code": "UPSTREAM_ERROR",
-                     *       "detail": "TikTok did not resolve the short link.",
+                     *       "detail": "The platform did not resolve the short link.",
                      *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
                      *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
                      *       "status": 502,
@@ -12616,6 +18048,7 @@ export interface operations {
                      *           "play_count": 15120,
                      *           "saved_count": 30,
                      *           "share_count": 18,
+                     *           "since": "2026-03-14",
                      *           "view_count": 12840
                      *         }
                      *       ],

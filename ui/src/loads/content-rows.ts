@@ -33,7 +33,7 @@ export interface ContentRow {
 export interface ContentDetail {
   gains: Gains | null;
   /** Gained on each day; null for a window that is too long for that. */
-  series: readonly number[] | null;
+  series: readonly (number | null)[] | null;
 }
 
 export interface WindowMeta {

@@ -221,7 +221,7 @@ function SparkCell({
   label,
   today,
 }: {
-  values: readonly number[] | null | undefined;
+  values: readonly (number | null)[] | null | undefined;
   label: string;
   today: number;
 }) {

@@ -55,7 +55,9 @@ export function parseLines(text: string, platform: Platform): AccountLine[] {
   const lines = new Map<string, AccountLine>();
   const parts = text
     .split(/\r?\n/)
-    .flatMap((line) => (/[,;]/.test(parsePart(trimInvisible(line), platform).text) ? line.split(/[,;]/) : [line]));
+    .flatMap((line) =>
+      /[,;]/.test(parsePart(trimInvisible(line), platform).text) ? line.split(/[,;]/) : [line],
+    );
   for (const part of parts.map(trimInvisible).filter(Boolean)) {
     const line = parsePart(part, platform);
     const name = `${line.platform} ${line.text.toLowerCase()}`;
