@@ -31,6 +31,7 @@ mod report;
 mod row;
 mod row_buffer;
 mod row_reader;
+mod row_values;
 mod sample;
 mod survey_reader;
 mod table_rules;
@@ -115,7 +116,7 @@ pub async fn load_files(
     let pg = &databases.pg;
     let history_since = organizations::fetch_history_since(pg, organization).await?;
     let size = file_reader::check_files(&sources)?;
-    let rejections = RejectionReport::new(report_path(options, &sources), &sources)?;
+    let report = RejectionReport::new(report_path(options, &sources), &sources)?;
     let admission = match options.enforces_account_cap {
         true => Admission::fetch(pg, organization).await?,
         false => Admission::default(),
@@ -125,7 +126,7 @@ pub async fn load_files(
     let reading = {
         let reader = Reader { options: options.clone(), bar: bar.clone(), monitor: monitor.clone(), size };
         let times = ObservationTimes { history_since, now };
-        tokio::task::spawn_blocking(move || reader.read(&sources, times, rejections, admission))
+        tokio::task::spawn_blocking(move || reader.read(&sources, times, report, admission))
     };
     let Input { rows, files, rejections } = reading.await.map_err(|_| Error::Interrupted)??;
     let rows_read = files.iter().map(|file| file.rows_read).sum();
