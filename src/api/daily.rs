@@ -65,7 +65,7 @@ pub(super) struct VideoDay {
     /// Day of the observation before, since which it gained what this day shows; null without one, and on days without an
     /// observation. Only with `values=both`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<NaiveDate>")]
+    #[schemars(with = "Option<NaiveDate>", extend("x-nullable" = true))]
     since: Option<Option<NaiveDate>>,
 }
 

@@ -232,6 +232,13 @@ impl JsonSchema for ShownRule {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut schema = response_schema(Rule::json_schema(generator));
         schema.remove("required");
+        // What is absent has no value.
+        if let Some(conditions) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+            conditions
+                .values_mut()
+                .filter_map(Value::as_object_mut)
+                .for_each(|one| drop(one.remove("default")));
+        }
         schema
     }
 }

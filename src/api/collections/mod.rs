@@ -122,8 +122,8 @@ fn check_payout(fields: &Map<String, Value>, violations: &mut Violations) {
         }
         valid.insert("bonuses".to_owned(), read.into());
     }
-    if let Ok(payout) = serde_json::from_value::<Payout>(valid.into()) {
-        for (field, message) in payout.violations() {
+    if let Ok(terms) = serde_json::from_value::<Payout>(valid.into()) {
+        for (field, message) in terms.violations() {
             violations.add(format!("payout.{field}"), message);
         }
     }
@@ -147,7 +147,10 @@ async fn list(
 ///
 /// Posts are in it by its rule, by hand, or both. If the name is taken, whatever its case, the response is 409 and `detail`
 /// names the other collection. An organization has at most 1,000.
-#[endpoint(operation_id = "createCollection")]
+#[endpoint(
+    operation_id = "createCollection",
+    responses((status_code = 404, description = "The rule has the id of an account or creator that does not exist."))
+)]
 async fn create(
     app: App,
     caller: Caller,

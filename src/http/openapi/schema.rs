@@ -30,13 +30,19 @@ pub(super) fn named_schemas() -> Map<String, Value> {
     SCHEMAS.lock().definitions().clone()
 }
 
-/// Removes null from the types of optional fields, at any depth: a response omits an optional field that has no value.
+/// Removes null from the types of optional fields, at any depth: a response omits an optional field that has no value, unless
+/// the field is [`NULLABLE`].
 pub(super) fn remove_null_of_optional_fields(schema: &mut Value) {
     let required = schema.get("required").cloned().unwrap_or_default();
     let is_optional =
         |name: &str| !required.as_array().is_some_and(|names| names.iter().any(|one| one == name));
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
-        properties.iter_mut().filter(|(name, _)| is_optional(name)).for_each(|(_, field)| remove_null(field));
+        for (_, field) in properties.iter_mut().filter(|(name, _)| is_optional(name)) {
+            let is_nullable = field.as_object_mut().and_then(|members| members.remove(NULLABLE)).is_some();
+            if !is_nullable {
+                remove_null(field);
+            }
+        }
     }
     match schema {
         Value::Object(members) => members.values_mut().for_each(remove_null_of_optional_fields),
