@@ -56,7 +56,7 @@ fn bombs_end_at_the_limit_in_little_memory() {
     let names: Vec<_> = (0..10).map(|n| format!("{n}.csv.gz")).collect();
     let members: Vec<_> = names.iter().map(|name| (name.as_str(), member.as_slice())).collect();
     assert!(matches!(try_read("a", zip(&members)).1, Err(Error::UnpacksTooLarge(_))));
-    assert!(peak_memory() < before + 48, "{} MiB, {before} MiB before", peak_memory());
+    assert!(peak_memory() < before + 64, "{} MiB, {before} MiB before", peak_memory());
 }
 
 fn workbook_bomb(bytes: u64) -> Vec<u8> {
