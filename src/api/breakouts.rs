@@ -133,7 +133,7 @@ pub(super) async fn list(
     let content = ContentFilter { collection_id, hashtag, ..ContentFilter::default() };
     let compute = async |scope: SubjectScope, history: VersionedHistory| {
         let pg = analytics.pg.acquire().await?;
-        let content = content.resolve(&pg, analytics.organization).await?;
+        let content = content.with_membership(&pg, analytics.organization).await?;
         drop(pg);
         let breakout_query = BreakoutQuery {
             age: args.age_days,

@@ -110,7 +110,7 @@ pub(super) async fn rank(
     let filter = args.filter(*window);
     let compute = async |scope: SubjectScope, history: VersionedHistory| {
         let pg = analytics.pg.acquire().await?;
-        let filter = filter.resolve(&pg, analytics.organization).await?;
+        let filter = filter.with_membership(&pg, analytics.organization).await?;
         drop(pg);
         let ranking = ContentRanking {
             filter: &filter,

@@ -54,13 +54,15 @@ pub struct ContentFilter {
     #[schemars(length(max = MAX_MEDIA_TYPES), inner(length(min = 1, max = MAX_MEDIA_TYPE_CHARS)))]
     pub media_type: Option<Vec<String>>,
     /// Filter by collection.
+    // Absent in the positions of pages, which earlier versions have without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub collection_id: Option<Uuid>,
     /// The definition of the collection, from [`ContentFilter::resolve`].
     #[serde(skip)]
     #[schemars(skip)]
     pub membership: Option<Membership>,
     /// Filter by hashtags of the caption, of which the video has any. Case and a leading `#` do not matter.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "hashtags_schema")]
     pub hashtag: Option<Vec<String>>,
     /// Earliest `create_time`: a date, which includes its whole UTC day, or a time. Videos without a `create_time` do not
@@ -81,6 +83,11 @@ impl ContentFilter {
     /// Reads the definition of the collection to filter by. Fails if it, the account or the creator does not exist.
     pub async fn resolve(&self, pg: &PgPool, organization: Uuid) -> Result<Self, Error> {
         videos::require_parents(pg, organization, self.account_id, self.creator_id).await?;
+        self.with_membership(pg, organization).await
+    }
+
+    /// Reads the definition of the collection to filter by. Fails if it does not exist.
+    pub async fn with_membership(&self, pg: &PgPool, organization: Uuid) -> Result<Self, Error> {
         let membership = match self.collection_id {
             Some(collection) => Some(membership::get(pg, organization, collection).await?),
             None => None,
