@@ -16,7 +16,7 @@ export const options = {
 
 // Sends one operation and checks status and schema of the response.
 function operation(document, sent, method, name, status, path, body, headers) {
-  const response = method === 'GET' ? get(name, path) : send(method, name, path, body, headers);
+  const response = method === 'GET' ? get(name, path, {}, headers) : send(method, name, path, body, headers);
   const described = document.paths[name]?.[method.toLowerCase()];
   const schema = described?.responses?.[status]?.content?.['application/json']?.schema;
   const violations = [];
@@ -117,6 +117,52 @@ export default function () {
 
   call('GET', '/search', 200, '/search?q=a');
 
+  const payout = { currency: 'EUR', per_thousand_views: '2' };
+  const campaign = { name: `Smoke ${suffix}`, rule: { hashtags: ['smoke'] }, payout };
+  const collection = data(call('POST', '/collections', 201, '/collections', campaign), 201).id;
+  const atCollection = `/collections/${collection}`;
+
+  group('collections', () => {
+    const route = '/collections/{collection_id}';
+    call('GET', '/collections', 200, '/collections?q=smoke');
+    call('GET', route, 200, atCollection);
+    call('PATCH', route, 200, atCollection, { description: 'Smoke' });
+    const [mark, atMark] = [`${route}/videos/{video_id}`, `${atCollection}/videos/${video}`];
+    call('PUT', mark, 201, atMark, { state: 'included' });
+    call('GET', mark, 200, atMark);
+    call('DELETE', mark, 204, atMark);
+    call('POST', `${route}/videos`, 200, `${atCollection}/videos`, { video_ids: [video], state: 'included' });
+    for (const part of ['videos', 'overview', 'timeseries', 'accounts', 'creators', 'payouts', 'payouts/videos']) {
+      call('GET', `${route}/${part}`, 200, `${atCollection}/${part}`);
+    }
+    call('GET', '/content/hashtags', 200, '/content/hashtags?period=7d');
+    for (const name of ['payouts', 'payout-videos']) {
+      call('GET', `/export/${name}.csv`, 200, `/export/${name}.csv?collection_id=${collection}`);
+    }
+    const parts = ['overview', 'timeseries', 'content', 'accounts', 'creators', 'payouts'];
+    const shares = [`${route}/shares`, `${atCollection}/shares`];
+    const share = data(call('POST', shares[0], 201, shares[1], { name: 'Smoke', show: parts }), 201);
+    const bearer = { Authorization: `Bearer ${share.token}` };
+    for (const path of ['/shared', ...parts.map((part) => `/shared/${part}`)]) {
+      call('GET', path, 200, path, undefined, bearer);
+    }
+    call('GET', shares[0], 200, shares[1]);
+    call('GET', `${shares[0]}/{share_id}`, 200, `${shares[1]}/${share.id}`);
+    call('DELETE', `${shares[0]}/{share_id}`, 204, `${shares[1]}/${share.id}`);
+  });
+
+  group('imports', () => {
+    // A dry run, which stores nothing.
+    const file = 'platform,username,follower_count,observed_at\ntiktok,smoke,1,2026-01-01\n';
+    const path = '/import?dry_run=true&filename=smoke.csv';
+    const begun = data(call('POST', '/import', 202, path, file, { 'Content-Type': 'text/csv' }), 202).id;
+    call('GET', '/imports', 200, '/imports');
+    call('GET', '/imports/{import_id}', 200, `/imports/${begun}`);
+    const cancelled = send('DELETE', '/imports/{import_id}', `/imports/${begun}`);
+    check(cancelled, { 'DELETE /imports/{import_id}': () => [204, 409].includes(cancelled.status) });
+    sent.add('DELETE /imports/{import_id}');
+  });
+
   group('exports', () => {
     for (const name of ['accounts', 'content', 'creators', 'daily']) {
       const file = call('GET', `/export/${name}.csv`, 200, `/export/${name}.csv?period=7d`);
@@ -125,6 +171,7 @@ export default function () {
   });
 
   group('cleanup', () => {
+    call('DELETE', '/collections/{collection_id}', 204, atCollection);
     call('DELETE', '/videos/{video_id}', 204, atVideo);
     call('DELETE', '/accounts/{account_id}', 204, atAccount);
     call('DELETE', '/creators/{creator_id}', 204, atCreator);

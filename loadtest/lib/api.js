@@ -32,13 +32,16 @@ function record(response) {
   return response;
 }
 
+// Files have no version.
+function root(path) {
+  return /^\/(export\/|import\b(?!s))/.test(path) ? BASE.replace(/\/v2$/, '') : BASE;
+}
+
 export function url(path, query = {}) {
   const pairs = Object.entries(query)
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
-  // Exports have no version.
-  const base = path.startsWith('/export/') ? BASE.replace(/\/v2$/, '') : BASE;
-  return base + path + (pairs.length ? `?${pairs.join('&')}` : '');
+  return root(path) + path + (pairs.length ? `?${pairs.join('&')}` : '');
 }
 
 // `name` is the route by which metrics are grouped: `/accounts/{account_id}`.
@@ -46,10 +49,10 @@ export function get(name, path, query = {}, headers = {}, expected = undefined) 
   return record(http.get(url(path, query), options(`GET ${name}`, headers, expected)));
 }
 
-// Any other method; an undefined body is not sent.
+// Any other method; an undefined body is not sent, and a text is a file.
 export function send(method, name, path, body = undefined, headers = {}, expected = undefined) {
-  const text = body === undefined ? null : JSON.stringify(body);
-  return record(http.request(method, BASE + path, text, options(`${method} ${name}`, headers, expected)));
+  const text = body === undefined ? null : typeof body === 'string' ? body : JSON.stringify(body);
+  return record(http.request(method, root(path) + path, text, options(`${method} ${name}`, headers, expected)));
 }
 
 // Several parallel GETs, like a page load: entries of [name, path, query].
