@@ -121,7 +121,7 @@ async fn token_reaches_nothing_but_its_report() {
             .replace("{video_id}", &own)
             .replace("{account_id}", &ids.accounts[0].to_string())
             .replace("{creator_id}", &ids.creators[0].to_string());
-        let path = if path.starts_with("/export") { format!("/..{path}") } else { path };
+        let path = if path.starts_with("/export") || path == "/import" { format!("/..{path}") } else { path };
         for method in [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
             if operations.get(method.as_str().to_lowercase()).is_some() {
                 report.request(method, &path).await.problem(401, "UNAUTHORIZED");

@@ -23,7 +23,7 @@ async fn discovered_video_shows_account_and_its_tracking() {
         shown,
         json!({
             "id": id, "type": "account_video", "internal_id": internal_id, "platform": "tiktok", "external_id": "42",
-            "shortcode": null, "url": "https://www.tiktok.com/@one/video/42", "description": "42", "media_type": null, "duration": null,
+            "shortcode": null, "url": "https://www.tiktok.com/@one/video/42", "description": "42", "hashtags": [], "media_type": null, "duration": null,
             "cover_image_url": null, "cover_image_url_original": null, "video_url": null, "video_url_original": null,
             "create_time": null, "added_at": shown["added_at"], "updated_at": shown["updated_at"], "is_tracked": false,
             "is_active": true, "is_unavailable": false, "scrape_interval_hours": 24, "metadata": {},

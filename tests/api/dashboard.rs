@@ -73,7 +73,7 @@ async fn assets_are_immutable_and_precompressed() {
     let api = TestApi::start().await;
     let paths = all_asset_paths(&api).await;
     let scripts = paths.iter().filter(|path| path.ends_with(".js")).count();
-    assert_eq!(scripts, 12, "{paths:?}");
+    assert_eq!(scripts, 13, "{paths:?}");
     for path in paths {
         let plain = api.get(&path).await;
         assert_eq!(plain.header("cache-control"), "public, max-age=31536000, immutable");

@@ -212,6 +212,7 @@ async fn refused_rows_are_numbered_across_row_groups() {
             columns,
             [
                 (1, "following_count"),
+                (2, "follower_count"),
                 (4, "follower_count"),
                 (5, "following_count"),
                 (6, "name"),

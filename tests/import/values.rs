@@ -176,7 +176,7 @@ async fn dry_run_shows_everything_and_writes_nothing() {
     let organization = Stack::shared().organization().await;
     let rows: String = (1..=7).map(|n| format!("tiktok,ann,{n},2025-01-0{n},{n},say {n}\n")).collect();
     let text = format!(
-        "platform,username,external_id,observed_at,view_count,description\n{rows}tiktok,ann,x,2025-01-01,1,\n"
+        "platform,username,external_id,observed_at,view_count,description\n{rows}tiktok,ann,CfUjwr8vyv2,2025-01-01,1,\n"
     );
     let file = InputFile::create("history.csv", text);
     let run = |arguments: &[&str]| {

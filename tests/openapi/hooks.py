@@ -105,8 +105,10 @@ def set_new_name(body):
         body["identifier"] = str(7300000000000000000 + next(count))
 
 
-def set_collection(body):
-    """Sets rules and payouts that refer to nothing, and the time at which a share ends."""
+def set_collection(path, body):
+    """Sets a name of its own, rules and payouts that refer to nothing, and the time at which a share ends."""
+    if path in {"/collections", "/collections/{collection_id}"} and isinstance(body.get("name"), str):
+        body["name"] = f"Collection {next(count)}"
     if isinstance(body.get("rule"), dict):
         body["rule"] = {"min_views": next(count)}
     if isinstance(body.get("payout"), dict):
@@ -164,7 +166,7 @@ def map_case(context, case):
             if case.method == "POST" and is_valid:
                 set_new_name(values)
     if is_valid and isinstance(body, dict) and mostly():
-        set_collection(body)
+        set_collection(case.operation.path, body)
     changes = body.get("set") if isinstance(body, dict) else None
     if isinstance(changes, dict) and "creator_id" in changes:
         body["set"] = {**changes, "creator_id": replace_ids("creators", changes["creator_id"], "GET")}
