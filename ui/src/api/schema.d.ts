@@ -3287,20 +3287,14 @@ export type components = {
             category?: string;
             /** @description Creators of the account, of which one matches. */
             creator_ids?: string[];
-            /**
-             * @description Hashtags of the caption, of which one matches. Case and a leading `#` do not matter.
-             * @default null
-             */
-            hashtags: string[];
+            /** @description Hashtags of the caption, of which one matches. Case and a leading `#` do not matter. */
+            hashtags?: string[];
             /** @description Kind: `discovered` on an account, or `tracked` individually. A video of both kinds matches either. */
             kind?: components["schemas"]["ContentKind"];
             /** @description Media types, as the platform reports them, of which one matches exactly. */
             media_types?: string[];
-            /**
-             * @description Tags of the account, which has to have all of them.
-             * @default {}
-             */
-            metadata: {
+            /** @description Tags of the account, which has to have all of them. */
+            metadata?: {
                 [key: string]: string;
             };
             /**
@@ -6439,7 +6433,7 @@ export type components = {
              * @description Day of the observation before, since which it gained what this day shows; null without one, and on days without an
              *     observation. Only with `values=both`.
              */
-            since?: string;
+            since?: string | null;
             /**
              * Format: int64
              * @description Views.
@@ -10138,6 +10132,30 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            /** @description The rule has the id of an account or creator that does not exist. */
+            404: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "NOT_FOUND",
+                     *       "detail": "The rule has the id of an account or creator that does not exist.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 404,
+                     *       "title": "Not Found",
+                     *       "type": "urn:tidemark:error:not-found"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             406: components["responses"]["NotAcceptable"];
             /** @description Conflicts with an existing resource, or the first request with this key is in flight. */
             409: {
