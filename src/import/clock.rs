@@ -26,9 +26,8 @@ impl DaySequence {
     /// Returns the number of years from the first day's.
     pub fn add(&mut self, month: u32, day: u32) -> i32 {
         // A leap year has every day.
-        let ordinal = |(month, day)| {
-            NaiveDate::from_ymd_opt(2_000, month, day).map_or(0, |date| i64::from(date.ordinal()))
-        };
+        let ordinal =
+            |(m, d)| NaiveDate::from_ymd_opt(2_000, m, d).map_or(0, |date| i64::from(date.ordinal()));
         if let Some(last) = self.last {
             match ordinal((month, day)) - ordinal(last) {
                 difference if difference < -TURN_OF_YEAR_DAYS => self.years += 1,
@@ -147,7 +146,7 @@ impl TableClock {
                 let id_day = id_time?.date_naive();
                 let years = (id_day.year() - 1)..=(id_day.year() + 1);
                 let days = years.filter_map(|year| NaiveDate::from_ymd_opt(year, month, day));
-                days.min_by_key(|day| (*day - id_day).abs()).map(|day| on_day(day, id_time))
+                days.min_by_key(|date| (*date - id_day).abs()).map(|date| on_day(date, id_time))
             }
         }
     }
@@ -212,17 +211,17 @@ mod tests {
     #[test]
     fn posting_times_are_completed_by_the_id() {
         let clock = TableClock::new(UTC);
-        let id = Some("2026-01-01T02:09:55Z".parse().unwrap());
+        let given = Some("2026-01-01T02:09:55Z".parse().unwrap());
         let posting = |written, id| clock.posting(written, id).map(|time| time.to_rfc3339());
         let written = |month, day| WrittenTime::DayOfYear { month, day };
         for (time, id, expected) in [
-            (written(12, 31), id, Some("2026-01-01T02:09:55+00:00")),
-            (written(1, 2), id, Some("2026-01-01T02:09:55+00:00")),
-            (written(1, 3), id, Some("2026-01-03T00:00:00+00:00")),
-            (written(12, 28), id, Some("2025-12-28T00:00:00+00:00")),
+            (written(12, 31), given, Some("2026-01-01T02:09:55+00:00")),
+            (written(1, 2), given, Some("2026-01-01T02:09:55+00:00")),
+            (written(1, 3), given, Some("2026-01-03T00:00:00+00:00")),
+            (written(12, 28), given, Some("2025-12-28T00:00:00+00:00")),
             (written(12, 28), None, None),
-            (WrittenTime::Day(day("2025-12-31")), id, Some("2026-01-01T02:09:55+00:00")),
-            (WrittenTime::Day(day("2025-12-30")), id, Some("2025-12-30T00:00:00+00:00")),
+            (WrittenTime::Day(day("2025-12-31")), given, Some("2026-01-01T02:09:55+00:00")),
+            (WrittenTime::Day(day("2025-12-30")), given, Some("2025-12-30T00:00:00+00:00")),
             (WrittenTime::Day(day("2025-12-30")), None, Some("2025-12-30T00:00:00+00:00")),
         ] {
             assert_eq!(posting(time, id).as_deref(), expected, "{time:?}");
@@ -233,7 +232,7 @@ mod tests {
     fn local_times_are_of_the_zone_unless_the_ids_tell_another() {
         let local = |text: &str| WrittenTime::Local(text.parse().unwrap());
         let clock = TableClock::new(Pacific);
-        let posting = |clock: &TableClock, text: &str| clock.posting(local(text), None).unwrap().to_rfc3339();
+        let posting = |of: &TableClock, text: &str| of.posting(local(text), None).unwrap().to_rfc3339();
         assert_eq!(posting(&clock, "2026-02-26T20:15:00"), "2026-02-27T04:15:00+00:00");
         assert_eq!(posting(&clock, "2026-03-09T08:05:00"), "2026-03-09T15:05:00+00:00");
         assert_eq!(posting(&clock, "2026-03-08T02:30:00"), "2026-03-08T09:30:00+00:00");

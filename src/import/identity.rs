@@ -173,7 +173,7 @@ fn link_kind(url: &str) -> Option<&'static str> {
 /// Whether an id is what a spreadsheet or JavaScript made of the link's: its first digits, then zeros or an exponent.
 fn is_rounding_of(id: &str, platform: Platform, linked: &VideoIds) -> bool {
     let exact = match platform {
-        Platform::Tiktok => linked.external_id().and_then(|id| id.parse::<u64>().ok()),
+        Platform::Tiktok => linked.external_id().and_then(|exact| exact.parse::<u64>().ok()),
         Platform::Instagram => linked.pk(),
     };
     let Some(exact) = exact else { return false };

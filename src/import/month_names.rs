@@ -86,7 +86,7 @@ pub fn parse_day_of_year(text: &str) -> Option<WrittenDay> {
 
 /// Parses `2月28日`, `2월 28일` and `28 tháng 2`.
 fn parse_numbered_month(text: &str) -> Option<WrittenDay> {
-    let number = |text: &str| text.trim().parse::<u32>().ok();
+    let number = |digits: &str| digits.trim().parse::<u32>().ok();
     for (month_word, day_word) in [("月", "日"), ("월", "일")] {
         if let Some((month, rest)) = text.split_once(month_word) {
             let (year, month) = match month.split_once(['年', '년']) {

@@ -66,8 +66,8 @@ impl FoundZone {
             periods.push((start, end, states[labels[start]]));
             start = end;
         }
-        let agree = |(start, end, offset): (usize, usize, i64)| {
-            offsets[start..end].iter().filter(|found| **found == Some(offset)).count()
+        let agree = |(first, end, offset): (usize, usize, i64)| {
+            offsets[first..end].iter().filter(|found| **found == Some(offset)).count()
         };
         let is_clear = |period: &(usize, usize, i64)| {
             let posts = period.1 - period.0;
@@ -77,12 +77,12 @@ impl FoundZone {
             return None;
         }
         let clear: Vec<_> = periods.iter().copied().filter(is_clear).collect();
-        let first_second = |start: usize| match start {
+        let first_second = |first: usize| match first {
             0 => i64::MIN,
-            _ => i64::midpoint(pairs[start - 1].written, pairs[start].written),
+            _ => i64::midpoint(pairs[first - 1].written, pairs[first].written),
         };
         Some(FoundZone {
-            posts: clear.iter().map(|(start, end, _)| end - start).sum(),
+            posts: clear.iter().map(|(first, end, _)| end - first).sum(),
             agreeing: clear.iter().map(|period| agree(*period)).sum(),
             periods: periods
                 .iter()
@@ -197,10 +197,10 @@ mod tests {
         }
         // Two posts do not tell their offset.
         let few = pairs(&[(60, 3), (60, 4), (60, 5), (60, 5), (120, 3), (120, 4)]);
-        let zone = FoundZone::new(few.clone()).unwrap();
-        assert_eq!(zone.describe(), "UTC+01:00");
+        let first_zone = FoundZone::new(few.clone()).unwrap();
+        assert_eq!(first_zone.describe(), "UTC+01:00");
         let last = DateTime::from_timestamp(few[5].written, 0).unwrap().naive_utc();
-        assert_eq!(zone.to_utc(last), None);
+        assert_eq!(first_zone.to_utc(last), None);
         // Back and forth, as in a file of two years.
         let years: Vec<_> = (0..20).map(|n| (if n / 5 % 2 == 0 { -300 } else { -240 }, 2)).collect();
         assert_eq!(describe(&years).as_deref(), Some("UTC-05:00 and UTC-04:00"));

@@ -216,10 +216,10 @@ impl TargetScrape<'_> {
                 let account_ref = AccountRef { id, subject_id: account.internal_id };
                 let observed = observed_profile(account_ref, profile, self.start.now);
                 save_accounts(&mut write, vec![observed]).await?;
-                let posts = posts_within(&response.posts, depth(account)).map(|post| {
+                let observed_posts = posts_within(&response.posts, depth(account)).map(|post| {
                     observed_post(platform, VideoOrigin::Account(account_ref), post, self.start.now)
                 });
-                let saved = save_videos(&mut write, self.start.now, posts.collect()).await?;
+                let saved = save_videos(&mut write, self.start.now, observed_posts.collect()).await?;
                 seen = seen_covers(saved.covers);
                 let url = profile.fields.profile_pic_url.clone();
                 seen.extend(url.map(|url| SeenPicture { record_id: id, kind: PictureKind::Profile, url }));

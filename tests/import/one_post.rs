@@ -524,7 +524,8 @@ async fn migration_merges_forms_of_one_post() {
     assert_eq!(complete_ids(stores.pg()).await.unwrap(), 5);
     assert_eq!(complete_ids(stores.pg()).await.unwrap(), 0, "all are complete");
     assert_eq!(updated_at(by_pk).await, before);
-    let rows: Vec<(Uuid, Option<String>, String, Option<String>, Option<Uuid>, bool, i64)> = sqlx::query_as(
+    type Row = (Uuid, Option<String>, String, Option<String>, Option<Uuid>, bool, i64);
+    let rows: Vec<Row> = sqlx::query_as(
         "select id, external_id, shortcode, whole_shortcode, account_id, is_tracked, view_count
          from videos where organization_id = $1 order by id",
     )

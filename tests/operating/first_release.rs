@@ -144,6 +144,10 @@ fn find_difference(expected: &Value, actual: &Value, path: &str) -> Option<Strin
             if value.is_null() && follows_from_pk(actual, name) {
                 return None;
             }
+            // A cursor is bound to all filters of its version.
+            if name == "next_cursor" && value.is_string() && actual[name].is_string() {
+                return None;
+            }
             find_difference(value, actual.get(name).unwrap_or(&Value::Null), &format!("{path} {name}"))
         }),
         (Value::Array(expected), Value::Array(actual)) if expected.len() == actual.len() => {

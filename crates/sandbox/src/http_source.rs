@@ -98,7 +98,8 @@ pub fn account_response(world: &World, platform: Platform, req: &mut Request) ->
 pub fn post_response(world: &World, platform: Platform, req: &mut Request) -> JsonResponse {
     let (id, shortcode) = (req.query::<String>("id"), req.query::<String>("shortcode"));
     // A pk names no post here, but its shortcode does.
-    let is_pk = |id: &str| platform == Platform::Instagram && ids::parse_instagram_post_id(id).is_none();
+    let is_pk =
+        |given: &str| platform == Platform::Instagram && ids::parse_instagram_post_id(given).is_none();
     let id = id.filter(|id| shortcode.is_none() || !is_pk(id));
     let index = match (platform, &id, &shortcode) {
         (Platform::Instagram, Some(id), _) => ids::parse_instagram_post_id(id).map(|(account, _)| account),

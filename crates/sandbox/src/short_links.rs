@@ -41,8 +41,8 @@ fn redirect(world: &World, host: &str, path: &str) -> JsonResponse {
 }
 
 fn redirect_instagram(world: &World, path: &str) -> JsonResponse {
-    let post = |path: &str| {
-        let code = path.rsplit('/').next()?.strip_prefix("BA")?;
+    let post = |target: &str| {
+        let code = target.rsplit('/').next()?.strip_prefix("BA")?;
         let visible = world.account_at(ids::parse_shortcode_account(code)?)?;
         let is_post = visible.posts().any(|(post, _)| post.shortcode.as_deref() == Some(code));
         is_post.then(|| format!("https://www.instagram.com/reel/{code}/?igsh=MTc4"))

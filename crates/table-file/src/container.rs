@@ -25,9 +25,9 @@ pub fn read<S: Sink>(
     options: &ReadOptions<'_>,
     sink: &mut S,
 ) -> Result<(), S::Error> {
-    let file = File::open(path).map_err(Error::Io)?;
+    let opened = File::open(path).map_err(Error::Io)?;
     let budget = Budget::new(options.max_unpacked_bytes);
-    let counted = Counted { inner: file, on_bytes: options.on_bytes };
+    let counted = Counted { inner: opened, on_bytes: options.on_bytes };
     let mut file = BufReader::with_capacity(BUFFER_BYTES, counted);
     let start = file.fill_buf().map_err(Error::Io)?;
     if start.starts_with(ZIP_MARK) || start.starts_with(EMPTY_ZIP_MARK) {

@@ -96,7 +96,7 @@ fn declared_separator(line: &[u8]) -> Option<u8> {
 /// Returns the forms that a header may have, the likeliest first: its separator, and whether lines are wrapped.
 fn forms(rest: &[u8], line: &[u8], declared: Option<u8>) -> Vec<(u8, bool)> {
     let unwrapped = unwrap_line(line);
-    let is_wrapped = unwrapped.as_deref().is_some_and(|line| !list_separators(line).is_empty());
+    let is_wrapped = unwrapped.as_deref().is_some_and(|inner| !list_separators(inner).is_empty());
     let header = unwrapped.as_deref().filter(|_| is_wrapped).unwrap_or(line);
     let mut separators = match declared {
         Some(separator) if !is_wrapped => vec![separator],
@@ -124,7 +124,7 @@ fn list_separators(line: &[u8]) -> Vec<u8> {
         .map(|separator| (count(separator), separator))
         .filter(|(n, _)| *n > 0)
         .collect();
-    found.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    found.sort_by_key(|(n, _)| std::cmp::Reverse(*n));
     found.into_iter().map(|(_, separator)| separator).collect()
 }
 

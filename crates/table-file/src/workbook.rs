@@ -124,17 +124,20 @@ fn row_texts(row: &[(usize, Value<'_>)]) -> Vec<String> {
     texts
 }
 
+/// The row and the column of a cell, and its value.
+type Cell<'a> = ((u32, u32), Value<'a>);
+
 /// Groups the cells of a sheet by row.
 struct Rows<'a, RS: Read + Seek> {
     cells: calamine::XlsxCellReader<'a, RS>,
     /// The first cell of the next row.
-    next: Option<((u32, u32), Value<'a>)>,
+    next: Option<Cell<'a>>,
     is_at_end: bool,
     is_1904: bool,
 }
 
 impl<'a, RS: Read + Seek> Rows<'a, RS> {
-    fn next_cell(&mut self) -> Result<Option<((u32, u32), Value<'a>)>, Error> {
+    fn next_cell(&mut self) -> Result<Option<Cell<'a>>, Error> {
         if let Some(cell) = self.next.take() {
             return Ok(Some(cell));
         }

@@ -99,10 +99,10 @@ pub(super) async fn get_overview(
 
 pub(in crate::api) async fn overview(
     collection: Uuid,
-    query: AnalyticsQuery,
+    args: AnalyticsQuery,
     analytics: &Analytics,
 ) -> Result<Cached<WithMeta<CollectionOverview, OverviewMeta>>> {
-    let request = analytics.window((collection, query), |(_, query)| query.window)?;
+    let request = analytics.window((collection, args), |(_, query)| query.window)?;
     let WindowArgs { args: (_, query), window, .. } = &request;
     let both = Window { start: window.previous().start, ..*window };
     let compute = async |membership: Membership, history: VersionedHistory| {
@@ -120,9 +120,9 @@ fn build_overview(window: Window, members: &[Member], days: &[PlatformDay]) -> C
     for PlatformDay { day, gains, .. } in days {
         *(if *day < window.start { &mut previous } else { &mut current }) += *gains;
     }
-    let posts = |window: Window| {
+    let posts = |days_of: Window| {
         let posted = members.iter().filter_map(Member::posted);
-        posted.filter(|day| (window.start..=window.end).contains(day)).count() as i64
+        posted.filter(|day| (days_of.start..=days_of.end).contains(day)).count() as i64
     };
     CollectionOverview {
         totals: CollectionTotals::new(members),
@@ -241,10 +241,10 @@ pub(super) async fn get_timeseries(
 
 pub(in crate::api) async fn timeseries(
     collection: Uuid,
-    query: CollectionSeriesQuery,
+    args: CollectionSeriesQuery,
     analytics: &Analytics,
 ) -> Result<Cached<WithMeta<Vec<CollectionRow>, WindowMeta>>> {
-    let request = analytics.window((collection, query), |(_, query)| query.analytics.window)?;
+    let request = analytics.window((collection, args), |(_, query)| query.analytics.window)?;
     let WindowArgs { args: (_, query), window, .. } = &request;
     let first = query.compare.map_or(*window, |Compare::Previous| window.previous());
     let shown = Window { start: first.start, ..*window };
@@ -309,8 +309,8 @@ impl Series<'_> {
                 sum.1 += posts;
             }
         }
-        let [(mut total, posts), (gains, more_posts)] = sums;
-        total += gains;
+        let [(mut total, posts), (more_gains, more_posts)] = sums;
+        total += more_gains;
         let figures =
             |(gains, new_posts): (Gains, i64)| CollectionFigures { metrics: gains.into(), new_posts };
         let [instagram, tiktok] = sums.map(figures);

@@ -137,10 +137,10 @@ pub(super) async fn list(
 
 pub(in crate::api) async fn rows(
     collection: Uuid,
-    query: PayoutsQuery,
+    args: PayoutsQuery,
     analytics: &Analytics,
 ) -> Result<Cached<WithMeta<Vec<PayoutRow>, PayoutsMeta>>> {
-    let request = analytics.window((collection, query), |(_, query)| query.window)?;
+    let request = analytics.window((collection, args), |(_, query)| query.window)?;
     let WindowArgs { args: (_, query), window, .. } = &request;
     let compute = async |membership: Membership, history: VersionedHistory| {
         let paid = payouts::compute(&analytics.pg, &history, &membership, *window).await?;

@@ -167,14 +167,14 @@ pub(in crate::api) async fn accounts(
         let (gains, as_of) = collections::fetch_gains(&history, &members, *window).await?;
         let (sums, rest) = group(&members, &gains, |member| member.account_id);
         let meta = CollectionMembersMeta::new(request.meta(as_of), rule.metric, rest);
-        let shown = page.select(sums, |(id, sums)| (rule.metric.of(&sums.gains), *id))?;
+        let shown = page.select(sums, |(id, own)| (rule.metric.of(&own.gains), *id))?;
         let ids: Vec<_> = shown.entries.iter().map(|(id, _)| *id).collect();
         let pg = analytics.pg.acquire().await?;
         let mut found = accounts::fetch_shown(&pg, analytics.organization, &ids, *window).await?;
         // Accounts that were deleted meanwhile are left out.
-        let entry = |(id, sums): &(Uuid, PostSums)| {
+        let entry = |(id, own): &(Uuid, PostSums)| {
             let (account, _) = found.remove(id)?;
-            Some(CollectionAccount { account, r#type: AccountType::Account, figures: sums.show() })
+            Some(CollectionAccount { account, r#type: AccountType::Account, figures: own.show() })
         };
         let data = shown.entries.iter().filter_map(entry).collect();
         Ok(shown.into_response(data, meta))
@@ -213,15 +213,15 @@ pub(in crate::api) async fn creators(
         let ids: Vec<_> = sums.iter().map(|(id, _)| *id).collect();
         let pg = analytics.pg.acquire().await?;
         let names = creators::fetch_names(&pg, analytics.organization, &ids).await?;
-        let named = sums.into_iter().filter_map(|(id, sums)| Some((names.get(&id)?, sums)));
-        let shown: RankingPage<_> = page.select_named(named.collect(), |(creator, sums)| {
-            (rule.metric.of(&sums.gains), &creator.name_key, creator.id)
+        let named = sums.into_iter().filter_map(|(id, own)| Some((names.get(&id)?, own)));
+        let shown: RankingPage<_> = page.select_named(named.collect(), |(creator, own)| {
+            (rule.metric.of(&own.gains), &creator.name_key, creator.id)
         })?;
-        let entry = |(creator, sums): &(&creators::CreatorName, PostSums)| CollectionCreator {
+        let entry = |(creator, own): &(&creators::CreatorName, PostSums)| CollectionCreator {
             id: creator.id,
             r#type: CreatorType::Creator,
             name: creator.name.clone(),
-            figures: sums.show(),
+            figures: own.show(),
         };
         let data = shown.entries.iter().map(entry).collect();
         Ok(shown.into_response(data, meta))

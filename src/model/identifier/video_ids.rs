@@ -204,7 +204,7 @@ impl VideoIds {
 
     /// Whether these name another post, or none that both name.
     pub fn conflicts_with(&self, other: &VideoIds) -> bool {
-        let differ = |one: Option<&str>, other: Option<&str>| one.zip(other).is_some_and(|(a, b)| a != b);
+        let differ = |a: Option<&str>, b: Option<&str>| a.zip(b).is_some_and(|(a, b)| a != b);
         differ(self.shortcode_key(), other.shortcode_key()) || differ(self.own_id(), other.own_id())
     }
 
@@ -319,7 +319,11 @@ mod tests {
         ] {
             let ids = ids(external_id, shortcode);
             assert_eq!(parts(&ids), expected, "{external_id:?} {shortcode:?}");
-            assert_eq!(ids.pk().map(|pk| pk.to_string()).as_deref(), pk, "{external_id:?} {shortcode:?}");
+            assert_eq!(
+                ids.pk().map(|number| number.to_string()).as_deref(),
+                pk,
+                "{external_id:?} {shortcode:?}"
+            );
         }
         assert_eq!(parts(&VideoIds::new(Tiktok, Some("7301"), Some("x"))), (Some("7301"), None));
     }

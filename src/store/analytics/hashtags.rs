@@ -70,10 +70,10 @@ async fn rank_tagged(
             *sum += gained;
         }
     }
-    let entry = |(hashtag, (videos, gains))| RankedHashtag { hashtag, videos, gains };
+    let entry = |(hashtag, (count, sum))| RankedHashtag { hashtag, videos: count, gains: sum };
     let mut ranked: Vec<_> = ranked.into_iter().map(entry).collect();
     ranked.sort_unstable_by(|one, other| {
-        let order = |entry: &RankedHashtag| Reverse(metric.of(&entry.gains));
+        let order = |hashtag: &RankedHashtag| Reverse(metric.of(&hashtag.gains));
         order(one).cmp(&order(other)).then_with(|| one.hashtag.cmp(&other.hashtag))
     });
     ranked.truncate(*limit);

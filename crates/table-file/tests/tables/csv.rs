@@ -59,8 +59,8 @@ fn lines_wrapped_by_a_spreadsheet_are_unwrapped() {
     assert_eq!(found.lines(), [2, 5, 6]);
     assert_eq!(found.notes, ["WrappedLines"]);
     // The header has no quotes.
-    let found = read("id,name\n1,plain\n\"2,\"\"Ann, Ltd.\"\"\"\n");
-    assert_eq!(found.values("name"), ["plain", "Ann, Ltd."]);
+    let unquoted = read("id,name\n1,plain\n\"2,\"\"Ann, Ltd.\"\"\"\n");
+    assert_eq!(unquoted.values("name"), ["plain", "Ann, Ltd."]);
     // One column with separators in quotes is no wrapped file.
     assert_eq!(read("id\n\"a, \"\"b\"\"\"\n").values("id"), ["a, \"b\""]);
 }
@@ -82,8 +82,8 @@ fn rows_of_another_length_are_reported() {
 fn header_is_sought_among_the_first_lines() {
     let found = read(format!("{}id\n1\n", "title\n".repeat(25)));
     assert_eq!((found.unknown, found.rows.len()), (vec![(None, vec!["title".to_owned()])], 0));
-    let found = read("a,b\n1,2\n");
-    assert_eq!(found.unknown, [(None, vec!["a".to_owned(), "b".to_owned()])]);
+    let unknown = read("a,b\n1,2\n").unknown;
+    assert_eq!(unknown, [(None, vec!["a".to_owned(), "b".to_owned()])]);
     assert_eq!(read("").unknown, [(None, vec![])]);
     let (left, result) = try_read("x.csv", "leave,b\nid,2\n");
     assert!(result.is_ok() && left.tables.is_empty() && left.unknown.is_empty());

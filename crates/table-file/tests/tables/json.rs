@@ -30,8 +30,8 @@ fn rows_are_found_in_every_shape() {
         (found.values("items.1"), found.values("data.x")),
         (vec!["b".into()], vec!["Integer(1)".into()])
     );
-    let found = read(r#"{"id":"1","latestComments":[{"id":"c"}],"childPosts":[{"id":"d"}]}"#);
-    assert_eq!(found.values("id"), ["1"]);
+    let with_lists = read(r#"{"id":"1","latestComments":[{"id":"c"}],"childPosts":[{"id":"d"}]}"#);
+    assert_eq!(with_lists.values("id"), ["1"]);
 }
 
 #[test]

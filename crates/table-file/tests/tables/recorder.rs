@@ -6,13 +6,16 @@ use std::io::{Cursor, Write};
 use table_file::{Cells, Decision, Error, Note, ReadOptions, Sink, Table, Value};
 use zip::write::SimpleFileOptions;
 
+/// The values of a row that are not blank by name, or why they were not read.
+pub type RecordedRow = Result<BTreeMap<String, String>, String>;
+
 /// Reads tables that have a column `id`, and leaves those that have a column `leave`.
 #[derive(Debug, Default)]
 pub struct Recorder {
     columns: Vec<String>,
     pub tables: Vec<(Option<String>, Vec<String>)>,
-    /// The line of each row, and its values that are not blank by name.
-    pub rows: Vec<(u64, Result<BTreeMap<String, String>, String>)>,
+    /// Each row by its line.
+    pub rows: Vec<(u64, RecordedRow)>,
     pub unknown: Vec<(Option<String>, Vec<String>)>,
     pub notes: Vec<String>,
     pub ends: usize,
@@ -154,7 +157,7 @@ pub fn workbook(sheets: &[(&str, &str)], others: &[(&str, &[u8])]) -> Vec<u8> {
     let root = format!(
         "<Relationships xmlns=\"{PACKAGE_RELATIONSHIPS}\"><Relationship Id=\"rId1\" Type=\"{RELATIONSHIPS}/officeDocument\" Target=\"xl/workbook.xml\"/></Relationships>"
     );
-    let sheets: Vec<_> = numbered()
+    let contents: Vec<_> = numbered()
         .map(|(n, (_, rows))| {
             let xml = format!("<worksheet xmlns=\"{SPREADSHEET}\"><sheetData>{rows}</sheetData></worksheet>");
             (format!("xl/worksheets/sheet{n}.xml"), xml)
@@ -165,7 +168,7 @@ pub fn workbook(sheets: &[(&str, &str)], others: &[(&str, &[u8])]) -> Vec<u8> {
         ("xl/workbook.xml", book.as_bytes()),
         ("xl/_rels/workbook.xml.rels", targets.as_bytes()),
     ];
-    members.extend(sheets.iter().map(|(name, xml)| (name.as_str(), xml.as_bytes())));
+    members.extend(contents.iter().map(|(name, xml)| (name.as_str(), xml.as_bytes())));
     members.extend(others);
     zip(&members)
 }

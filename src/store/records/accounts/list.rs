@@ -40,7 +40,6 @@ pub struct AccountFilter {
     pub status: Option<Vec<TrackingStatus>>,
     /// Filter by why the latest attempt failed: accounts with the status `failing` and this reason, as in `failures` of the
     /// state of tracking.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureReason>,
     /// Filter by your own tags: `metadata.KEY=value` for each tag that an account has to have, with exactly this value.
     #[serde(default)]

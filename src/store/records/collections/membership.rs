@@ -89,9 +89,9 @@ impl Membership {
     /// Pushes a table of the videos that are in the collection, with some columns: those of the rule, by the index that suits
     /// it, and those included by hand.
     pub fn push_videos(&self, query: &mut QueryBuilder<Postgres>, columns: &str) {
-        let select = |query: &mut QueryBuilder<Postgres>| {
-            query.push("select ").push(columns).push(" from videos v where v.organization_id = ");
-            query.push_bind(self.organization).push(" and ");
+        let select = |builder: &mut QueryBuilder<Postgres>| {
+            builder.push("select ").push(columns).push(" from videos v where v.organization_id = ");
+            builder.push_bind(self.organization).push(" and ");
         };
         query.push("(");
         select(query);

@@ -282,9 +282,9 @@ async fn require_free_name(write: &mut Write, name: &str, own: Option<Uuid>) -> 
 
 /// Fails if the organization lacks an account or a creator of a rule, unless the stored rule has it.
 async fn require_parents(write: &mut Write, rule: &Rule, stored: Option<&Rule>) -> Result<(), Error> {
-    let new = |ids: &Option<Vec<Uuid>>, stored: Option<&Vec<Uuid>>| -> Vec<Uuid> {
+    let new = |ids: &Option<Vec<Uuid>>, known: Option<&Vec<Uuid>>| -> Vec<Uuid> {
         let ids = ids.iter().flatten().copied();
-        ids.filter(|id| stored.is_none_or(|stored| !stored.contains(id))).collect()
+        ids.filter(|id| known.is_none_or(|known| !known.contains(id))).collect()
     };
     let accounts = new(&rule.account_ids, stored.and_then(|stored| stored.account_ids.as_ref()));
     let creators = new(&rule.creator_ids, stored.and_then(|stored| stored.creator_ids.as_ref()));

@@ -54,15 +54,13 @@ pub struct ContentFilter {
     #[schemars(length(max = MAX_MEDIA_TYPES), inner(length(min = 1, max = MAX_MEDIA_TYPE_CHARS)))]
     pub media_type: Option<Vec<String>>,
     /// Filter by collection.
-    // Absent in the positions of pages, which earlier versions have without it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub collection_id: Option<Uuid>,
     /// The definition of the collection, from [`ContentFilter::resolve`].
     #[serde(skip)]
     #[schemars(skip)]
     pub membership: Option<Membership>,
     /// Filter by hashtags of the caption, of which the video has any. Case and a leading `#` do not matter.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[schemars(schema_with = "hashtags_schema")]
     pub hashtag: Option<Vec<String>>,
     /// Earliest `create_time`: a date, which includes its whole UTC day, or a time. Videos without a `create_time` do not
