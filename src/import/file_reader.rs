@@ -4,13 +4,12 @@ use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 
-use table_file::{ReadOptions, Sink};
+use table_file::ReadOptions;
 
 use super::error::Error;
-use super::layout::Layout;
 use super::options::{ImportOptions, SourceFile};
 use super::parquet;
-use super::raw_row::RawRow;
+use super::row_sink::RowSink;
 
 /// Bytes of the shortest expected row.
 const MIN_ROW_BYTES: u64 = 64;
@@ -19,14 +18,6 @@ const COMPRESSION_RATIO: u64 = 10;
 /// How compressed files start: gzip, zstd, xz, ZIP.
 const COMPRESSED_MARKS: [&[u8]; 4] = [b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ", b"PK"];
 const MARK_BYTES: u64 = 8;
-
-/// Receives the rows of tables, also of those that have types of their own.
-pub trait RowSink: Sink<Error = Error> {
-    fn raw_row(&mut self, line: u64, raw: Result<RawRow<'_>, String>) -> Result<(), Error>;
-
-    /// Returns the columns of the table that is read; `None` if its rows are not wanted.
-    fn columns(&self) -> Option<&Layout>;
-}
 
 /// The size of all files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

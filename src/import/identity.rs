@@ -1,5 +1,7 @@
 //! Which post or account a row is about: its ids, its link, and the options of the run.
 
+use chrono::{DateTime, TimeDelta, Utc};
+
 use super::column::Column;
 use super::formats::Rows;
 use super::raw_row::RawValue;
@@ -51,6 +53,22 @@ impl RowReader<'_, '_> {
         }
         let link_kind = url.as_deref().and_then(link_kind);
         self.is_valid().then_some(Identity { platform, username, ids, link_kind })
+    }
+
+    /// Returns the time in the id of a row.
+    pub fn id_time(&mut self) -> Option<DateTime<Utc>> {
+        let Identity { platform, ids, .. } = self.identity()?;
+        ids?.posted_at(platform).filter(|time| self.is_plausible(platform, *time))
+    }
+
+    /// Whether a post of the platform can have been made then.
+    pub fn is_plausible(&self, platform: Platform, time: DateTime<Utc>) -> bool {
+        // TikTok's predecessor began in 2014, Instagram's ids in 2011.
+        let first = match platform {
+            Platform::Tiktok => 1_388_534_400,
+            Platform::Instagram => 1_314_220_021,
+        };
+        time.timestamp() >= first && time <= self.context.times.now + TimeDelta::days(1)
     }
 
     fn platform(&mut self, link: Option<&Link>) -> Option<Platform> {

@@ -1,4 +1,4 @@
-//! What a run of an import is told besides its files.
+//! The options of an import.
 
 use std::path::PathBuf;
 

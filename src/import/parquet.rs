@@ -16,8 +16,8 @@ use parquet::schema::types::ColumnDescriptor;
 use table_file::{Decision, Table};
 
 use super::error::Error;
-use super::file_reader::RowSink;
 use super::raw_row::{MAX_ROW_BYTES, RawRow, RawValue, Target};
+use super::row_sink::RowSink;
 
 /// Rows that are decoded at a time.
 const CHUNK_ROWS: usize = 1_024;

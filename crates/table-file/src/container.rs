@@ -6,9 +6,9 @@ use std::path::Path;
 
 use crate::budget::Budget;
 use crate::compression::Compression;
-use crate::error::Error;
+use crate::error::{Error, zip_error};
 use crate::text::Text;
-use crate::{Note, ReadOptions, Sink, Table, delimited, json, workbook, zip_directory};
+use crate::{Note, ReadOptions, Sink, delimited, json, json_rows, workbook, zip_directory};
 
 const BUFFER_BYTES: usize = 256 << 10;
 const ZIP_MARK: &[u8] = b"PK\x03\x04";
@@ -80,7 +80,7 @@ fn read_text<S: Sink>(
         return Ok(Outcome::NoText);
     };
     if is_lines || json::is_json(text.start()) {
-        json::read(text, part, is_lines, sink)?;
+        json_rows::read(text, part, is_lines, sink)?;
     } else {
         delimited::read(text, part, sink)?;
     }
@@ -165,10 +165,6 @@ fn is_archive(start: &[u8]) -> bool {
     [ZIP_MARK, EMPTY_ZIP_MARK, OLD_WORKBOOK_MARK].iter().any(|mark| start.starts_with(mark))
 }
 
-pub(crate) fn zip_error(error: zip::result::ZipError) -> Error {
-    Error::Zip(error.to_string())
-}
-
 fn member_error(error: io::Error) -> Error {
     Error::after(0, error)
 }
@@ -210,9 +206,4 @@ impl Seek for Counted<'_> {
     fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
         self.inner.seek(position)
     }
-}
-
-/// Tells the sink of a part without tables.
-pub(crate) fn report_empty<S: Sink>(part: Option<&str>, sink: &mut S) -> Result<(), S::Error> {
-    sink.unknown(&Table { part, columns: &[], has_all_columns: true, sample: &[] })
 }

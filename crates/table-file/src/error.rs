@@ -56,3 +56,7 @@ impl Error {
         }
     }
 }
+
+pub(crate) fn zip_error(error: zip::result::ZipError) -> Error {
+    Error::Zip(error.to_string())
+}

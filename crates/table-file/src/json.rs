@@ -3,12 +3,8 @@
 use std::borrow::Cow;
 use std::io::{self, Read};
 
-use crate::container::report_empty;
-use crate::error::Error;
-use crate::json_rows::Rows;
-use crate::text::Text;
+use crate::MAX_DEPTH;
 use crate::value::Value;
-use crate::{MAX_DEPTH, Note, Sink};
 
 const BUFFER_BYTES: usize = 64 << 10;
 /// Digits of a number.
@@ -23,31 +19,8 @@ pub(crate) fn is_json(start: &[u8]) -> bool {
     }
 }
 
-/// Reads the rows of a text. `is_lines`: it has an object per line, whatever its first line is.
-pub(crate) fn read<S: Sink>(
-    text: Text<'_>,
-    part: Option<&str>,
-    is_lines: bool,
-    sink: &mut S,
-) -> Result<(), S::Error> {
-    let start = text.start();
-    if start.trim_ascii().is_empty() && text.is_whole() {
-        return if is_lines { Ok(()) } else { report_empty(part, sink) };
-    }
-    let is_lines = is_lines || first_line_is_complete(start);
-    let windows_1252 = text.windows_1252_flag();
-    let mut rows = Rows::new(part);
-    let mut parser = Parser::new(text, is_lines);
-    parser.read_all(&mut rows, sink)?;
-    rows.finish(sink)?;
-    if windows_1252.get() {
-        sink.note(Note::Windows1252);
-    }
-    Ok(())
-}
-
 /// Whether the first line is a JSON value, and others may follow.
-fn first_line_is_complete(start: &[u8]) -> bool {
+pub(crate) fn first_line_is_complete(start: &[u8]) -> bool {
     let start = start.trim_ascii_start();
     let Some(end) = start.iter().position(|byte| *byte == b'\n') else { return false };
     let mut parser = Parser::new(&start[..end], true);
@@ -83,7 +56,7 @@ pub(crate) struct Parser<R> {
 }
 
 impl<R: Read> Parser<R> {
-    fn new(stream: R, is_lines: bool) -> Self {
+    pub(crate) fn new(stream: R, is_lines: bool) -> Self {
         Parser {
             stream,
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
@@ -94,29 +67,12 @@ impl<R: Read> Parser<R> {
         }
     }
 
-    pub(crate) const fn line(&self) -> u64 {
-        self.line
+    pub(crate) const fn is_lines(&self) -> bool {
+        self.is_lines
     }
 
-    fn read_all<S: Sink>(&mut self, rows: &mut Rows<'_>, sink: &mut S) -> Result<(), S::Error> {
-        loop {
-            let next = match self.skip_lines() {
-                Ok(Some(_)) => rows.read_value(self, sink)?,
-                Ok(None) => return Ok(()),
-                Err(fault) => Err(fault),
-            };
-            let next = next.and_then(|()| if self.is_lines { self.skip_blank_line_end() } else { Ok(()) });
-            let reason = match next {
-                Ok(()) => continue,
-                Err(Fault::Stream(error)) => return Err(Error::after(self.line - 1, error).into()),
-                Err(Fault::Syntax(reason)) => reason,
-            };
-            if !self.is_lines {
-                return Err(Error::Json { line: self.line, reason: format!("is no JSON: {reason}") }.into());
-            }
-            rows.refuse(self.line, format!("is not a JSON object: {reason}"), sink)?;
-            self.skip_line().map_err(|error| Error::after(self.line, error))?;
-        }
+    pub(crate) const fn line(&self) -> u64 {
+        self.line
     }
 
     /// Returns the next byte without consuming it.
@@ -136,7 +92,7 @@ impl<R: Read> Parser<R> {
     }
 
     /// Skips white space between values, and returns the next byte.
-    fn skip_lines(&mut self) -> Result<Option<u8>, Fault> {
+    pub(crate) fn skip_lines(&mut self) -> Result<Option<u8>, Fault> {
         loop {
             match self.peek()? {
                 Some(b' ' | b'\t' | b'\r' | b'\n') => self.advance(),
@@ -159,7 +115,7 @@ impl<R: Read> Parser<R> {
     }
 
     /// Fails if anything but white space follows on the line.
-    fn skip_blank_line_end(&mut self) -> Result<(), Fault> {
+    pub(crate) fn skip_blank_line_end(&mut self) -> Result<(), Fault> {
         loop {
             match self.peek()? {
                 None => return Ok(()),
@@ -173,7 +129,7 @@ impl<R: Read> Parser<R> {
         }
     }
 
-    fn skip_line(&mut self) -> io::Result<()> {
+    pub(crate) fn skip_line(&mut self) -> io::Result<()> {
         loop {
             let rest = &self.buffer[self.position..self.filled];
             match rest.iter().position(|byte| *byte == b'\n') {

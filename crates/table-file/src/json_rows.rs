@@ -4,10 +4,13 @@
 //! under one of [`ROW_KEYS`], however deeply these are inside one another.
 
 use std::collections::HashMap;
+use std::io::Read;
 
-use crate::json::{Fault, Parser};
+use crate::error::Error;
+use crate::json::{Fault, Parser, first_line_is_complete};
+use crate::text::Text;
 use crate::value::Value;
-use crate::{Cells, Decision, MAX_COLUMNS, MAX_DEPTH, MAX_JSON_ROW_BYTES, Sink, Table};
+use crate::{Cells, Decision, MAX_COLUMNS, MAX_DEPTH, MAX_JSON_ROW_BYTES, Note, Sink, Table};
 
 /// Fields that hold the rows of a response.
 const ROW_KEYS: [&str; 4] = ["data", "items", "videos", "posts"];
@@ -33,7 +36,56 @@ macro_rules! parse {
     };
 }
 
-pub(crate) struct Rows<'p> {
+/// Reads the rows of a text. `is_lines`: it has an object per line, whatever its first line is.
+pub(crate) fn read<S: Sink>(
+    text: Text<'_>,
+    part: Option<&str>,
+    is_lines: bool,
+    sink: &mut S,
+) -> Result<(), S::Error> {
+    let start = text.start();
+    if start.trim_ascii().is_empty() && text.is_whole() {
+        let empty = Table { part, columns: &[], has_all_columns: true, sample: &[] };
+        return if is_lines { Ok(()) } else { sink.unknown(&empty) };
+    }
+    let is_lines = is_lines || first_line_is_complete(start);
+    let windows_1252 = text.windows_1252_flag();
+    let mut rows = Rows::new(part);
+    let mut parser = Parser::new(text, is_lines);
+    read_all(&mut parser, &mut rows, sink)?;
+    rows.finish(sink)?;
+    if windows_1252.get() {
+        sink.note(Note::Windows1252);
+    }
+    Ok(())
+}
+
+fn read_all<R: Read, S: Sink>(
+    parser: &mut Parser<R>,
+    rows: &mut Rows<'_>,
+    sink: &mut S,
+) -> Result<(), S::Error> {
+    loop {
+        let next = match parser.skip_lines() {
+            Ok(Some(_)) => rows.read_value(parser, sink)?,
+            Ok(None) => return Ok(()),
+            Err(fault) => Err(fault),
+        };
+        let next = next.and_then(|()| if parser.is_lines() { parser.skip_blank_line_end() } else { Ok(()) });
+        let reason = match next {
+            Ok(()) => continue,
+            Err(Fault::Stream(error)) => return Err(Error::after(parser.line() - 1, error).into()),
+            Err(Fault::Syntax(reason)) => reason,
+        };
+        if !parser.is_lines() {
+            return Err(Error::Json { line: parser.line(), reason: format!("is no JSON: {reason}") }.into());
+        }
+        rows.refuse(parser.line(), format!("is not a JSON object: {reason}"), sink)?;
+        parser.skip_line().map_err(|error| Error::after(parser.line(), error))?;
+    }
+}
+
+struct Rows<'p> {
     part: Option<&'p str>,
     names: HashMap<String, usize>,
     columns: Vec<String>,

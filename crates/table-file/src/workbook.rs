@@ -7,8 +7,7 @@ use calamine::{CellErrorType, DataRef, Reader, Xlsx};
 use zip::ZipArchive;
 
 use crate::budget::Budget;
-use crate::container::zip_error;
-use crate::error::Error;
+use crate::error::{Error, zip_error};
 use crate::value::Value;
 use crate::xml_check;
 use crate::{Cells, Decision, MAX_COLUMNS, MAX_ROW_BYTES, MAX_TITLE_LINES, Note, Sink, Table};

@@ -3,8 +3,7 @@
 use url::Url;
 
 use super::shortcode::{SHORTCODE_CHARS, is_shortcode};
-use super::username::{InvalidUsername, Username};
-use super::video::VideoReference;
+use super::username::{InvalidUsername, Username, is_reserved};
 use super::video_ids::VideoIds;
 use crate::model::platform::Platform;
 
@@ -13,6 +12,14 @@ use crate::model::platform::Platform;
 pub struct Link {
     pub platform: Platform,
     pub target: LinkTarget,
+}
+
+/// A video as a user identifies it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VideoReference {
+    pub ids: VideoIds,
+    /// The author, if a link contains it.
+    pub username: Option<String>,
 }
 
 /// What a link leads to.
@@ -51,10 +58,6 @@ pub enum InvalidLink {
     #[error("{0}")]
     Username(InvalidUsername),
 }
-
-/// Names in Instagram's links that are no usernames.
-pub(super) const RESERVED_NAMES: [&str; 9] =
-    ["explore", "reels", "reel", "stories", "p", "tv", "share", "accounts", "direct"];
 
 /// Hosts that serve nothing but short links.
 const SHORT_LINK_HOSTS: [&str; 2] = ["vm.tiktok.com", "vt.tiktok.com"];
@@ -127,10 +130,6 @@ fn instagram_target(segments: &[&str]) -> Result<Option<LinkTarget>, InvalidLink
 
 fn is_post_kind(segment: &str) -> bool {
     ["p", "reel", "reels", "tv"].contains(&segment)
-}
-
-pub(super) fn is_reserved(name: &str) -> bool {
-    RESERVED_NAMES.iter().any(|reserved| name.eq_ignore_ascii_case(reserved))
 }
 
 fn instagram_post(username: Option<&str>, code: &str) -> Option<LinkTarget> {
@@ -206,6 +205,7 @@ fn short_link(platform: Platform, base: &str, code: &str) -> Option<LinkTarget> 
 
 #[cfg(test)]
 mod tests {
+    use super::super::username::RESERVED_NAMES;
     use super::Platform::{Instagram, Tiktok};
     use super::*;
 

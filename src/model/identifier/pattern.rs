@@ -3,8 +3,7 @@
 //! Only parsing decides what is valid.
 
 use super::invisible::INVISIBLE_CLASS;
-use super::link::RESERVED_NAMES;
-use super::username::Username;
+use super::username::{RESERVED_NAMES, Username};
 use super::video::VideoIdentifier;
 use crate::model::platform::Platform;
 

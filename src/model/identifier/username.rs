@@ -1,8 +1,10 @@
-//! Usernames of the platforms, and the profile URLs that contain them.
+//! Usernames of the platforms.
 
-use super::invisible::trim_invisible;
-use super::link::{Link, LinkTarget, is_reserved};
 use crate::model::platform::Platform;
+
+/// Names in Instagram's links that are no usernames.
+pub(super) const RESERVED_NAMES: [&str; 9] =
+    ["explore", "reels", "reel", "stories", "p", "tv", "share", "accounts", "direct"];
 
 /// A valid username in lower case, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -24,18 +26,6 @@ pub enum InvalidUsername {
 }
 
 impl Username {
-    /// Parses a username, with or without a leading `@`, or a profile URL, which is trimmed.
-    pub fn parse(platform: Platform, text: &str) -> Result<Self, InvalidUsername> {
-        let text = trim_invisible(text);
-        if !text.contains('/') {
-            return Self::parse_name(platform, text.strip_prefix('@').unwrap_or(text));
-        }
-        match Link::parse(text) {
-            Ok(Link { platform: same, target: LinkTarget::Profile(name) }) if same == platform => Ok(name),
-            _ => Err(InvalidUsername::Url(platform)),
-        }
-    }
-
     /// Parses a username without `@`.
     pub(super) fn parse_name(platform: Platform, name: &str) -> Result<Self, InvalidUsername> {
         let (min_chars, max_chars, error) = match platform {
@@ -66,57 +56,6 @@ impl Username {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(platform: Platform, text: &str) -> Option<String> {
-        Username::parse(platform, text).ok().map(Username::into_string)
-    }
-
-    #[test]
-    fn username_is_normalized() {
-        for text in [
-            "Some.One_1",
-            "@some.one_1",
-            " https://www.instagram.com/Some.One_1/?igsh=x ",
-            "instagram.com/some.one_1",
-            "\u{200B}@some.one_1\u{A0}",
-            "\u{FEFF}instagram.com/some.one_1/reels/\u{2069}",
-        ] {
-            assert_eq!(parse(Platform::Instagram, text).as_deref(), Some("some.one_1"), "{text}");
-        }
-        assert_eq!(parse(Platform::Tiktok, "https://m.tiktok.com/@Ab").as_deref(), Some("ab"));
-    }
-
-    #[test]
-    fn invalid_username_is_rejected() {
-        for text in [
-            "",
-            "@",
-            "é",
-            "a b",
-            ".",
-            "@..",
-            "https://www.tiktok.com/@ab",
-            "https://www.instagram.com/p/abc",
-            "https://www.instagram.com/explore/",
-            "instagram.com/share/abcdef",
-            "reels",
-            "@Direct",
-            &"a".repeat(31),
-        ] {
-            assert_eq!(parse(Platform::Instagram, text), None, "{text}");
-        }
-        for text in [
-            "a",
-            "..",
-            "https://www.tiktok.com/@..",
-            "https://www.tiktok.com/ab",
-            "https://evil.com/@ab",
-            &"a".repeat(25),
-        ] {
-            assert_eq!(parse(Platform::Tiktok, text), None, "{text}");
-        }
-    }
+pub(super) fn is_reserved(name: &str) -> bool {
+    RESERVED_NAMES.iter().any(|reserved| name.eq_ignore_ascii_case(reserved))
 }

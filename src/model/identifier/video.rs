@@ -1,17 +1,9 @@
 //! Identifiers of videos as users write them: the platforms' ids, Instagram's shortcodes, and links.
 
 use super::invisible::trim_invisible;
-use super::link::{Link, LinkTarget, ShortLink};
+use super::link::{Link, LinkTarget, ShortLink, VideoReference};
 use super::video_ids::VideoIds;
 use crate::model::platform::Platform;
-
-/// A video as a user identifies it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VideoReference {
-    pub ids: VideoIds,
-    /// The author, if a link contains it.
-    pub username: Option<String>,
-}
 
 /// The parsed text by which a user identifies a video.
 #[derive(Debug, Clone, PartialEq, Eq)]
