@@ -18,12 +18,12 @@ pub fn get_records(handler: impl Handler) -> Router {
 
 /// Routes POST, for which a body is optional.
 pub fn post_without_body(handler: impl Handler) -> Router {
-    Router::with_filter(PostWithoutBody).goal(handler)
+    Router::with_filter(MethodWithBody(Method::POST, RouteBody::Optional)).goal(handler)
 }
 
 /// Routes PUT, with a body.
 pub fn put_with_body(handler: impl Handler) -> Router {
-    Router::with_filter(PutWithBody).goal(handler)
+    Router::with_filter(MethodWithBody(Method::PUT, RouteBody::Required)).goal(handler)
 }
 
 /// Routes a path parameter, except literal segments that other routes match.
@@ -59,66 +59,33 @@ impl Filter for GetOrHead {
     }
 }
 
-/// Marks a request whose route needs no body.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct OptionalBody;
-
-/// Matches POST, and marks the request.
-#[derive(Debug)]
-struct PostWithoutBody;
-
-#[async_trait]
-impl Filter for PostWithoutBody {
-    async fn filter(&self, req: &mut Request, _state: &mut PathState<'_>) -> bool {
-        let is_post = *req.method() == Method::POST;
-        if is_post {
-            req.extensions_mut().insert(OptionalBody);
-        }
-        is_post
-    }
-
-    fn info(&self) -> FilterInfo {
-        FilterInfo::Method(Method::POST)
-    }
-
-    fn collect_methods(&self, methods: &mut Vec<Method>) {
-        methods.push(Method::POST);
-    }
-
-    async fn filter_for_method(
-        &self,
-        _: &mut Request,
-        _: &mut PathState<'_>,
-        method: &Method,
-    ) -> Option<bool> {
-        Some(*method == Method::POST)
-    }
+/// Whether a request has a body, in a route for which its method does not say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RouteBody {
+    Optional,
+    Required,
 }
 
-/// Marks a PUT whose route needs a body.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct RequiredBody;
-
-/// Matches PUT, and marks the request.
+/// Matches a method, and marks the request.
 #[derive(Debug)]
-struct PutWithBody;
+struct MethodWithBody(Method, RouteBody);
 
 #[async_trait]
-impl Filter for PutWithBody {
+impl Filter for MethodWithBody {
     async fn filter(&self, req: &mut Request, _state: &mut PathState<'_>) -> bool {
-        let is_put = *req.method() == Method::PUT;
-        if is_put {
-            req.extensions_mut().insert(RequiredBody);
+        let is_matching = *req.method() == self.0;
+        if is_matching {
+            req.extensions_mut().insert(self.1);
         }
-        is_put
+        is_matching
     }
 
     fn info(&self) -> FilterInfo {
-        FilterInfo::Method(Method::PUT)
+        FilterInfo::Method(self.0.clone())
     }
 
     fn collect_methods(&self, methods: &mut Vec<Method>) {
-        methods.push(Method::PUT);
+        methods.push(self.0.clone());
     }
 
     async fn filter_for_method(
@@ -127,7 +94,7 @@ impl Filter for PutWithBody {
         _: &mut PathState<'_>,
         method: &Method,
     ) -> Option<bool> {
-        Some(*method == Method::PUT)
+        Some(*method == self.0)
     }
 }
 

@@ -12,65 +12,50 @@ const RANDOM_CHARS: usize = 32;
 const CHECKSUM_CHARS: usize = 6;
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// A well-formed key, which need not exist.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ApiKey(String);
-
-/// A well-formed token of a share, which need not exist.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ShareToken(String);
-
 /// The SHA-256 of a key or token, which itself is never stored.
 pub type KeyHash = [u8; 32];
 
-impl ApiKey {
-    pub fn generate() -> Result<Self, getrandom::Error> {
-        generate(PREFIX).map(ApiKey)
-    }
+/// Defines a secret text with a prefix.
+macro_rules! token {
+    ($(#[$documentation:meta])* $name:ident, $prefix:expr) => {
+        $(#[$documentation])*
+        #[derive(Clone, PartialEq, Eq)]
+        pub struct $name(String);
 
-    /// Parses a key; `None` if its format or checksum is wrong.
-    pub fn parse(text: &str) -> Option<Self> {
-        is_well_formed(PREFIX, text).then(|| ApiKey(text.to_owned()))
-    }
+        impl $name {
+            pub fn generate() -> Result<Self, getrandom::Error> {
+                generate($prefix).map($name)
+            }
 
-    pub fn hash(&self) -> KeyHash {
-        Sha256::digest(self.0.as_bytes()).into()
-    }
+            /// Parses it; `None` if its format or checksum is wrong.
+            pub fn parse(text: &str) -> Option<Self> {
+                is_well_formed($prefix, text).then(|| $name(text.to_owned()))
+            }
 
-    /// Whether a stored hash is this key's. Takes constant time.
-    pub fn matches(&self, stored: &[u8]) -> bool {
-        self.hash().ct_eq(stored).into()
-    }
+            pub fn hash(&self) -> KeyHash {
+                Sha256::digest(self.0.as_bytes()).into()
+            }
 
-    /// Returns the key, to be shown once.
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
+            /// Whether a stored hash is its own. Takes constant time.
+            pub fn matches(&self, stored: &[u8]) -> bool {
+                self.hash().ct_eq(stored).into()
+            }
+
+            /// Returns the text, to be shown once.
+            pub fn reveal(&self) -> &str {
+                &self.0
+            }
+        }
+    };
 }
 
-impl ShareToken {
-    pub fn generate() -> Result<Self, getrandom::Error> {
-        generate(SHARE_PREFIX).map(ShareToken)
-    }
-
-    /// Parses a token; `None` if its format or checksum is wrong.
-    pub fn parse(text: &str) -> Option<Self> {
-        is_well_formed(SHARE_PREFIX, text).then(|| ShareToken(text.to_owned()))
-    }
-
-    pub fn hash(&self) -> KeyHash {
-        Sha256::digest(self.0.as_bytes()).into()
-    }
-
-    /// Whether a stored hash is this token's. Takes constant time.
-    pub fn matches(&self, stored: &[u8]) -> bool {
-        self.hash().ct_eq(stored).into()
-    }
-
-    /// Returns the token, to be shown once.
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
+token! {
+    /// A well-formed key, which need not exist.
+    ApiKey, PREFIX
+}
+token! {
+    /// A well-formed token of a share, which need not exist.
+    ShareToken, SHARE_PREFIX
 }
 
 fn generate(prefix: &str) -> Result<String, getrandom::Error> {

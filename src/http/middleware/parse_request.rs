@@ -13,7 +13,7 @@ use super::shutdown::close_connection;
 use crate::http::input::query_string::decode_query;
 use crate::http::input::request_part::ParsedRequest;
 use crate::http::output::problem::Problem;
-use crate::http::route::{OptionalBody, RequiredBody};
+use crate::http::route::RouteBody;
 use crate::model::limits::MAX_BODY_BYTES;
 
 /// Allows 1 MiB over a slow connection.
@@ -48,9 +48,10 @@ impl ParseRequest {
 }
 
 async fn parse(req: &mut Request) -> Result<ParsedRequest, Problem> {
-    let takes_body = matches!(*req.method(), Method::POST | Method::PATCH)
-        || req.extensions().get::<RequiredBody>().is_some();
-    let bytes = if takes_body && req.extensions().get::<OptionalBody>().is_none() {
+    let of_route = req.extensions().get::<RouteBody>().copied();
+    let takes_body =
+        matches!(*req.method(), Method::POST | Method::PATCH) || of_route == Some(RouteBody::Required);
+    let bytes = if takes_body && of_route != Some(RouteBody::Optional) {
         Some(read_json(req).await?)
     } else {
         read_optional_json(req).await?
