@@ -1,4 +1,4 @@
-//! Imports over HTTP: what is taken, what is reported, and who waits for whom.
+//! Imports over HTTP: accepted files, their reports, and the order of the queue.
 
 use harness::{Organization, Response, Stack, TestApi, send, wait_until};
 use serde_json::{Value, json};
