@@ -1,5 +1,5 @@
 -- Hashtags of the caption (model::hashtag), for `hashtag` on lists of videos. Null: a row of an earlier version whose caption
--- is not read yet, or a video without an observation. `tidemark migrate` fills rows before it builds the index, housekeeping
+-- is not read yet, or a video without an observation. `tidemark migrate` fills rows, and housekeeping
 -- those that an earlier version inserts afterwards (store::records::hashtags).
 alter table videos add column hashtags text[];
 

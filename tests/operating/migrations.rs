@@ -253,7 +253,7 @@ async fn keys_of_stored_texts_are_rewritten_once() {
     let databases = IsolatedStores::create().await;
     let pg = databases.pg();
     let (organization, _) = create_organization(pg, OrganizationChange::default()).await;
-    let texts = ["Plain", "Cafe\u{301}", "É", "ＷＩＤＥ ❤\u{FE0F}"];
+    let texts = ["Plain", "Cafe\u{301}", "É #Tag", "ＷＩＤＥ ❤\u{FE0F}"];
     for text in texts {
         sqlx::query(
             "with creator as (
@@ -292,11 +292,18 @@ async fn keys_of_stored_texts_are_rewritten_once() {
         [
             rewritten(texts[0], "plain", None),
             rewritten(texts[1], "café", Some("café")),
-            rewritten(texts[2], "é", None),
+            rewritten(texts[2], "é #tag", None),
             rewritten(texts[3], "wide ❤", Some("wide ❤")),
         ]
     );
     assert_derived_tables(pg, organization).await;
+    let hashtags: Vec<Vec<String>> =
+        sqlx::query_scalar("select hashtags from videos where organization_id = $1 order by internal_id")
+            .bind(organization)
+            .fetch_all(pg)
+            .await
+            .unwrap();
+    assert_eq!(hashtags, [vec![], vec![], vec!["tag".to_owned()], vec![]]);
     let changes: Vec<String> = sqlx::query_scalar(
         "select distinct entity from search_changes where organization_id = $1 order by entity",
     )

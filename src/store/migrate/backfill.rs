@@ -1,4 +1,4 @@
-//! Changes of stored rows that a version needs, in small units of work, while other processes serve. Each is made once.
+//! Changes of stored rows that a version needs, in small units of work, while other processes serve.
 
 use std::collections::BTreeMap;
 
@@ -6,24 +6,23 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::model::text::search_key;
+use crate::store::records::hashtags;
 use crate::store::{self, Write, observations, retry_on_conflict};
 
 /// Rows that are read at once. Those of one organization are changed in a unit of work.
 const PAGE_ROWS: i64 = 1_000;
 
-/// Makes the changes that this database lacks.
+/// Makes the changes that this database lacks. A process of an earlier version may write rows in the old form meanwhile: those
+/// that can be told by their columns are changed at every run.
 pub(super) async fn run(pg: &PgPool) -> Result<(), store::Error> {
     const SEARCH_KEYS: &str = "search_keys";
-    const VIDEO_IDS: &str = "video_ids";
     if !is_finished(pg, SEARCH_KEYS).await? {
         rewrite_pages(pg, CREATORS, update_creator).await?;
         rewrite_pages(pg, CAPTIONS, update_caption).await?;
         record_finished(pg, SEARCH_KEYS).await?;
     }
-    if !is_finished(pg, VIDEO_IDS).await? {
-        observations::complete_ids(pg).await?;
-        record_finished(pg, VIDEO_IDS).await?;
-    }
+    observations::complete_ids(pg).await?;
+    while hashtags::fill_missing(pg, PAGE_ROWS).await? > 0 {}
     Ok(())
 }
 

@@ -10,7 +10,6 @@ use super::error::Error;
 use super::state::{Checksums, SchemaState};
 use crate::store::postgres::advisory_lock::{AdvisoryLock, LockName};
 use crate::store::postgres::{diagnosis, session};
-use crate::store::records::hashtags;
 
 pub(super) static MIGRATIONS: Migrator = sqlx::migrate!();
 
@@ -39,8 +38,6 @@ const LOCK_TIMEOUT_MILLIS: u64 = 2_000;
 const _: () = assert!(LOCK_TIMEOUT_MILLIS < 4_000);
 /// The pause between two attempts, in which queued requests proceed.
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(500);
-/// The migration before which all hashtags are stored, so that no process of this version serves without them.
-const HASHTAGS_INDEX: i64 = 8;
 const MAX_LOCK_WAIT: Duration = Duration::from_secs(300);
 
 /// Creates the database unless it exists.
@@ -83,9 +80,6 @@ pub async fn migrate(lock: &mut MigrationLock, migrations: &Migrator) -> Result<
     let mut count = 0;
     for migration in migrations.iter().filter(|migration| !applied.contains_key(&migration.version)) {
         lock.ensure_held().await?;
-        if migration.version == HASHTAGS_INDEX {
-            hashtags::backfill(lock.connection()).await?;
-        }
         apply(lock.connection(), migration, deadline).await?;
         count += 1;
     }

@@ -2,14 +2,11 @@
 
 use serde::Serialize;
 use sqlx::types::Json;
-use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, Postgres, QueryBuilder};
+use sqlx::{FromRow, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use crate::model::hashtag;
 use crate::store::Error;
-
-/// Rows of a batch of `tidemark migrate`.
-const BATCH_ROWS: i64 = 2_000;
 
 /// Pushes the condition that a video `v` has any of some hashtags.
 ///
@@ -34,39 +31,14 @@ struct Hashtags<'a> {
     hashtags: Vec<String>,
 }
 
-/// Fills the hashtags of all rows without, in batches. Needs no index.
-pub(in crate::store) async fn backfill(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
-    let (mut last, mut filled) = (Uuid::nil(), 0);
-    loop {
-        let captions: Vec<Caption> = sqlx::query_as(
-            "select id, description from videos where id > $1 and hashtags is null order by id limit $2",
-        )
-        .bind(last)
-        .bind(BATCH_ROWS)
-        .fetch_all(&mut *connection)
-        .await?;
-        let Some(caption) = captions.last() else { break };
-        last = caption.id;
-        filled += fill(&mut *connection, &captions).await?;
-    }
-    if filled > 0 {
-        tracing::info!(videos = filled, "stored the hashtags of captions");
-    }
-    Ok(())
-}
-
-/// Fills the hashtags of up to `limit` rows, and returns how many.
+/// Fills the hashtags of up to `limit` rows, and returns how many. Leaves rows whose caption changes meanwhile: that change
+/// writes their hashtags, or the next pass does.
 pub async fn fill_missing(pg: &PgPool, limit: i64) -> Result<u64, Error> {
     let captions: Vec<Caption> =
         sqlx::query_as("select id, description from videos where hashtags is null order by id limit $1")
             .bind(limit)
             .fetch_all(pg)
             .await?;
-    Ok(fill(pg, &captions).await?)
-}
-
-/// Leaves rows whose caption changes meanwhile: that change writes their hashtags, or the next pass does.
-async fn fill(pg: impl PgExecutor<'_>, captions: &[Caption]) -> Result<u64, sqlx::Error> {
     let rows: Vec<_> = captions
         .iter()
         .map(|Caption { id, description }| Hashtags {
@@ -75,7 +47,7 @@ async fn fill(pg: impl PgExecutor<'_>, captions: &[Caption]) -> Result<u64, sqlx
             hashtags: description.as_deref().map(hashtag::hashtags).unwrap_or_default(),
         })
         .collect();
-    let result = sqlx::query(
+    let filled = sqlx::query(
         "update videos v set hashtags = x.hashtags
          from jsonb_to_recordset($1) as x(id uuid, description text, hashtags text[])
          where v.id = x.id and v.hashtags is null and v.description is not distinct from x.description",
@@ -83,5 +55,5 @@ async fn fill(pg: impl PgExecutor<'_>, captions: &[Caption]) -> Result<u64, sqlx
     .bind(Json(rows))
     .execute(pg)
     .await?;
-    Ok(result.rows_affected())
+    Ok(filled.rows_affected())
 }
