@@ -12,17 +12,15 @@ use super::fields::AccountsQuery;
 use crate::http::output::WindowMeta;
 use crate::http::{Analytics, Cached, Query, RecordDependency, Result, WindowArgs, WithMeta};
 use crate::model::change::{self, Change};
-use crate::model::gains::AccountGains;
+use crate::model::gains::{AccountGains, Gains};
 use crate::model::period::Window;
 use crate::store::analytics::VersionedHistory;
 use crate::store::analytics::overview::{self, OverviewRecords, RecordCounts};
 use crate::store::analytics::subjects::{self, DayGains, FollowerLevels};
 
-/// Current totals, and gains compared with the previous window.
+/// Gains of a window, each compared with that of the previous one.
 #[derive(Serialize, JsonSchema)]
-struct Overview {
-    /// Current number of records, whatever the window.
-    totals: RecordCounts,
+pub(super) struct ComparedGains {
     /// Views gained.
     views: Change<i64>,
     /// Plays gained; on TikTok a play is a view.
@@ -38,6 +36,32 @@ struct Overview {
     /// Engagement per view, rounded to six decimals; null without views.
     #[schemars(example = Change::from_rates(Some(81_250), Some(78_125)))]
     engagement_rate: Change<Option<f64>>,
+}
+
+impl ComparedGains {
+    pub(super) fn new(current: Gains, previous: Gains) -> Self {
+        ComparedGains {
+            views: Change::from_counts(current.views, previous.views),
+            plays: Change::from_counts(current.plays, previous.plays),
+            likes: Change::from_counts(current.likes, previous.likes),
+            comments: Change::from_counts(current.comments, previous.comments),
+            shares: Change::from_counts(current.shares, previous.shares),
+            engagement: Change::from_counts(current.engagement, previous.engagement),
+            engagement_rate: Change::from_rates(
+                change::engagement_rate_ppm(current.engagement, current.views),
+                change::engagement_rate_ppm(previous.engagement, previous.views),
+            ),
+        }
+    }
+}
+
+/// Current totals, and gains compared with the previous window.
+#[derive(Serialize, JsonSchema)]
+struct Overview {
+    /// Current number of records, whatever the window.
+    totals: RecordCounts,
+    #[serde(flatten)]
+    gains: ComparedGains,
     /// Number of videos posted.
     new_posts: Change<i64>,
     /// Followers of all accounts at the end of the window; null before the first observation.
@@ -107,22 +131,11 @@ fn build_overview(
     for (date, day) in days {
         *(if *date < window.start { &mut previous } else { &mut current }) += day.gains;
     }
-    let followers_gained = Change::from_counts(current.followers, previous.followers);
-    let (AccountGains { gains: current, .. }, AccountGains { gains: previous, .. }) = (current, previous);
     Overview {
         totals,
-        views: Change::from_counts(current.views, previous.views),
-        plays: Change::from_counts(current.plays, previous.plays),
-        likes: Change::from_counts(current.likes, previous.likes),
-        comments: Change::from_counts(current.comments, previous.comments),
-        shares: Change::from_counts(current.shares, previous.shares),
-        engagement: Change::from_counts(current.engagement, previous.engagement),
-        engagement_rate: Change::from_rates(
-            change::engagement_rate_ppm(current.engagement, current.views),
-            change::engagement_rate_ppm(previous.engagement, previous.views),
-        ),
+        gains: ComparedGains::new(current.gains, previous.gains),
         new_posts: Change::from_counts(new_posts, previous_posts),
         followers: Change::from_levels(levels.followers, levels.previous_followers),
-        followers_gained,
+        followers_gained: Change::from_counts(current.followers, previous.followers),
     }
 }

@@ -11,11 +11,11 @@ use uuid::Uuid;
 
 use super::CollectionPath;
 use crate::api::fields::AnalyticsQuery;
-use crate::api::overview::OverviewMeta;
+use crate::api::overview::{ComparedGains, OverviewMeta};
 use crate::api::timeseries::{Compare, GroupBy};
 use crate::http::output::WindowMeta;
 use crate::http::{Analytics, Args, Cached, Path, Query, RecordDependency, Result, WindowArgs, WithMeta};
-use crate::model::change::{self, Change};
+use crate::model::change::Change;
 use crate::model::gains::{Gains, Metrics};
 use crate::model::period::{Granularity, Window};
 use crate::model::platform::Platform;
@@ -61,21 +61,8 @@ pub(in crate::api) struct CollectionTotals {
 pub(in crate::api) struct CollectionOverview {
     /// The posts that are in the collection now, whatever the window.
     totals: CollectionTotals,
-    /// Views gained.
-    views: Change<i64>,
-    /// Plays gained; on TikTok a play is a view.
-    plays: Change<i64>,
-    /// Likes gained.
-    likes: Change<i64>,
-    /// Comments gained.
-    comments: Change<i64>,
-    /// Shares gained.
-    shares: Change<i64>,
-    /// Likes, comments and shares gained.
-    engagement: Change<i64>,
-    /// Engagement per view, rounded to six decimals; null without views.
-    #[schemars(example = Change::from_rates(Some(81_250), Some(78_125)))]
-    engagement_rate: Change<Option<f64>>,
+    #[serde(flatten)]
+    gains: ComparedGains,
     /// Number of posts of the collection that were posted.
     new_posts: Change<i64>,
 }
@@ -126,16 +113,7 @@ fn build_overview(window: Window, members: &[Member], days: &[PlatformDay]) -> C
     };
     CollectionOverview {
         totals: CollectionTotals::new(members),
-        views: Change::from_counts(current.views, previous.views),
-        plays: Change::from_counts(current.plays, previous.plays),
-        likes: Change::from_counts(current.likes, previous.likes),
-        comments: Change::from_counts(current.comments, previous.comments),
-        shares: Change::from_counts(current.shares, previous.shares),
-        engagement: Change::from_counts(current.engagement, previous.engagement),
-        engagement_rate: Change::from_rates(
-            change::engagement_rate_ppm(current.engagement, current.views),
-            change::engagement_rate_ppm(previous.engagement, previous.views),
-        ),
+        gains: ComparedGains::new(current, previous),
         new_posts: Change::from_counts(posts(window), posts(window.previous())),
     }
 }
