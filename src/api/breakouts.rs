@@ -132,9 +132,7 @@ pub(super) async fn list(
     let (collection_id, hashtag) = (args.collection_id, args.hashtag.clone());
     let content = ContentFilter { collection_id, hashtag, ..ContentFilter::default() };
     let compute = async |scope: SubjectScope, history: VersionedHistory| {
-        let pg = analytics.pg.acquire().await?;
-        let content = content.with_membership(&pg, analytics.organization).await?;
-        drop(pg);
+        let content = content.with_membership(&analytics.pg, analytics.organization).await?;
         let breakout_query = BreakoutQuery {
             age: args.age_days,
             min_multiple: args.min_multiple,

@@ -60,9 +60,7 @@ pub(super) async fn list(
     let WindowArgs { args, window, .. } = &request;
     let HashtagsQuery { filter, metric, limit, .. } = args;
     let compute = async |scope: SubjectScope, history: VersionedHistory| {
-        let pg = analytics.pg.acquire().await?;
-        let filter = &filter.with_membership(&pg, analytics.organization).await?;
-        drop(pg);
+        let filter = &filter.with_membership(&analytics.pg, analytics.organization).await?;
         let ranking = HashtagRanking { filter, metric: *metric, window: *window, limit: *limit };
         let (ranked, as_of) = hashtags::rank(&analytics.pg, &history, &scope, &ranking).await?;
         let entry = |RankedHashtag { hashtag, videos, gains }| HashtagEntry {

@@ -109,9 +109,7 @@ pub(super) async fn rank(
     let WindowArgs { args: RankingQuery { rule: args, page, .. }, window, .. } = &request;
     let filter = args.filter(*window);
     let compute = async |scope: SubjectScope, history: VersionedHistory| {
-        let pg = analytics.pg.acquire().await?;
-        let filter = filter.with_membership(&pg, analytics.organization).await?;
-        drop(pg);
+        let filter = filter.with_membership(&analytics.pg, analytics.organization).await?;
         let ranking = ContentRanking {
             filter: &filter,
             metric: args.metric,

@@ -18,6 +18,7 @@ use crate::model::platform::Platform;
 use crate::model::readable::ReadablePlatforms;
 use crate::model::video::VideoType;
 use crate::store::Error;
+use crate::store::postgres::FairReads;
 use crate::store::postgres::keyset::{
     KeysetPosition, List, ListPage, PageRequest, Sort, SortColumn, SortKey, push_equal,
 };
@@ -81,13 +82,17 @@ impl ContentFilter {
     /// Reads the definition of the collection to filter by. Fails if it, the account or the creator does not exist.
     pub async fn resolve(&self, pg: &PgPool, organization: Uuid) -> Result<Self, Error> {
         videos::require_parents(pg, organization, self.account_id, self.creator_id).await?;
-        self.with_membership(pg, organization).await
+        let membership = match self.collection_id {
+            Some(collection) => Some(membership::get(pg, organization, collection).await?),
+            None => None,
+        };
+        Ok(ContentFilter { membership, ..self.clone() })
     }
 
     /// Reads the definition of the collection to filter by. Fails if it does not exist.
-    pub async fn with_membership(&self, pg: &PgPool, organization: Uuid) -> Result<Self, Error> {
+    pub async fn with_membership(&self, pg: &FairReads, organization: Uuid) -> Result<Self, Error> {
         let membership = match self.collection_id {
-            Some(collection) => Some(membership::get(pg, organization, collection).await?),
+            Some(collection) => Some(membership::get(&*pg.acquire().await?, organization, collection).await?),
             None => None,
         };
         Ok(ContentFilter { membership, ..self.clone() })
