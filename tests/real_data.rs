@@ -79,7 +79,7 @@ async fn assert_known_figures(organization: &Organization) {
 
     let matching =
         organization.get("/account-videos?q=vi%E1%BB%87t%20nam&include_total=true&limit=1").await.ok(200);
-    assert_eq!(matching.integer("/pagination/total_count"), 83);
+    assert_eq!(matching.integer("/pagination/total_count"), 84);
 
     let most_viewed = organization.get("/account-videos?order_by=view_count&limit=200").await.ok(200);
     let video = most_viewed.list("/data").iter().find(|video| video["external_id"] == "7507934733892865323");
