@@ -97,7 +97,7 @@ pub async fn measure(tenants: &mut [Tenant<'_>], endpoints: &[Endpoint], rounds:
 }
 
 /// Warm-up rounds, not counted.
-const WARMUP_ROUNDS: usize = 3;
+pub const WARMUP_ROUNDS: usize = 3;
 
 fn print_row(endpoint: Endpoint, organization: &str, measurements: &Measurements) {
     let (api, sql, count) = (&measurements.api, &measurements.sql, measurements.api.len() as u64);

@@ -1,6 +1,7 @@
 //! Compares the analytics endpoints with the best plain SQL on the same ClickHouse, with one client and sixteen, and measures
 //! storage and insert rate: `make bench`, explained in docs/performance.md.
 
+mod collections;
 mod endpoints;
 mod latency;
 mod layout;
@@ -76,6 +77,11 @@ async fn main() {
             stats.bytes as f64 / stats.rows as f64
         );
         latency::measure_repeats(&cached_targets, &mut tenants[0].generator, all, 100).await;
+    }
+    if is_selected("collections") {
+        let rounds = setting("TIDEMARK_BENCH_ROUNDS").unwrap_or(40);
+        let Tenant { targets, generator, .. } = &mut tenants[0];
+        collections::measure(targets, generator, &clickhouse, rounds).await;
     }
     if is_selected("load") {
         load::measure(&mut tenants[0], 16).await;

@@ -1,7 +1,7 @@
 //! Random requests of each endpoint, and the same as plain SQL with its parameters. No window repeats within a run, so that no
 //! cache is hit.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use chrono::{Days, NaiveDate};
 use uuid::Uuid;
@@ -32,16 +32,33 @@ pub struct QueryGenerator<'a> {
 }
 
 /// A window, and what the API and SQL call it.
-struct Window {
+pub struct Window {
+    organization: usize,
     start: NaiveDate,
     end: NaiveDate,
     /// Its part of a query string.
-    dates: String,
+    pub dates: String,
 }
 
 impl Window {
-    fn new(start: NaiveDate, end: NaiveDate) -> Self {
-        Window { start, end, dates: format!("period=custom&start_date={start}&end_date={end}") }
+    fn new(organization: usize, start: NaiveDate, end: NaiveDate) -> Self {
+        Window { organization, start, end, dates: format!("period=custom&start_date={start}&end_date={end}") }
+    }
+
+    /// Parameters of the SQL: the organization and the window.
+    fn parameters(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("org", layout::organization_id(self.organization).to_string()),
+            ("start", self.start.to_string()),
+            ("end", self.end.to_string()),
+        ]
+    }
+
+    /// SQL over the posts of a collection in this window.
+    pub fn query(&self, sql: &'static str, collection: &str) -> Query {
+        let mut parameters = self.parameters();
+        parameters.extend([("before", self.before()), ("collection", collection.to_owned())]);
+        Query { path: String::new(), sql, parameters }
     }
 
     fn days(&self) -> u64 {
@@ -105,7 +122,7 @@ impl<'a> QueryGenerator<'a> {
     fn window(&mut self, endpoint: Endpoint) -> Window {
         let days = endpoint.days();
         if endpoint == Endpoint::VideoDeltas {
-            return Window::new(self.last_day - Days::new(days), self.last_day);
+            return Window::new(self.organization, self.last_day - Days::new(days), self.last_day);
         }
         let start = self.below(1 << 20);
         let count = self.windows.entry(endpoint).or_insert(start);
@@ -114,12 +131,38 @@ impl<'a> QueryGenerator<'a> {
         let ends = (100 / lengths + 1).max(10);
         let end = self.last_day - Days::new(*count % ends);
         let start = end - Days::new(days - 1 - *count / ends % lengths);
-        Window::new(start, end)
+        Window::new(self.organization, start, end)
+    }
+
+    /// A window of about 30 days, different in each of a hundred calls.
+    pub fn collection_window(&mut self) -> Window {
+        self.window(Endpoint::Overview)
+    }
+
+    /// Accounts that have at least so many videos together, none of them more.
+    pub fn accounts_with(&self, videos: usize) -> Vec<Account> {
+        let mut count = 0;
+        let small = self.accounts.iter().filter(|account| account.videos as usize <= videos);
+        let needed = small.take_while(|account| {
+            let is_needed = count < videos;
+            count += account.videos as usize;
+            is_needed
+        });
+        needed.copied().collect()
+    }
+
+    /// So many videos, each once.
+    pub fn distinct_videos(&mut self, count: usize) -> Vec<(i64, i64)> {
+        let mut videos = BTreeSet::new();
+        while videos.len() < count {
+            videos.insert(self.video());
+        }
+        videos.into_iter().collect()
     }
 
     /// The first page of all videos by views, of the last 30 days.
     pub fn first_page(&self) -> String {
-        let window = Window::new(self.last_day - Days::new(29), self.last_day);
+        let window = Window::new(self.organization, self.last_day - Days::new(29), self.last_day);
         format!("/v2/content/top?{}&metric=views&include_all=true&limit=100", window.dates)
     }
 
@@ -141,11 +184,7 @@ impl<'a> QueryGenerator<'a> {
             Endpoint::Breakouts | Endpoint::ContentAges | Endpoint::Benchmarks => self.ages(endpoint),
             _ => self.figure(endpoint, &window),
         };
-        let mut parameters = vec![
-            ("org", layout::organization_id(self.organization).to_string()),
-            ("start", window.start.to_string()),
-            ("end", window.end.to_string()),
-        ];
+        let mut parameters = window.parameters();
         parameters.extend(more);
         Query { path, sql: endpoint.sql(), parameters }
     }

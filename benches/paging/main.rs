@@ -55,6 +55,7 @@ async fn main() {
         population.insert(api.pg(), organization).await;
     }
     let account = MEASURED.insert(api.pg(), api.organization.id).await;
+    add_hashtags(&api).await;
     sqlx::raw_sql("vacuum analyze").execute(api.pg()).await.unwrap();
     println!("\n| List | Rows | Min ms | Median | p99 |\n|---|---|---|---|---|");
     measure_records(&api).await;
@@ -63,6 +64,19 @@ async fn main() {
     measure_filters(&api).await;
     measure_content_sorts(&api, account).await;
     measure_content_filters(&api).await;
+}
+
+/// Gives every third and every thousandth video a hashtag.
+async fn add_hashtags(api: &TestApi) {
+    sqlx::query(
+        "update videos set hashtags = array_remove(array[
+             case when internal_id % 3 = 0 then 'third' end, case when internal_id % 1000 = 0 then 'thousandth' end
+         ], null) where organization_id = $1",
+    )
+    .bind(api.organization.id)
+    .execute(api.pg())
+    .await
+    .unwrap();
 }
 
 async fn measure_records(api: &TestApi) {
@@ -192,6 +206,7 @@ async fn measure_content_filters(api: &TestApi) {
     let day = |ago| Some(DateOrTime::Date((Utc::now() - Days::new(ago)).date_naive()));
     let by_views = ContentSort::As(VideoSort::ViewCount);
     let by_create_time = ContentSort::As(VideoSort::CreateTime);
+    let tagged = |tag: &str| ContentFilter { hashtag: Some(vec![tag.to_owned()]), ..all() };
     for (label, filter, sort) in [
         ("kind=tracked (a fifth)", ContentFilter { kind: Some(ContentKind::Tracked), ..all() }, by_views),
         ("kind=tracked", ContentFilter { kind: Some(ContentKind::Tracked), ..all() }, ContentSort::AddedAt),
@@ -205,6 +220,10 @@ async fn measure_content_filters(api: &TestApi) {
         ("min_views of a 70th", ContentFilter { min_views: Some(69_000), ..all() }, by_create_time),
         ("min_views of half", ContentFilter { min_views: Some(35_000), ..all() }, by_create_time),
         ("q in every hundredth", ContentFilter { q: Some("everyhundredth".to_owned()), ..all() }, by_views),
+        ("hashtag of a third", tagged("third"), by_views),
+        ("hashtag of a thousandth", tagged("thousandth"), by_views),
+        ("hashtag of a thousandth", tagged("thousandth"), by_create_time),
+        ("hashtag of none", tagged("none"), by_views),
     ] {
         let page = first_page(sort, SortDirection::Desc);
         let label =
