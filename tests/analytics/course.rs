@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Days, NaiveDate, Utc};
 use harness::{Organization, WAIT_TIMEOUT, wait_until};
+use reqwest::Method;
 use serde_json::{Value, json};
 use tidemark::import::{self, ImportOptions};
 use tidemark::model::counters::Counters;
@@ -16,14 +17,30 @@ use tidemark::store::{Write, retry_on_conflict};
 use tidemark::worker::retention;
 use uuid::Uuid;
 
+use super::collections::Group;
 use super::model::{Account, Counts, DailyValues, History, Ids, PLATFORMS, Video, record};
-use super::steps::{NAMES, Row, Step};
+use super::steps::{COLLECTIONS, NAMES, Row, Step};
+
+/// A collection and its model: which posts its rule matches, and its marks by the external ids of the model.
+struct MarkedCollection {
+    id: String,
+    rule: CourseRule,
+    marks: BTreeMap<String, bool>,
+}
+
+#[derive(Clone, Copy)]
+enum CourseRule {
+    None,
+    Creator(Uuid),
+    Tracked,
+}
 
 /// An organization and its model.
 pub struct Course {
     pub organization: Organization,
     pub history: History,
     pub ids: Ids,
+    collections: [MarkedCollection; COLLECTIONS],
     today: NaiveDate,
     /// Instagram posts with both an id and a shortcode.
     revealed: BTreeSet<usize>,
@@ -53,8 +70,80 @@ impl Course {
             let created = organization.post("/creators", json!({"name": name})).await.ok(201);
             creators.push(created.text("/data/id").parse().unwrap());
         }
+        let mut collections = Vec::new();
+        for rule in [CourseRule::None, CourseRule::Creator(creators[0]), CourseRule::Tracked] {
+            let sent = match rule {
+                CourseRule::None => Value::Null,
+                CourseRule::Creator(creator) => json!({"creator_ids": [creator]}),
+                CourseRule::Tracked => json!({"kind": "tracked"}),
+            };
+            let name = format!("collection {}", collections.len());
+            let id = organization.create("/collections", json!({"name": name, "rule": sent})).await;
+            collections.push(MarkedCollection { id, rule, marks: BTreeMap::new() });
+        }
+        let Ok(collections) = collections.try_into() else { unreachable!("there are three rules") };
         let ids = Ids { accounts: Vec::new(), creators, videos: Vec::new() };
-        Course { organization, history, ids, today, revealed: BTreeSet::new() }
+        Course { organization, history, ids, collections, today, revealed: BTreeSet::new() }
+    }
+
+    /// The collections with the posts that are in them.
+    pub fn groups(&self) -> Vec<Group> {
+        let videos = || self.history.videos.iter().enumerate();
+        let group = |MarkedCollection { id, rule, marks }: &MarkedCollection| {
+            let creator = match rule {
+                CourseRule::Creator(id) => self.ids.creators.iter().position(|creator| creator == id),
+                _ => None,
+            };
+            let matches = |video: &Video| match rule {
+                CourseRule::None => false,
+                CourseRule::Tracked => video.is_tracked,
+                CourseRule::Creator(_) => creator.is_some_and(|creator| {
+                    video.account.is_some_and(|account| self.history.accounts[account].creator == Some(creator))
+                }),
+            };
+            let is_in = |video: &Video| marks.get(&video.external_id).copied().unwrap_or_else(|| matches(video));
+            let is_excluded = |video: &Video| marks.get(&video.external_id) == Some(&false);
+            Group {
+                id: id.clone(),
+                videos: videos().filter(|(_, video)| is_in(video)).map(|(number, _)| number).collect(),
+                excluded: videos().filter(|(_, video)| is_excluded(video)).map(|(number, _)| number).collect(),
+            }
+        };
+        self.collections.iter().map(group).collect()
+    }
+
+    async fn mark(&mut self, collection: usize, video: usize, is_included: Option<bool>) {
+        let names = [external_id(video), shortcode(video)];
+        let Some(video) = names.iter().find_map(|name| self.find_video(name)) else { return };
+        let name = self.history.videos[video].external_id.clone();
+        let MarkedCollection { id, marks, .. } = &mut self.collections[collection];
+        let path = format!("/collections/{id}/videos/{}", self.ids.videos[video].0);
+        let before = match is_included {
+            Some(is_included) => {
+                let before = marks.insert(name, is_included);
+                let state = if is_included { "included" } else { "excluded" };
+                let put = self.organization.request(Method::PUT, &path).json(&json!({"state": state}));
+                harness::send(put).await.ok(if before.is_none() { 201 } else { 200 });
+                return;
+            }
+            None => marks.remove(&name),
+        };
+        let response = self.organization.delete(&path).await;
+        match before {
+            Some(_) => drop(response.ok(204)),
+            None => drop(response.problem(404, "NOT_FOUND")),
+        }
+    }
+
+    /// Of two records that turn out to be one post the mark of the older one holds, else that of the other.
+    fn merge_marks(&mut self, short: usize, long: usize) {
+        let [short_name, long_name] =
+            [short, long].map(|number| self.history.videos[number].external_id.clone());
+        for MarkedCollection { marks, .. } in &mut self.collections {
+            let (of_short, of_long) = (marks.remove(&short_name), marks.remove(&long_name));
+            let mark = if short < long { of_short.or(of_long) } else { of_long.or(of_short) };
+            marks.extend(mark.map(|mark| (long_name.clone(), mark)));
+        }
     }
 
     /// The creation day of a post: some before, some after the tracking start.
@@ -164,15 +253,21 @@ impl Course {
                 self.read_individual(*video, id.as_deref(), false, *at, *counts).await;
             }
             Step::Reveal { video, at, counts } => self.reveal(*video, *at, *counts).await,
+            Step::Mark { collection, video, is_included } => {
+                self.mark(*collection, *video, *is_included).await;
+            }
             Step::Rebuild => {
                 rebuild::rebuild(&self.organization.stack.databases, &[self.organization.id], false)
                     .await
                     .unwrap();
             }
         }
-        // Forget the shortcodes of deleted records.
+        // Forget the shortcodes and marks of deleted records.
         let existing: BTreeSet<_> =
             self.history.videos.iter().map(|video| video.external_id.clone()).collect();
+        for MarkedCollection { marks, .. } in &mut self.collections {
+            marks.retain(|name, _| existing.contains(name));
+        }
         self.revealed.retain(|video| existing.contains(&external_id(*video)));
         is_settled
     }
@@ -306,6 +401,7 @@ impl Course {
         let (short, long) = (self.find_video(&shortcode(video)), self.find_video(&external_id(video)));
         match (short, long) {
             (Some(short), Some(long)) => {
+                self.merge_marks(short, long);
                 let merged = self.history.videos[short].clone();
                 let target = &mut self.history.videos[long];
                 target.is_tracked |= merged.is_tracked;
@@ -316,7 +412,13 @@ impl Course {
                 // fetch_ids finds out which of the two ids remains.
                 self.ids.videos.truncate(self.history.videos.len());
             }
-            (Some(short), None) => self.history.videos[short].external_id = external_id(video),
+            (Some(short), None) => {
+                self.history.videos[short].external_id = external_id(video);
+                for MarkedCollection { marks, .. } in &mut self.collections {
+                    let mark = marks.remove(&shortcode(video));
+                    marks.extend(mark.map(|mark| (external_id(video), mark)));
+                }
+            }
             _ => {}
         }
         self.revealed.insert(video);

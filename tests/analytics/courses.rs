@@ -20,6 +20,7 @@ use super::agree::{
     batches_agree, creators_agree, daily_rows_agree, deltas_agree, join_ids, organization_agrees,
     window_query,
 };
+use super::collections::{Latest, figures_agree, filters_agree};
 use super::course::Course;
 use super::exports::exports_agree;
 use super::model::{Random, chosen_seed};
@@ -63,6 +64,9 @@ async fn run(seed: u64, steps: &[Step], today: NaiveDate) {
     }
     video_rollup_agrees(&course.organization, &course.history, &course.ids, window).await;
     exports_agree(&course.organization, &course.history, &course.ids, window).await;
+    for group in course.groups() {
+        filters_agree(&course.organization, &course.history, &course.ids, &group, today).await;
+    }
     // The views also show the baselines of deleted days, so windows before the retention period differ.
     if course.history.is_retained(window.0) {
         check_views(&course, window).await;
@@ -90,6 +94,10 @@ async fn check_all(course: &Course, window: Window, today: NaiveDate) {
     daily_rows_agree(organization, history, ids, window, 3).await;
     creators_agree(organization, history, ids, window).await;
     sparklines_agree(organization, history, ids, window).await;
+    let latest = Latest::fetch(organization, ids).await;
+    for group in course.groups() {
+        figures_agree(organization, (history, &latest), ids, &group, window).await;
+    }
     for platform in [None, Some("instagram"), Some("tiktok")] {
         organization_agrees(organization, history, platform, window).await;
     }

@@ -11,6 +11,8 @@ use super::model::{Counts, Random};
 pub const NAMES: usize = 12;
 const VIDEOS: usize = 16;
 const CREATORS: usize = 3;
+/// Number of collections of a course.
+pub const COLLECTIONS: usize = 3;
 /// Days of history: some videos have no snapshot within the look-back of a batch.
 const SPAN: i64 = 105;
 
@@ -50,6 +52,12 @@ pub enum Step {
         video: usize,
         at: DateTime<Utc>,
         counts: Counts,
+    },
+    /// Includes a post in a collection by hand, excludes it, or neither.
+    Mark {
+        collection: usize,
+        video: usize,
+        is_included: Option<bool>,
     },
     Rebuild,
     /// History starts `ago` days ago; older history is deleted.
@@ -158,7 +166,7 @@ fn row(random: &mut Random, times: &mut BTreeSet<DateTime<Utc>>, today: NaiveDat
 
 fn other_step(random: &mut Random, times: &mut BTreeSet<DateTime<Utc>>, today: NaiveDate) -> Step {
     let (account, video, creator) = (number(random, NAMES), number(random, VIDEOS), number(random, CREATORS));
-    match random.below(20) {
+    match random.below(24) {
         0..=4 => Step::Link { account, creator: random.chance(80).then_some(creator) },
         5 | 6 => Step::Activate { account, is_active: random.chance(50) },
         7..=9 => Step::Rename { account },
@@ -172,6 +180,10 @@ fn other_step(random: &mut Random, times: &mut BTreeSet<DateTime<Utc>>, today: N
         18 => {
             let at = moment(random, times, today);
             Step::Reveal { video: video & !1, at, counts: counts(random, at) }
+        }
+        19..=22 => {
+            let is_included = [None, Some(false), Some(true), Some(true)][number(random, 4)];
+            Step::Mark { collection: number(random, COLLECTIONS), video, is_included }
         }
         _ => Step::Rebuild,
     }
