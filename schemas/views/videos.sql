@@ -12,11 +12,12 @@ CREATE OR REPLACE VIEW {public:Identifier}.videos /*cluster:ON CLUSTER `{cluster
     posted_at   Nullable(DateTime64(6, 'UTC')) COMMENT 'When it was posted; unknown counts as before its tracking began',
     description Nullable(String) COMMENT 'Caption',
     is_tracked  Bool COMMENT 'True = tracked individually',
-    added_at    DateTime64(6, 'UTC') COMMENT 'When it was added or discovered'
+    added_at    DateTime64(6, 'UTC') COMMENT 'When it was added or discovered',
+    media_type  Nullable(String) COMMENT 'Media type as the platform reports it'
 )
 SQL SECURITY INVOKER
 AS SELECT
     org_id, video_id, id, subject_id, account_id, platform, external_id, shortcode, posted_at, description, is_tracked,
-    added_at
+    added_at, media_type
 FROM videos FINAL
 COMMENT 'Videos as they are now';

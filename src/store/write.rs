@@ -85,8 +85,7 @@ struct Changes {
     targets: BTreeSet<Uuid>,
     post_days: PostDayChanges,
     captions: CaptionChanges,
-    /// Whether other posts may be in a collection.
-    collections: bool,
+    collections: BTreeSet<Uuid>,
     /// Whether accounts or videos show another picture.
     pictures: BTreeSet<PictureKind>,
 }
@@ -162,9 +161,9 @@ impl Write {
         self.changes.captions.refresh(post.video_id);
     }
 
-    /// Records that a collection, or which posts are in one, changed, which only responses show.
-    pub fn record_collection_change(&mut self) {
-        self.changes.collections = true;
+    /// Records that a collection is new, changed or deleted, or that its marks changed.
+    pub fn record_collection_change(&mut self, id: Uuid) {
+        self.changes.collections.insert(id);
     }
 
     /// Records that an account or a video shows another picture, which only responses do.
@@ -357,7 +356,7 @@ impl Changes {
             others
                 || !self.videos.is_empty()
                 || !self.subjects.is_empty()
-                || self.collections
+                || !self.collections.is_empty()
                 || self.pictures.contains(&PictureKind::Cover),
         )
     }
@@ -375,6 +374,7 @@ impl Changes {
         events.extend(drain(&mut self.creators, Event::CreatorsChanged));
         events.extend(drain(&mut self.accounts, Event::AccountsChanged));
         events.extend(drain(&mut self.videos, Event::VideosChanged));
+        events.extend(drain(&mut self.collections, Event::CollectionsChanged));
         events.append(&mut self.other_events);
         events.extend(drain(&mut self.account_snapshots, Event::AccountSnapshots));
         events.extend(drain(&mut self.video_snapshots, Event::VideoSnapshots));

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use chrono::{Days, NaiveTime, TimeDelta};
+use chrono::{Days, NaiveDate, NaiveTime, TimeDelta};
 use harness::{Organization, Stack};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tidemark::model::change;
 
 use super::agree::window_query;
@@ -69,8 +69,10 @@ async fn documented_queries_return_the_numbers_of_the_api() {
         .fetch_one(stack.pg())
         .await
         .unwrap();
+    let collection = create_collection(&organization, &ids, today).await;
     let parameters = [
         ("org", organization.id.to_string()),
+        ("collection", collection.clone()),
         ("start", window.0.to_string()),
         ("end", window.1.to_string()),
         ("video", ids.videos[video].1.to_string()),
@@ -119,6 +121,24 @@ async fn documented_queries_return_the_numbers_of_the_api() {
         assert_eq!(row["level"], api_row["view_count"], "{row}");
     }
     assert_eq!(&results[8][0]["followers"], overview.at("/data/followers/current"));
+    let posts = get(format!("/content?collection_id={collection}&limit=200")).await;
+    let sorted = |rows: &[Value]| rows.iter().map(|row| row["id"].clone().to_string()).collect::<BTreeSet<_>>();
+    assert_eq!(sorted(&results[13]), sorted(posts.list("/data")));
+}
+
+/// A collection with every condition that its documented query knows and some marks.
+async fn create_collection(organization: &Organization, ids: &model::Ids, today: NaiveDate) -> String {
+    let rule = json!({
+        "creator_ids": ids.creators, "account_ids": ids.accounts, "kind": "discovered",
+        "posted_after": today - Days::new(400), "posted_before": today - Days::new(3),
+    });
+    let collection = organization.create("/collections", json!({"name": "queried", "rule": rule})).await;
+    for (state, video) in [("included", 0), ("excluded", 1), ("excluded", 2), ("included", 3)] {
+        let body = json!({"video_ids": [ids.videos[video].0], "state": state});
+        organization.post(&format!("/collections/{collection}/videos"), body).await.ok(200);
+    }
+    organization.wait_applied().await;
+    collection
 }
 
 /// Compares each row of queries 4 and 6 with the batch endpoints.
@@ -241,7 +261,7 @@ async fn documented_filters_use_the_table_keys() {
         ("account_daily", &["org_id", "subject_id"]),
         ("videos", &["org_id", "video_id"]),
     ];
-    let all: [(&str, Vec<&str>, &[Read]); 12] = [
+    let all: [(&str, Vec<&str>, &[Read]); 13] = [
         (
             "video_snapshots",
             vec![OWN, "video_id IN (1, 2)", DAYS],
@@ -268,6 +288,7 @@ async fn documented_filters_use_the_table_keys() {
         ("accounts", vec![OWN], &dimension),
         ("creators", vec![ID], &[("creators", &["org_id", "id"])]),
         ("videos", vec!["video_id = 3"], &[("videos", &["org_id", "video_id"])]),
+        ("collections", vec![ID], &[("collections", &["org_id", "id"])]),
         // Joined tables are filtered by organization too.
         (
             "account_daily INNER JOIN accounts USING (org_id, subject_id)",

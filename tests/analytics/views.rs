@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::agree::{join_ids, window_query};
 use super::course::Course;
+use super::data_page::queries;
 use super::model::{Counts, PLATFORMS, sum_known};
 
 type Window = (NaiveDate, NaiveDate);
@@ -368,4 +369,21 @@ async fn check_dimensions(course: &Course) {
         )
     });
     assert_eq!(videos, expected.collect());
+    check_collections(course).await;
+}
+
+/// Checks that the documented query finds the posts of each collection.
+async fn check_collections(course: &Course) {
+    let Course { organization, ids, .. } = course;
+    let groups = course.groups();
+    let (_, query) = queries().into_iter().find(|(name, _)| name.starts_with("-- 14.")).unwrap();
+    for group in &groups {
+        let sql = query.replace("{collection:UUID}", &format!("'{}'", group.id));
+        let found = rows(organization, &sql, all_time()).await;
+        let found: BTreeSet<Uuid> = found.iter().map(|row| parsed(&row["id"])).collect();
+        let expected: BTreeSet<_> = group.videos.iter().map(|video| ids.videos[*video].0).collect();
+        assert_eq!(found, expected, "{}", group.id);
+    }
+    let sql = "SELECT count() AS collections FROM collections WHERE org_id = {org:UUID}";
+    assert_eq!(rows(organization, sql, all_time()).await[0]["collections"], json!(groups.len()));
 }

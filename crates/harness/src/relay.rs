@@ -111,6 +111,7 @@ impl IsolatedStores {
                 "select row from (
                  select toString(tuple(* except (version))) as row from accounts final where org_id = {org:UUID}
                  union all select toString(tuple(* except (version))) from videos final where org_id = {org:UUID}
+                 union all select toString(tuple(* except (version))) from collections final where org_id = {org:UUID}
                  union all select toString(tuple(*)) from video_snapshots final where org_id = {org:UUID}
                  union all select toString(tuple(* except (version))) from account_daily final where org_id = {org:UUID}
                  union all select toString(tuple(* except (version))) from video_daily final where org_id = {org:UUID}

@@ -7,10 +7,11 @@ use clickhouse::error::Result;
 use super::client::read;
 
 /// The tables that the relay writes.
-pub const WRITTEN_TABLES: [&str; 9] = [
+pub const WRITTEN_TABLES: [&str; 10] = [
     "accounts",
     "creators",
     "videos",
+    "collections",
     "account_snapshots",
     "video_snapshots",
     "account_daily",

@@ -19,7 +19,7 @@ use crate::store::clickhouse::diagnosis;
 use crate::store::{Error, clickhouse_error_code};
 
 /// The tables that the views read.
-pub const VIEW_TABLES: [&str; 7] = [
+pub const VIEW_TABLES: [&str; 8] = [
     "video_snapshots",
     "account_snapshots",
     "account_daily",
@@ -27,6 +27,7 @@ pub const VIEW_TABLES: [&str; 7] = [
     "accounts",
     "creators",
     "videos",
+    "collections",
 ];
 
 /// The permissive row policy for all users.

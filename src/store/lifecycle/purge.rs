@@ -41,7 +41,7 @@ const IS_FINAL_DELIVERED: &str =
 
 /// A removed subject, or video of a subject, is never reused (docs/storage.md), so one tombstone hides all days of its
 /// snapshots.
-const TABLES: [TombstoneTable; 8] = [
+const TABLES: [TombstoneTable; 9] = [
     TombstoneTable { table: "video_snapshots", key: "org_id, subject_id, video_id", version: None },
     TombstoneTable { table: "account_snapshots", key: "org_id, subject_id", version: None },
     TombstoneTable { table: "account_daily", key: "org_id, date, subject_id", version: Some("version") },
@@ -54,6 +54,7 @@ const TABLES: [TombstoneTable; 8] = [
     TombstoneTable { table: "accounts", key: "org_id, subject_id", version: Some("version") },
     TombstoneTable { table: "creators", key: "org_id, id", version: Some("version") },
     TombstoneTable { table: "videos", key: "org_id, video_id", version: Some("version") },
+    TombstoneTable { table: "collections", key: "org_id, id", version: Some("version") },
 ];
 
 impl TombstoneTable {

@@ -33,6 +33,8 @@ pub enum Event {
     SubjectsRebuilt(Vec<i64>),
     /// Videos that Postgres does not have are removed with their history.
     HistoryRemoved(Vec<SubjectVideo>),
+    /// Collections were created, changed or deleted, or other posts are in them by hand.
+    CollectionsChanged(Vec<Uuid>),
 }
 
 /// The key of a video's history.

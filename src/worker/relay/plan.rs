@@ -78,6 +78,7 @@ impl DeliveryPlan {
             Event::AccountsChanged(ids) => self.changed.accounts.extend(records(ids)),
             Event::CreatorsChanged(ids) => self.changed.creators.extend(records(ids)),
             Event::VideosChanged(ids) => self.changed.videos.extend(records(ids)),
+            Event::CollectionsChanged(ids) => self.changed.collections.extend(records(ids)),
             Event::SubjectsChanged(subjects) => subjects.iter().copied().for_each(affect),
             Event::AccountSnapshots(snapshots) => {
                 for snapshot in snapshots {

@@ -1,4 +1,4 @@
-//! The dimension tables: accounts, creators and videos in their current state.
+//! The dimension tables: accounts, creators, videos and collections in their current state.
 //!
 //! A change names the record only; its state is read from Postgres when it is written, so changes may be repeated and
 //! arrive in any order. Of several rows of a record the one with the highest delivery number wins.
@@ -26,6 +26,7 @@ pub struct ChangedRecords {
     pub accounts: BTreeSet<RecordKey>,
     pub creators: BTreeSet<RecordKey>,
     pub videos: BTreeSet<RecordKey>,
+    pub collections: BTreeSet<RecordKey>,
 }
 
 /// Deleted records; accounts and videos by their internal ids.
@@ -100,7 +101,50 @@ struct VideoRow {
     version: u64,
 }
 
-/// Writes the current state of changed records. Deleted ones are skipped: [`remove`] removes them.
+#[derive(Row, Serialize, FromRow)]
+struct CollectionRow {
+    #[serde(with = "clickhouse::serde::uuid")]
+    org_id: Uuid,
+    #[serde(with = "clickhouse::serde::uuid")]
+    id: Uuid,
+    name: String,
+    description: Option<String>,
+    rule: Option<String>,
+    #[sqlx(try_from = "Vec<i64>")]
+    included: VideoIds,
+    #[sqlx(try_from = "Vec<i64>")]
+    excluded: VideoIds,
+    #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
+    added_at: DateTime<Utc>,
+    #[sqlx(try_from = "i64")]
+    version: u64,
+    #[sqlx(try_from = "i16")]
+    is_deleted: u8,
+}
+
+/// Internal ids of videos.
+#[derive(Serialize)]
+struct VideoIds(Vec<u64>);
+
+impl From<Vec<i64>> for VideoIds {
+    fn from(ids: Vec<i64>) -> Self {
+        VideoIds(ids.into_iter().map(i64::cast_unsigned).collect())
+    }
+}
+
+/// A collection that does not exist any more has a row that says so.
+const SELECT_COLLECTIONS: &str = "
+    select x.organization_id as org_id, x.id, coalesce(r.name, '') as name, r.description, r.rule::text,
+           array(select v.internal_id from collection_marks m join videos v on v.id = m.video_id
+                 where m.collection_id = r.id and m.state = 'included' order by v.internal_id) as included,
+           array(select v.internal_id from collection_marks m join videos v on v.id = m.video_id
+                 where m.collection_id = r.id and m.state = 'excluded' order by v.internal_id) as excluded,
+           coalesce(r.added_at, 'epoch') as added_at, $3::bigint as version,
+           (r.id is null)::int::smallint as is_deleted
+    from unnest($1::uuid[], $2::uuid[]) as x(organization_id, id)
+    left join collections r on r.organization_id = x.organization_id and r.id = x.id";
+
+/// Writes the current state of changed records. Deleted accounts, creators and videos are skipped: [`remove`] removes them.
 pub async fn write_changed(
     pg: &PgPool,
     client: &Client,
@@ -140,6 +184,14 @@ pub async fn write_changed(
              from unnest($1::uuid[], $2::uuid[]) as x(organization_id, id)
              join videos r on r.organization_id = x.organization_id and r.id = x.id",
             &changed.videos,
+            delivery,
+        ),
+        write_table::<CollectionRow>(
+            pg,
+            client,
+            "collections",
+            SELECT_COLLECTIONS,
+            &changed.collections,
             delivery,
         ),
     )?;

@@ -146,7 +146,7 @@ async fn set(write: &mut Write, collection: Uuid, videos: &[Uuid], state: Mark) 
             "the collection would have more than {MAX_MARKS} marks: use its rule, or another collection"
         )));
     }
-    write.record_collection_change();
+    write.record_collection_change(collection);
     Ok(marked)
 }
 
@@ -159,23 +159,25 @@ async fn remove(write: &mut Write, collection: Uuid, videos: &[Uuid]) -> Result<
     .bind(videos)
     .execute(write.connection())
     .await?;
-    write.record_collection_change();
+    write.record_collection_change(collection);
     Ok(removed.rows_affected())
 }
 
 /// Moves the marks of a video to the one that it is merged into, unless that has one of its own.
 pub(in crate::store) async fn merge(write: &mut Write, remaining: Uuid, merged: Uuid) -> Result<(), Error> {
-    sqlx::query(
+    let collections: Vec<Uuid> = sqlx::query_scalar(
         "update collection_marks m set video_id = $2
          where m.organization_id = $1 and m.video_id = $3 and not exists (
              select from collection_marks o where o.collection_id = m.collection_id and o.video_id = $2
-         )",
+         )
+         returning collection_id",
     )
     .bind(write.organization())
     .bind(remaining)
     .bind(merged)
-    .execute(write.connection())
+    .fetch_all(write.connection())
     .await?;
+    collections.into_iter().for_each(|collection| write.record_collection_change(collection));
     Ok(())
 }
 

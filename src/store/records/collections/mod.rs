@@ -182,6 +182,7 @@ pub async fn create(write: &mut Write, new: &NewCollection) -> Result<Uuid, Erro
     .bind(Utc::now())
     .execute(write.connection())
     .await?;
+    write.record_collection_change(id);
     Ok(id)
 }
 
@@ -229,7 +230,7 @@ pub async fn update(write: &mut Write, id: Uuid, change: &CollectionChange) -> R
     .bind(Utc::now())
     .execute(write.connection())
     .await?;
-    write.record_collection_change();
+    write.record_collection_change(id);
     Ok(())
 }
 
@@ -243,7 +244,7 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
     if deleted.rows_affected() == 0 {
         return Err(Error::NotFound("collection"));
     }
-    write.record_collection_change();
+    write.record_collection_change(id);
     Ok(())
 }
 
