@@ -165,8 +165,8 @@ async fn assert_rows_are_on_the_shard(client: &Client) {
                      FROM system.tables WHERE database = currentDatabase()";
     let (with_rows, distributed, all): (u64, u64, u64) =
         client.query_raw(statement).fetch_one().await.unwrap();
-    // The tables of creators, account snapshots and migrations are empty.
-    assert_eq!((with_rows, distributed, all), (7, 10, 20));
+    // The tables of creators, collections, account snapshots and migrations are empty.
+    assert_eq!((with_rows, distributed, all), (7, 11, 22));
 }
 
 #[tokio::test]
