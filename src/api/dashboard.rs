@@ -3,8 +3,8 @@
 
 use std::sync::LazyLock;
 
-use salvo::http::HeaderValue;
-use salvo::http::header::{CONTENT_SECURITY_POLICY, LINK, REFERRER_POLICY};
+use salvo::http::header::{ACCEPT, CONTENT_SECURITY_POLICY, LINK, REFERRER_POLICY};
+use salvo::http::{HeaderValue, Method, StatusCode};
 use salvo::{Depot, Request, Response, Router, Writer, handler};
 
 use crate::http::route::get_or_head;
@@ -77,7 +77,22 @@ pub(super) fn routes() -> Router {
     let overview = get_or_head(Page { script: "overview.js" });
     let assets = Router::with_path("assets/{etag}/{file}").push(get_or_head(get_asset));
     let pages = PAGES.map(|(path, script)| Router::with_path(path).push(get_or_head(Page { script })));
-    pages.into_iter().fold(Router::new().push(overview).push(assets), Router::push)
+    let missing = Router::with_path("{page}").filter_fn(|req, _| is_for_a_person(req)).goal(missing_page);
+    pages.into_iter().fold(Router::new().push(overview).push(assets), Router::push).push(missing)
+}
+
+/// Browsers that show a page ask for HTML, clients of the API do not.
+fn is_for_a_person(req: &Request) -> bool {
+    let accept = req.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());
+    matches!(*req.method(), Method::GET | Method::HEAD)
+        && accept.is_some_and(|accept| accept.contains("text/html"))
+}
+
+/// The page, which says that there is nothing at this path.
+#[handler]
+async fn missing_page(depot: &mut Depot, res: &mut Response) {
+    Page { script: "overview.js" }.show(depot, res);
+    res.status_code(StatusCode::NOT_FOUND);
 }
 
 /// The page, which is the same at every path but for the script that it needs there.
@@ -88,6 +103,12 @@ struct Page {
 #[handler]
 impl Page {
     async fn handle(&self, depot: &mut Depot, res: &mut Response) {
+        self.show(depot, res);
+    }
+}
+
+impl Page {
+    fn show(&self, depot: &mut Depot, res: &mut Response) {
         let headers = res.headers_mut();
         headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_POLICY));
         headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));

@@ -43,7 +43,7 @@ const VARIANTS = {
   "a post tracked alone": first("/content", { kind: "tracked" }),
   "a post with hidden likes": first("/content", { q: "hidden" }),
   "a record that does not exist": "/accounts/00000000-0000-4000-8000-000000000000",
-  "a range of years": "/?period=custom&start_date=2025-01-01&end_date=2026-11-01",
+  "a range of years": "/?period=custom&start_date=2024-03-01&end_date=2025-12-31",
 };
 
 interface Form {

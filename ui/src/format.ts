@@ -29,7 +29,12 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${exact(count)} ${count === 1 ? one : many}`;
 }
 
-/** Three significant digits with a unit: 999, 1.2k, 12.3M, 1.5B. Rounds towards zero, so 999 999 is 999k, not 1000k. */
+/** Three significant digits of a number from 1 to 1 000: 1.20, 12.3, 123. */
+function threeDigits(size: number): string {
+  return size.toFixed(size < 9.995 ? 2 : size < 99.95 ? 1 : 0);
+}
+
+/** Rounded to three significant digits with a unit: 999, 1.20k, 12.3M, 1.50B; 999 999 is 1.00M. */
 export function compact(value: Value): string {
   if (isUnknown(value)) return NONE;
   const size = Math.abs(value);
@@ -38,11 +43,9 @@ export function compact(value: Value): string {
     { from: 1e9, name: "B" },
     { from: 1e6, name: "M" },
     { from: 1e3, name: "k" },
-  ].find(({ from }) => size >= from);
-  if (!unit) return withSign(value, String(Math.trunc(size)));
-  const scaled = size / unit.from;
-  const factor = scaled >= 100 ? 1 : 10;
-  return withSign(value, `${Math.trunc(scaled * factor) / factor}${unit.name}`);
+  ].find(({ from }) => size >= from * 0.9995);
+  if (!unit || size < 1e3) return withSign(value, String(Math.trunc(size)));
+  return withSign(value, `${threeDigits(size / unit.from)}${unit.name}`);
 }
 
 /** A gain: compact, with a plus sign when positive. */
@@ -61,11 +64,18 @@ export function times(value: Value): string {
   return `${exact(value >= 100 ? Math.round(value) : Math.round(value * 10) / 10)}${THIN_SPACE}×`;
 }
 
-/** A change in percent with its sign: +12.5 %. */
+/** From this percentage on, a change is said as a multiple. */
+const MULTIPLE_FROM = 1_000;
+
+/** A change in percent with its sign and at most three significant digits: +12.5 %; a large one as a multiple: ×20. */
 export function change(percent: Value): string {
   if (isUnknown(percent)) return NONE;
+  if (percent >= MULTIPLE_FROM) {
+    const factor = percent / 100 + 1;
+    return `×${factor >= 100 ? exact(Math.round(factor)) : Number(threeDigits(factor))}`;
+  }
   const size = Math.abs(percent);
-  const digits = size >= 100 ? exact(Math.round(size)) : String(Math.round(size * 10) / 10);
+  const digits = size >= 1 ? exact(Number(threeDigits(size))) : String(Math.round(size * 100) / 100);
   const sign = percent > 0 ? "+" : percent < 0 ? MINUS : "";
   return `${sign}${digits}${THIN_SPACE}%`;
 }

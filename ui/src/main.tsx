@@ -10,7 +10,8 @@ import { dropPrefetched } from "./api/prefetch.ts";
 import { Frame } from "./app/frame.tsx";
 import { loadPage, pageOf } from "./app/pages.ts";
 import { SignInPage } from "./app/sign-in.tsx";
-import { key } from "./state/session.ts";
+import { followPlace } from "./state/place.ts";
+import { isAsked, key } from "./state/session.ts";
 import { followHistory, view } from "./state/view.ts";
 
 function App() {
@@ -18,6 +19,8 @@ function App() {
 }
 
 followHistory();
+followPlace();
+await isAsked;
 const { code } = pageOf(view.value.path);
 // If it fails, the frame says so.
 if (key.value !== null && code) await loadPage(code).catch(() => {});

@@ -25,6 +25,17 @@ export const FAILURE_NAMES: Readonly<Record<FailureReason, string>> = {
   internal: "Tidemark could not record the answer.",
 };
 
+export const FAILURES = Object.keys(FAILURE_NAMES) as FailureReason[];
+
+/** For choosing one. */
+export const SHORT_FAILURE_NAMES: Readonly<Record<FailureReason, string>> = {
+  not_found: "Not shown by the platform",
+  transient: "No answer in time",
+  malformed: "Answer not understood",
+  unsupported: "No source for it",
+  internal: "Not recorded",
+};
+
 export const PAUSE_NAMES: Readonly<Record<SourceReason, string>> = {
   rate_limit: "The platform’s limit, or the budget of the day, is used up.",
   credentials: "The platform refuses the credentials. The operator of this installation has to replace them.",

@@ -11,7 +11,13 @@ const SERIES: Series[] = [
 ];
 
 test("a day is described with exact values, unknown ones as a dash", () => {
-  const dates = ["2026-03-08", "2026-03-09"];
-  assert.equal(describe(0, dates, SERIES, exact), "8 Mar 2026: Total 1\u2009204, Before –");
-  assert.equal(describe(1, dates, SERIES, exact), "9 Mar 2026: Total –, Before −3");
+  assert.equal(describe("8 Mar 2026", 0, SERIES, exact), "8 Mar 2026: Total 1\u2009204, Before –");
+  assert.equal(describe("9 Mar 2026", 1, SERIES, exact), "9 Mar 2026: Total –, Before −3");
+});
+
+test("a gain says since when it was gained", () => {
+  const series: Series[] = [
+    { name: "Views", values: [700], colour: 1, notes: new Map([[0, "since 1 Mar"]]) },
+  ];
+  assert.equal(describe("8 Mar 2026", 0, series, exact), "8 Mar 2026: Views 700 since 1 Mar");
 });

@@ -26,27 +26,30 @@ test("exact numbers have groups of three", () => {
   assert.equal(exact(null), "–");
 });
 
-test("compact numbers have at most three digits", () => {
+test("compact numbers are rounded to three digits", () => {
   const cases: [number | null, string][] = [
     [0, "0"],
     [12, "12"],
     [999, "999"],
-    [1_000, "1k"],
-    [1_250, "1.2k"],
-    [99_999, "99.9k"],
-    [999_999, "999k"],
-    [1_000_000, "1M"],
-    [10_000_000, "10M"],
+    [1_000, "1.00k"],
+    [1_254, "1.25k"],
+    [5_391_553, "5.39M"],
+    [9_999, "10.0k"],
+    [99_999, "100k"],
+    [999_400, "999k"],
+    [999_999, "1.00M"],
+    [1_000_000, "1.00M"],
+    [10_000_000, "10.0M"],
     [123_456_789, "123M"],
-    [1_500_000_000, "1.5B"],
-    [-1_250, "−1.2k"],
+    [1_500_000_000, "1.50B"],
+    [-1_256, "−1.26k"],
     [null, "–"],
   ];
   for (const [value, text] of cases) assert.equal(compact(value), text);
 });
 
 test("gains have a sign", () => {
-  assert.deepEqual([gain(1_200), gain(0), gain(-5), gain(undefined)], ["+1.2k", "0", "−5", "–"]);
+  assert.deepEqual([gain(1_200), gain(0), gain(-5), gain(undefined)], ["+1.20k", "0", "−5", "–"]);
 });
 
 test("rates and changes are percentages", () => {
@@ -55,9 +58,10 @@ test("rates and changes are percentages", () => {
     ["4.83\u2009%", "0.00\u2009%", "−50.00\u2009%", "–"],
   );
   assert.deepEqual(
-    [change(12.54), change(-3), change(0), change(1234.5), change(null)],
-    ["+12.5\u2009%", "−3\u2009%", "0\u2009%", "+1\u2009235\u2009%", "–"],
+    [change(12.54), change(-3), change(0), change(123.4), change(999.4), change(null)],
+    ["+12.5\u2009%", "−3\u2009%", "0\u2009%", "+123\u2009%", "+999\u2009%", "–"],
   );
+  assert.deepEqual([change(1_000), change(1_900), change(123_400)], ["×11", "×20", "×1\u2009235"]);
 });
 
 test("multiples have a digit after the point while it matters", () => {

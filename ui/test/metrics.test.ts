@@ -4,8 +4,8 @@ import { test } from "node:test";
 import { COUNTER_METRICS, chartOf, metricOf, SERIES_METRICS, shortFormat } from "../src/state/metrics.ts";
 
 test("metrics are shown as what they are", () => {
-  assert.equal(shortFormat("views")(1_200), "+1.2k");
-  assert.equal(shortFormat("new_posts")(1_200), "1.2k");
+  assert.equal(shortFormat("views")(1_200), "+1.20k");
+  assert.equal(shortFormat("new_posts")(1_200), "1.20k");
   assert.equal(shortFormat("engagement_rate")(0.0483), "4.83\u2009%");
   assert.equal(shortFormat("followers")(null), "–");
 });

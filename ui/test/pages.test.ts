@@ -45,6 +45,16 @@ test("a list that is shown again starts over", async () => {
   }
 });
 
+test("a list that is loaded again keeps its length", async () => {
+  const pages = show();
+  await pages.render(A);
+  await pages.change(({ loadMore }) => loadMore());
+  requests = 0;
+  await pages.change(({ reload }) => reload());
+  assert.deepEqual(pages.current().data?.rows, ["a name 1", "a name 2"]);
+  assert.equal(requests, 2);
+});
+
 test("more rows of a list that failed are not added to those of the list before", async () => {
   let isDown = true;
   const pages = rendered((list: List) =>

@@ -1,16 +1,24 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { formatView, parseView, rangeDays, windowParameters } from "../src/state/view.ts";
+import {
+  firstDay,
+  formatView,
+  hasToday,
+  parseView,
+  rangeDays,
+  utcToday,
+  windowParameters,
+} from "../src/state/view.ts";
 
 const ADDRESSES = [
   "/",
   "/?period=7d",
-  "/accounts?period=90d&include_today=false&compare=none&platform=tiktok&metric=likes",
+  "/accounts?period=90d&include_today=true&compare=none&platform=tiktok&metric=likes",
   "/?period=90d&metric=engagement_rate&split=platform",
   "/content?sort=-likes&layout=grid&account_id=0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65&media_type=reel&posted_after=2026-01-01&min_views=1000",
   "/content/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65?metric=likes&values=cumulative",
-  "/content?period=custom&start_date=2026-01-01&end_date=2026-02-28&sort=-views&q=a+%26+b",
+  "/content?period=custom&start_date=2025-01-01&end_date=2025-02-28&sort=-views&q=a+%26+b",
 ];
 
 function parse(address: string) {
@@ -50,17 +58,16 @@ test("invalid values fall back to the defaults", () => {
 });
 
 test("a range becomes parameters of the API", () => {
-  assert.deepEqual(windowParameters(parse("/").range), { period: "30d" });
-  assert.deepEqual(windowParameters(parse("/?include_today=false").range), {
-    period: "30d",
-    include_today: false,
-  });
+  const wholeDays = { period: "30d", include_today: false };
+  assert.deepEqual(windowParameters(parse("/").range), wholeDays);
+  assert.deepEqual(windowParameters(parse("/?include_today=false").range), wholeDays);
+  assert.deepEqual(windowParameters(parse("/?include_today=true").range), { period: "30d" });
   assert.deepEqual(
-    windowParameters(parse("/?period=custom&start_date=2026-01-01&end_date=2026-02-28").range),
+    windowParameters(parse("/?period=custom&start_date=2025-01-01&end_date=2025-02-28").range),
     {
       period: "custom",
-      start_date: "2026-01-01",
-      end_date: "2026-02-28",
+      start_date: "2025-01-01",
+      end_date: "2025-02-28",
     },
   );
 });
@@ -68,6 +75,22 @@ test("a range becomes parameters of the API", () => {
 test("a range has a number of days", () => {
   const days = (query: string) => rangeDays(parse(`/?${query}`).range);
   assert.deepEqual(["", "period=7d", "period=90d&include_today=false"].map(days), [30, 7, 90]);
-  assert.equal(days("period=custom&start_date=2026-03-01&end_date=2026-03-01"), 1);
-  assert.equal(days("period=custom&start_date=2024-11-23&end_date=2026-11-23"), 731);
+  assert.equal(days("period=custom&start_date=2025-03-01&end_date=2025-03-01"), 1);
+  assert.equal(days("period=custom&start_date=2023-11-23&end_date=2025-11-22"), 731);
+});
+
+test("a range does not reach into the future", () => {
+  const today = utcToday();
+  const custom = (start: string, end: string) =>
+    parse(`/?period=custom&start_date=${start}&end_date=${end}`).range;
+  assert.equal(custom("2025-01-01", "2999-01-01").end, today);
+  assert.equal(custom("2999-01-01", "2999-01-02").period, "30d");
+  assert.equal(hasToday(custom("2025-01-01", "2999-01-01")), true);
+  assert.equal(hasToday(custom("2025-01-01", "2025-01-02")), false);
+});
+
+test("the first day of a range is as many days before today as it has whole days", () => {
+  const daysAgo = (query: string) =>
+    (Date.parse(utcToday()) - Date.parse(firstDay(parse(query).range))) / 86_400_000;
+  assert.deepEqual(["/", "/?include_today=true", "/?period=7d"].map(daysAgo), [30, 29, 7]);
 });

@@ -17,6 +17,8 @@ export class ApiProblem extends Error {
   readonly status: number;
   readonly code: string;
   readonly requestId: string | null;
+  /** Whether the server did not answer. */
+  readonly isUnanswered: boolean;
   /** What is wrong with each field of a request. */
   readonly fields: readonly { field: string; message: string }[];
   /** Seconds until the request may succeed; null if the response does not say. */
@@ -27,6 +29,7 @@ export class ApiProblem extends Error {
     this.status = status;
     this.code = body.code ?? "UNREACHABLE";
     this.requestId = body.request_id ?? null;
+    this.isUnanswered = status === 0 && body.detail === undefined;
     this.fields = body.errors ?? [];
     this.retryAfter = retryAfter;
   }

@@ -3,6 +3,7 @@
 import { useLayoutEffect, useState } from "preact/hooks";
 
 import { ApiProblem, fetchIdentity, type Identity } from "./client.ts";
+import { noteAnswer } from "./reconnect.ts";
 import type { Load } from "./resource.ts";
 
 /** The API accepts a revoked key for up to 3 s. Together with this interval, the session ends within 5 s. */
@@ -29,10 +30,12 @@ export function useIdentity(): Load<Identity> {
     const check = async () => {
       const outcome = await fetchIdentity(controller.signal).catch(ApiProblem.from);
       if (controller.signal.aborted) return;
-      if (!(outcome instanceof ApiProblem))
+      if (!(outcome instanceof ApiProblem)) {
+        noteAnswer();
         setIdentity((current) =>
           isSame(current.data, outcome) ? current : { status: "ready", data: outcome },
         );
+      }
       clearTimeout(timer);
       if (!document.hidden) timer = setTimeout(check, delayAfter(outcome));
     };
@@ -41,8 +44,10 @@ export function useIdentity(): Load<Identity> {
       if (!document.hidden) void check();
     };
     document.addEventListener("visibilitychange", onVisibilityChange);
+    addEventListener("online", onVisibilityChange);
     void check();
     return () => {
+      removeEventListener("online", onVisibilityChange);
       controller.abort();
       clearTimeout(timer);
       document.removeEventListener("visibilitychange", onVisibilityChange);

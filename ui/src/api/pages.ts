@@ -1,7 +1,8 @@
 // Pages of a list that grow: the first page, and more when asked for.
 
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
+import { keepRows, rowsBefore } from "../state/place.ts";
 import { requestsOf } from "./requests.ts";
 import { mapResource, type Resource, useResource } from "./resource.ts";
 
@@ -27,12 +28,18 @@ interface PageRequest {
   key: string;
   sort: string;
   cursor: string | null;
+  /** From the start on: how many rows are loaded at least, as far as there are. */
+  count: number;
+}
+
+function nameOf({ key, sort }: Pick<PageRequest, "key" | "sort">): string {
+  return `${key} ${sort}`;
 }
 
 export type PagedResource<P extends Page<unknown>> = Resource<Pages<P>> & {
   hasMore: boolean;
   loadMore: () => void;
-  /** Sends the last request again; `reload` starts over. */
+  /** Sends the last request again; `reload` loads all rows that are shown again. */
   retry: () => void;
 };
 
@@ -55,6 +62,20 @@ function comparisonOf<P extends Page<unknown>>(
   return isComplete && loaded.request.sort !== sort ? (comparison?.(loaded.page) ?? null) : null;
 }
 
+/** The rest of as many pages as were shown before. */
+async function loadUntil<P extends Page<unknown>>(
+  count: number,
+  first: P,
+  load: (cursor: string) => Promise<P>,
+): Promise<{ rows: P["rows"]; page: P }> {
+  let [page, rows]: [P, P["rows"]] = [first, first.rows];
+  while (page.next && rows.length < count) {
+    page = await load(page.next);
+    rows = [...rows, ...page.rows];
+  }
+  return { rows, page };
+}
+
 /**
  * Starts over when `key` or the order changes; the old rows stay until the first new page is there. Once all rows are there, they
  * are put in another order without a request.
@@ -66,23 +87,30 @@ export function usePages<P extends Page<unknown>>(
 ): PagedResource<P> {
   const loaded = useRef<Pages<P> | undefined>(undefined);
   const compare = comparisonOf(loaded.current, key, order);
-  const first: PageRequest = { key, sort: order.sort, cursor: null };
-  const [latest, setRequest] = useState(first);
+  const start = { key, sort: order.sort, cursor: null };
+  const [latest, setRequest] = useState<PageRequest>(() => ({ ...start, count: rowsBefore(nameOf(start)) }));
   const isSorted = compare !== null && loaded.current?.request === latest;
-  const request = latest.key === key && (latest.sort === order.sort || isSorted) ? latest : first;
+  const isCurrent = latest.key === key && (latest.sort === order.sort || isSorted);
+  const request = isCurrent ? latest : { ...start, count: rowsBefore(nameOf(start)) };
   // Forgets the cursor of another list or order, which would be sent again when that is shown again.
   if (request !== latest) setRequest(request);
   const resource = useResource<Pages<P>>(
     async (signal, before) => {
       const isSame = before?.request.key === key && before.request.sort === request.sort;
       const earlier = request.cursor && isSame ? before : undefined;
-      const page = await load(earlier ? request.cursor : null, signal);
-      const rows = [...(earlier?.rows ?? []), ...page.rows];
+      const first = await load(earlier ? request.cursor : null, signal);
+      const { rows: loadedRows, page } = await loadUntil(earlier ? 0 : request.count, first, (cursor) =>
+        load(cursor, signal),
+      );
+      const rows = [...(earlier?.rows ?? []), ...loadedRows];
       return { rows, page, request, requests: [...(earlier?.requests ?? []), ...requestsOf(signal)] };
     },
     [request],
   );
   loaded.current = resource.data;
+  useEffect(() => {
+    if (resource.status === "ready") keepRows(nameOf(resource.data.request), resource.data.rows.length);
+  }, [resource.data]);
   const sorted = useMemo(
     () => compare && resource.data && { ...resource.data, rows: [...resource.data.rows].sort(compare) },
     [resource.data, compare && order.sort],
@@ -94,6 +122,6 @@ export function usePages<P extends Page<unknown>>(
     hasMore: next !== null,
     loadMore: () => next && setRequest({ ...request, cursor: next }),
     retry: resource.reload,
-    reload: () => setRequest(first),
+    reload: () => setRequest({ ...start, count: loaded.current?.rows.length ?? 0 }),
   };
 }

@@ -20,7 +20,10 @@ export async function fetchOnce(request: Request): Promise<Response> {
   if (request.method !== "GET") return fetch(request);
   if ((request as RecordedRequest).mark === PREFETCH) {
     const controller = new AbortController();
-    prefetched.set(nameOf(request), { response: fetch(request, { signal: controller.signal }), controller });
+    const response = fetch(request, { signal: controller.signal });
+    // Who asks for it later is told.
+    response.catch(() => {});
+    prefetched.set(nameOf(request), { response, controller });
     return new Promise(() => {});
   }
   const { response, controller } = prefetched.get(nameOf(request)) ?? {};

@@ -1,8 +1,9 @@
 // Data that a component loads: the last data stays while newer is loaded, and outdated requests are aborted.
 
-import { useCallback, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { ApiProblem } from "./client.ts";
+import { onAnswer } from "./reconnect.ts";
 import { requestsOf } from "./requests.ts";
 import { afterAbove, startAbove } from "./shown.ts";
 
@@ -74,6 +75,7 @@ export function useResource<T>(
   }
   useLayoutEffect(() => () => abort(current.current), []);
   const reload = useCallback(() => setAttempt((attempt) => attempt + 1), []);
+  useEffect(() => (problem?.isUnanswered ? onAnswer(reload) : undefined), [problem]);
   const shared = { requests, reload };
   if (!load) return { ...shared, status: "idle" };
   if (ended !== current.current) return { ...shared, status: "loading", data, problem };

@@ -9,7 +9,7 @@ import { useCombobox } from "../components/combobox.ts";
 import { PLATFORM_NAMES } from "../components/controls.tsx";
 import { useDebounced } from "../components/debounce.ts";
 import { Picture, type PictureProps } from "../components/picture.tsx";
-import { compact, day, plural } from "../format.ts";
+import { compact, day, exact, plural } from "../format.ts";
 import { goTo } from "../state/view.ts";
 import { Icon, type IconName } from "./icons.tsx";
 import * as css from "./search.module.css";
@@ -23,6 +23,8 @@ interface Hit {
   name: string;
   detail: string;
   picture: PictureProps | IconName;
+  /** Leads to the rest of a group. */
+  isMore?: true;
 }
 
 const PAGE_NAMES: readonly [string, string, IconName][] = [
@@ -57,7 +59,7 @@ export function openSearch(): void {
 
 function isTyping(target: EventTarget | null): boolean {
   return (
-    target instanceof HTMLInputElement ||
+    (target instanceof HTMLInputElement && !["checkbox", "radio", "button"].includes(target.type)) ||
     target instanceof HTMLTextAreaElement ||
     target instanceof HTMLSelectElement
   );
@@ -84,51 +86,67 @@ function matchingPages(text: string): Hit[] {
   return PAGE_HITS.filter(({ name }) => name.toLowerCase().includes(text.toLowerCase()));
 }
 
+/** The hits of a group, and the page of all of them where there are more. */
+function capped(hits: readonly Hit[], path: string, text: string): Hit[] {
+  const [first] = hits;
+  if (!first || hits.length <= MAX_PER_GROUP) return [...hits];
+  const name = `More in ${first.group.toLowerCase()}…`;
+  const href = `${path}?${new URLSearchParams({ q: text })}`;
+  const picture = first.group.toLowerCase() as IconName;
+  return [
+    ...hits.slice(0, MAX_PER_GROUP),
+    { group: first.group, href, name, detail: "", picture, isMore: true },
+  ];
+}
+
 async function findRecords(text: string, signal: AbortSignal): Promise<Hit[]> {
   if (!text) return [];
   const { data } = await unwrap(
-    api.GET("/search", { params: { query: { q: text, limit: MAX_PER_GROUP } }, signal }),
+    api.GET("/search", { params: { query: { q: text, limit: MAX_PER_GROUP + 1 } }, signal }),
+  );
+  const accounts = data.accounts.map(
+    ({ id, platform, username, follower_count, creator_name, display_name, profile_pic_url }): Hit => ({
+      group: "Accounts",
+      href: `/accounts/${id}`,
+      name: `@${username}`,
+      picture: { id, name: username, src: profile_pic_url },
+      detail: [
+        creator_name ?? display_name,
+        PLATFORM_NAMES[platform],
+        `${compact(follower_count)} ${follower_count === 1 ? "follower" : "followers"}`,
+      ]
+        .filter(Boolean)
+        .join(" · "),
+    }),
+  );
+  const creators = data.creators.map(
+    ({ id, name, accounts_summary: { total, total_followers } }): Hit => ({
+      group: "Creators",
+      href: `/creators/${id}`,
+      name,
+      picture: { id, name },
+      detail: `${total} ${total === 1 ? "account" : "accounts"} · ${compact(total_followers)} ${total_followers === 1 ? "follower" : "followers"}`,
+    }),
+  );
+  const videos = data.videos.map(
+    ({ id, caption, account_username, create_time, view_count, cover_image_url }): Hit => ({
+      group: "Content",
+      href: `/content/${id}`,
+      name: caption || "Post without a caption",
+      picture: { id, name: account_username ?? "?", src: cover_image_url, kind: "cover" },
+      detail: [
+        account_username && `@${account_username}`,
+        create_time && day(create_time.slice(0, 10)),
+        `${compact(view_count)} views`,
+      ]
+        .filter(Boolean)
+        .join(" · "),
+    }),
   );
   return [
-    ...data.accounts.map(
-      ({ id, platform, username, follower_count, creator_name, display_name, profile_pic_url }): Hit => ({
-        group: "Accounts",
-        href: `/accounts/${id}`,
-        name: `@${username}`,
-        picture: { id, name: username, src: profile_pic_url },
-        detail: [
-          creator_name ?? display_name,
-          PLATFORM_NAMES[platform],
-          `${compact(follower_count)} ${follower_count === 1 ? "follower" : "followers"}`,
-        ]
-          .filter(Boolean)
-          .join(" · "),
-      }),
-    ),
-    ...data.creators.map(
-      ({ id, name, accounts_summary: { total, total_followers } }): Hit => ({
-        group: "Creators",
-        href: `/creators/${id}`,
-        name,
-        picture: { id, name },
-        detail: `${total} ${total === 1 ? "account" : "accounts"} · ${compact(total_followers)} ${total_followers === 1 ? "follower" : "followers"}`,
-      }),
-    ),
-    ...data.videos.map(
-      ({ id, caption, account_username, create_time, view_count, cover_image_url }): Hit => ({
-        group: "Content",
-        href: `/content/${id}`,
-        name: caption || "Post without a caption",
-        picture: { id, name: account_username ?? "?", src: cover_image_url, kind: "cover" },
-        detail: [
-          account_username && `@${account_username}`,
-          create_time && day(create_time.slice(0, 10)),
-          `${compact(view_count)} views`,
-        ]
-          .filter(Boolean)
-          .join(" · "),
-      }),
-    ),
+    ...capped(accounts, "/accounts", text),
+    ...capped(creators, "/creators", text),
+    ...capped(videos, "/content", text),
   ];
 }
 
@@ -215,11 +233,7 @@ function Palette() {
       </div>
       <p class={`${css.paletteFoot} small quiet`}>
         <span role="status">
-          {isCurrent
-            ? hits.length === 0
-              ? `Nothing contains “${text}”.`
-              : plural(hits.length, "result")
-            : "Searching…"}
+          {isCurrent ? (hits.length === 0 ? `Nothing contains “${text}”.` : resultCount(hits)) : "Searching…"}
         </span>
         <span aria-hidden="true">
           <kbd>↑</kbd> <kbd>↓</kbd> choose <kbd>Enter</kbd> open <kbd>Esc</kbd> close
@@ -227,6 +241,11 @@ function Palette() {
       </p>
     </dialog>
   );
+}
+
+function resultCount(hits: readonly Hit[]): string {
+  const shown = hits.filter(({ isMore }) => !isMore).length;
+  return shown === hits.length ? plural(shown, "result") : `The first ${exact(shown)} results`;
 }
 
 function HitText({ hit: { name, detail, picture } }: { hit: Hit }) {

@@ -1,20 +1,27 @@
 // The day of a chart that is looked at, by pointer or keyboard, and its exact values.
 
 import type { ComponentChildren, RefObject } from "preact";
+import { useRef } from "preact/hooks";
 
 import { day } from "../format.ts";
 import * as css from "./chart.module.css";
-import { colourClass, type Scale, type Series } from "./series.ts";
+import { colourClass, drawnOf, type Scale, type Series } from "./series.ts";
 
-/** A day and its values, in words. */
+/** A position and its values, in words. */
 export function describe(
+  name: string,
   at: number,
-  dates: readonly string[],
   series: readonly Series[],
   format: (value: number | null) => string,
 ): string {
-  return `${day(dates[at] ?? "")}: ${series.map(({ name, values }) => `${name} ${format(values[at] ?? null)}`).join(", ")}`;
+  const values = series.map(({ name, values, notes }) =>
+    [name, format(values[at] ?? null), notes?.get(at)].filter(Boolean).join(" "),
+  );
+  return `${name}: ${values.join(", ")}`;
 }
+
+/** Two positions, in their order. */
+export type Selection = readonly [from: number, to: number];
 
 interface CursorProps {
   frame: RefObject<HTMLDivElement | null>;
@@ -22,8 +29,16 @@ interface CursorProps {
   last: number;
   position: number | null;
   setPosition: (position: number | null) => void;
-  x: { invert: (pixels: number) => number };
+  /** From pixels to the nearest position, which may be outside. */
+  positionAt: (pixels: number) => number;
   text: (position: number) => string;
+  /** Where a selection that is being made begins. */
+  anchor?: number | null;
+  setAnchor?: (position: number | null) => void;
+  /** Several positions were chosen: by dragging, or Shift with the arrow keys and then Enter. */
+  onSelect?: (selection: Selection) => void;
+  /** One position was chosen: by clicking, or Enter. */
+  onPick?: ((position: number) => void) | undefined;
   children: ComponentChildren;
 }
 
@@ -34,24 +49,58 @@ const STEPS: Readonly<Record<string, number>> = {
   ArrowUp: 1,
   PageUp: -7,
   PageDown: 7,
-  Home: -Infinity,
-  End: Infinity,
 };
 
-/** Moves over the days: by pointer, and as a slider by keyboard. */
-export function Cursor({ frame, title, last, position, setPosition, x, text, children }: CursorProps) {
+/** Moves over the positions: by pointer, and as a slider by keyboard. */
+export function Cursor(props: CursorProps) {
+  const { frame, title, last, position, setPosition, positionAt, text, children } = props;
+  const { anchor = null, setAnchor = () => {}, onSelect, onPick } = props;
+  const isDragging = useRef(false);
   const clamp = (value: number) => Math.max(0, Math.min(last, value));
-  const follow = (event: PointerEvent) => {
-    const left = event.clientX - (frame.current?.getBoundingClientRect().left ?? 0);
-    setPosition(clamp(Math.round(x.invert(left))));
+  const end = (at: number) => {
+    setAnchor(null);
+    if (anchor !== null && anchor !== at) onSelect?.([Math.min(anchor, at), Math.max(anchor, at)]);
+    else onPick?.(at);
+  };
+  const at = (event: PointerEvent) =>
+    clamp(positionAt(event.clientX - (frame.current?.getBoundingClientRect().left ?? 0)));
+  // A finger looks at days; with a mouse or a pen they are chosen.
+  const isPrecise = (event: PointerEvent) => event.pointerType !== "touch" && event.button === 0;
+  const onPointerDown = (event: PointerEvent) => {
+    setPosition(at(event));
+    if (!isPrecise(event) || !(onSelect || onPick)) return;
+    isDragging.current = true;
+    setAnchor(at(event));
+  };
+  const onPointerUp = (event: PointerEvent) => {
+    if (!isDragging.current) return;
+    isDragging.current = false;
+    end(at(event));
+  };
+  const onPointerLeave = (event: PointerEvent) => {
+    isDragging.current = false;
+    // A finger that is lifted leaves the values on screen.
+    if (event.pointerType === "touch") return;
+    setPosition(null);
+    setAnchor(null);
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === "Escape") return setPosition(null);
-    const step = STEPS[event.key];
-    if (step === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+    const { key, shiftKey } = event;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (key === "Escape") {
+      setPosition(null);
+      return setAnchor(null);
+    }
+    if (key === "Enter" && position !== null) return end(position);
+    const next =
+      key === "Home" ? 0 : key === "End" ? last : key in STEPS ? (position ?? last) + stepOf(key) : null;
+    if (next === null) return;
     event.preventDefault();
-    setPosition(clamp((position ?? last) + (position === null ? 0 : step)));
+    if (onSelect) setAnchor(shiftKey ? (anchor ?? position ?? last) : null);
+    setPosition(clamp(next));
   };
+  // The first key shows the last day.
+  const stepOf = (key: string) => (position === null ? 0 : (STEPS[key] ?? 0));
   const now = position ?? last;
   return (
     <div
@@ -65,10 +114,14 @@ export function Cursor({ frame, title, last, position, setPosition, x, text, chi
       aria-valuenow={Math.max(0, now)}
       aria-valuetext={text(now)}
       onKeyDown={onKeyDown}
-      onBlur={() => setPosition(null)}
-      onPointerMove={follow}
-      onPointerDown={follow}
-      onPointerLeave={() => setPosition(null)}
+      onBlur={() => {
+        setPosition(null);
+        setAnchor(null);
+      }}
+      onPointerMove={(event) => setPosition(at(event))}
+      onPointerDown={onPointerDown}
+      onPointerUp={onPointerUp}
+      onPointerLeave={onPointerLeave}
     >
       {children}
     </div>
@@ -89,7 +142,7 @@ export function Crosshair({ at, series, x, y, top, bottom }: CrosshairProps) {
     <g class={css.crosshair}>
       <line x1={x(at)} x2={x(at)} y1={top} y2={bottom} />
       {series.map((one, index) => {
-        const value = one.values[at];
+        const value = drawnOf(one)[at];
         return (
           typeof value === "number" && (
             <circle key={index} class={colourClass(one)} cx={x(at)} cy={y(value)} r={4} />
@@ -101,33 +154,33 @@ export function Crosshair({ at, series, x, y, top, bottom }: CrosshairProps) {
 }
 
 interface TooltipProps {
-  dates: readonly string[];
+  /** Of the position. */
+  name: string;
+  /** The days of the chart, if it is of days. */
+  dates?: readonly string[];
   series: readonly Series[];
   at: number;
-  isToday: boolean;
   format: (value: number | null) => string;
-  event: string | undefined;
-  /** Position of the day in pixels, and whether the values stand left of it. */
+  event?: string | undefined;
+  /** Position in pixels, and whether the values stand left of it. */
   left: number;
   isLeft: boolean;
 }
 
-export function Tooltip({ dates, series, at, isToday, format, event, left, isLeft }: TooltipProps) {
+export function Tooltip({ name, dates, series, at, format, event, left, isLeft }: TooltipProps) {
   return (
     <div
       data-testid="tooltip"
       class={`${css.tooltip}${isLeft ? ` ${css.left}` : ""}`}
       style={{ left: `${left}px` }}
     >
-      <strong>
-        {day(dates[at] ?? "")}
-        {isToday && ", so far"}
-      </strong>
+      <strong>{name}</strong>
       {series.map((one, index) => (
         <span key={index} class={colourClass(one)}>
           <i />
-          {one.dates?.[at] ? `${one.name}, ${day(one.dates[at], dates[at])}` : one.name}{" "}
+          {one.dates?.[at] ? `${one.name}, ${day(one.dates[at], dates?.[at])}` : one.name}{" "}
           <b>{format(one.values[at] ?? null)}</b>
+          {one.notes?.has(at) && <small>{one.notes.get(at)}</small>}
         </span>
       ))}
       {event && <em>{event}</em>}

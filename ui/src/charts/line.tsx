@@ -1,14 +1,15 @@
 // A line chart over days: the current values, those of the previous period dashed, today dotted, and gaps where nothing is known.
 
 import { scaleLinear } from "d3-scale";
-import { area } from "d3-shape";
+import { area, curveLinear, curveStep } from "d3-shape";
 import { useRef, useState } from "preact/hooks";
 
 import { day, exact } from "../format.ts";
+import { goTo, navigate } from "../state/view.ts";
 import * as css from "./chart.module.css";
-import { Crosshair, Cursor, describe, Tooltip } from "./cursor.tsx";
+import { Crosshair, Cursor, describe, type Selection, Tooltip } from "./cursor.tsx";
 import { fitName, placeLabels } from "./labels.ts";
-import { colourClass, type Scale, type Series, type Values } from "./series.ts";
+import { colourClass, drawnOf, type Scale, type Series, type Values } from "./series.ts";
 import { useWidth } from "./size.ts";
 import { strokes } from "./strokes.ts";
 import { type Base, dayTicks, tickTexts, valueTicks } from "./ticks.ts";
@@ -27,6 +28,8 @@ interface Props {
   isRate?: boolean;
   /** What happened on some days, by position: shown below the line and with the day's values. */
   events?: ReadonlyMap<number, string>;
+  /** Whose posts of a day are shown when it is clicked, as filters of the content; without, none. */
+  postsOf?: Readonly<Record<string, string>>;
 }
 
 export const HEIGHT = 260;
@@ -37,7 +40,7 @@ export const MARGIN = { top: 12, bottom: 26, left: 50 };
 function labelled(series: readonly Series[]): Series[] {
   const hasSeveral = series.filter(({ isPrevious }) => isPrevious).length > 1;
   return series.filter(
-    ({ isPrevious, values }) => !(isPrevious && hasSeveral) && values.some((value) => value !== null),
+    (one) => !(one.isPrevious && hasSeveral) && drawnOf(one).some((value) => value !== null),
   );
 }
 
@@ -56,14 +59,16 @@ export function LineChart({
   base = "zero",
   isRate = false,
   events,
+  postsOf,
 }: Props) {
   const frame = useRef<HTMLDivElement>(null);
   const width = useWidth();
   const [position, setPosition] = useState<number | null>(null);
+  const [anchor, setAnchor] = useState<number | null>(null);
   if (width === 0) return null;
   const right = width - rightMargin(series, width);
   const ticks = valueTicks(
-    series.flatMap(({ values }) => values),
+    series.flatMap((one) => drawnOf(one)),
     4,
     base,
   );
@@ -72,6 +77,14 @@ export function LineChart({
   const y = scaleLinear([ticks[0] ?? 0, ticks.at(-1) ?? 1], [HEIGHT - MARGIN.bottom, MARGIN.top]);
   const hasArea = base === "zero" && series.filter(({ isPrevious }) => !isPrevious).length === 1;
   const shown = position === null ? null : Math.min(position, last);
+  const select = ([from, to]: Selection) => {
+    const [start, end] = [dates[from], dates[to]];
+    if (start && end) navigate({ range: { period: "custom", start, end, includeToday: false } });
+  };
+  const showPosts = (at: number) => {
+    const date = dates[at];
+    if (date) goTo("/content", { ...postsOf, posted_after: date, posted_before: date, sort: "-view_count" });
+  };
   return (
     <figure class={css.chart} aria-label={title}>
       <Cursor
@@ -80,10 +93,14 @@ export function LineChart({
         last={last}
         position={shown}
         setPosition={setPosition}
-        x={x}
-        text={(at) => describe(at, dates, series, format)}
+        positionAt={(pixels) => Math.round(x.invert(pixels))}
+        text={(at) => describe(day(dates[at] ?? ""), at, series, format)}
+        anchor={anchor}
+        setAnchor={setAnchor}
+        onSelect={select}
+        onPick={postsOf && showPosts}
       >
-        <svg width={width} height={HEIGHT} aria-hidden="true">
+        <svg width={width} height={HEIGHT} viewBox={`0 0 ${width} ${HEIGHT}`} aria-hidden="true">
           <g class={css.axis}>
             {tickTexts(ticks, isRate).map((text, index) => (
               <g key={text} transform={`translate(0 ${y(ticks[index] ?? 0)})`}>
@@ -99,11 +116,20 @@ export function LineChart({
               </text>
             ))}
           </g>
-          {[...(events?.keys() ?? [])].map((at) => (
-            <path key={at} class={css.event} d={`M${x(at)},${HEIGHT - MARGIN.bottom}m-4,0h8l-4,-7z`} />
-          ))}
+          {anchor !== null && shown !== null && anchor !== shown && (
+            <rect
+              class={css.selection}
+              x={x(Math.min(anchor, shown))}
+              width={x(Math.max(anchor, shown)) - x(Math.min(anchor, shown))}
+              y={MARGIN.top}
+              height={HEIGHT - MARGIN.bottom - MARGIN.top}
+            />
+          )}
           {[...series].reverse().map((one, index) => (
             <Line key={index} series={one} today={today} x={x} y={y} hasArea={hasArea} />
+          ))}
+          {[...(events?.keys() ?? [])].map((at) => (
+            <path key={at} class={css.event} d={`M${x(at)},${markTop(series, at, y)}m-4,-7h8l-4,7z`} />
           ))}
           <Labels series={series} x={() => right + 8} width={width - right - 8} y={y} />
           {labelled(series).length === 0 && (
@@ -124,10 +150,10 @@ export function LineChart({
         </svg>
         {shown !== null && (
           <Tooltip
+            name={`${day(dates[shown] ?? "")}${shown === today ? ", so far" : ""}`}
             dates={dates}
             series={series}
             at={shown}
-            isToday={shown === today}
             format={format}
             event={events?.get(shown)}
             left={x(shown)}
@@ -147,6 +173,12 @@ export function LineChart({
   );
 }
 
+/** Above the line, or at the axis where there is none. */
+function markTop(series: readonly Series[], at: number, y: Scale): number {
+  const value = series[0] && drawnOf(series[0])[at];
+  return Math.max(MARGIN.top, y(value ?? 0) - 6);
+}
+
 interface LineProps {
   series: Series;
   today: number;
@@ -156,13 +188,16 @@ interface LineProps {
 }
 
 export function Line({ series, today, x, y, hasArea }: LineProps) {
-  const { values, isPrevious } = series;
-  const { complete, running, lone } = strokes(values, isPrevious ? -1 : today, x, y);
+  const { isPrevious, steps } = series;
+  const values = drawnOf(series);
+  const { complete, running, lone } = strokes(values, isPrevious ? -1 : today, x, y, steps !== undefined);
   const fill = area<number | null>(
     (_, position) => x(position),
     y(0),
     (value) => y(value ?? 0),
-  ).defined((value) => value !== null);
+  )
+    .defined((value) => value !== null)
+    .curve(steps ? curveStep : curveLinear);
   return (
     <g class={colourClass(series)}>
       {hasArea && !isPrevious && <path class={css.area} d={fill(values) ?? ""} />}
@@ -186,7 +221,7 @@ export function Labels({
   y: Scale;
 }) {
   const known = labelled(series);
-  const wanted = known.map(({ values }) => y(values.findLast((value) => value !== null) ?? 0));
+  const wanted = known.map((one) => y(drawnOf(one).findLast((value) => value !== null) ?? 0));
   const placed = placeLabels(wanted, LABEL_GAP, MARGIN.top, HEIGHT - MARGIN.bottom);
   return known.map((one, index) => {
     return (

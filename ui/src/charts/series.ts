@@ -17,6 +17,14 @@ export interface Series {
   isPrevious?: boolean;
   /** The days of the values, if they are not those of the chart. */
   dates?: readonly string[];
+  /** What is drawn instead of the values: a gain of several days as a step over these. */
+  steps?: Values;
+  /** What is to be known of single values, by position. */
+  notes?: ReadonlyMap<number, string>;
+}
+
+export function drawnOf({ steps, values }: Series): Values {
+  return steps ?? values;
 }
 
 export function colourClass({ colour, isPrevious }: Series): string {

@@ -1,6 +1,6 @@
 // The strokes of a line: complete days, the day that is not over, and days that stand alone between gaps.
 
-import { line } from "d3-shape";
+import { curveLinear, curveStep, line } from "d3-shape";
 
 import type { Scale, Values } from "./series.ts";
 
@@ -21,11 +21,13 @@ export function lonePositions(values: Values): number[] {
 }
 
 /** `today` is the position of the day that is not over; -1 without. */
-export function strokes(values: Values, today: number, x: Scale, y: Scale): Strokes {
+export function strokes(values: Values, today: number, x: Scale, y: Scale, hasSteps = false): Strokes {
   const path = line<number | null>(
     (_, position) => x(position),
     (value) => y(value ?? 0),
-  ).defined((value) => value !== null);
+  )
+    .defined((value) => value !== null)
+    .curve(hasSteps ? curveStep : curveLinear);
   const draw = (from: number, to: number) =>
     path(values.map((value, position) => (position >= from && position < to ? value : null))) ?? "";
   const dots = lonePositions(values).map((position) => `M${x(position)},${y(values[position] ?? 0)}h0`);

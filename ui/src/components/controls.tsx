@@ -2,7 +2,16 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-import { navigate, PERIODS, PLATFORMS, type Platform, type Range, rangeDays, view } from "../state/view.ts";
+import {
+  navigate,
+  PERIODS,
+  PLATFORMS,
+  type Platform,
+  type Range,
+  rangeDays,
+  utcToday,
+  view,
+} from "../state/view.ts";
 
 const PERIOD_NAMES: Readonly<Record<Range["period"], string>> = {
   "7d": "7 days",
@@ -89,11 +98,12 @@ const MAX_DAYS = 731;
 function CustomRange({ range }: { range: Range }) {
   const [start, setStart] = useState(range.start ?? "");
   const [end, setEnd] = useState(range.end ?? "");
-  const custom: Range = { period: "custom", start, end, includeToday: true };
+  const custom: Range = { period: "custom", start, end, includeToday: false };
+  const today = utcToday();
   const isTooLong = rangeDays(custom) > MAX_DAYS;
   const apply = (event: Event) => {
     event.preventDefault();
-    if (start && end && start <= end && !isTooLong) navigate({ range: custom });
+    if (start && end && start <= end && end <= today && !isTooLong) navigate({ range: custom });
   };
   return (
     <form class="controls" onSubmit={apply}>
@@ -101,6 +111,7 @@ function CustomRange({ range }: { range: Range }) {
         type="date"
         aria-label="First day (UTC)"
         required
+        max={today}
         value={start}
         onInput={(event) => setStart(event.currentTarget.value)}
       />
@@ -112,6 +123,7 @@ function CustomRange({ range }: { range: Range }) {
         aria-label="Last day (UTC)"
         required
         min={start}
+        max={today}
         value={end}
         onInput={(event) => setEnd(event.currentTarget.value)}
       />

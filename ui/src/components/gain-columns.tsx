@@ -32,7 +32,9 @@ export function gainColumn<Row extends GainColumns>(
     render: (row) => (
       <span class={css.stacked}>
         <Count value={row.gains?.[metric]} format={gain} />
-        {isRanked && <Change percent={row.change_percent} />}
+        {isRanked && (
+          <Change percent={row.change_percent} current={row.gains?.[metric]} previous={row.previous} />
+        )}
       </span>
     ),
   };

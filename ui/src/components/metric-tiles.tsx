@@ -4,7 +4,6 @@ import { useMemo } from "preact/hooks";
 import type { paths } from "../api/schema.d.ts";
 import { Sparkline } from "../charts/line.tsx";
 import type { Series } from "../charts/series.ts";
-import { compact } from "../format.ts";
 import {
   chartOf,
   METRIC_NAMES,
@@ -14,7 +13,7 @@ import {
   type RecordMetric,
   shortFormat,
 } from "../state/metrics.ts";
-import { navigate, view } from "../state/view.ts";
+import { hasToday, navigate, view } from "../state/view.ts";
 import * as css from "./metric-tiles.module.css";
 import { Change, Count } from "./parts.tsx";
 
@@ -25,9 +24,11 @@ type Day = Timeseries["data"][number];
 type DayMetrics = Pick<Day, RecordMetric | "observed">;
 
 const TILES = ["views", "engagement", "engagement_rate", "followers", "new_posts"] as const;
+/** An account that is added is no growth: the tile says what accounts gained themselves, and the level below it. */
+const TILE_NAMES = { ...METRIC_NAMES, followers: "Followers gained" };
 
 function chooseMetric(metric: Metric): void {
-  navigate({ metric }, { replace: true });
+  navigate({ metric });
 }
 
 /** Chooses what a chart shows. */
@@ -59,10 +60,12 @@ export function MetricTiles({ overview, timeseries }: TilesProps) {
     () => TILES.map((metric) => <TileSparkline timeseries={timeseries} metric={metric} />),
     [timeseries],
   );
+  // Nothing is known of days on which nothing was observed.
+  const isKnown = !timeseries || timeseries.data.some(({ observed }) => observed > 0);
   return (
     <div class={css.tiles}>
       {TILES.map((metric, position) => {
-        const value = overview?.data[metric];
+        const value = overview?.data[metric === "followers" ? "followers_gained" : metric];
         return (
           <button
             key={metric}
@@ -71,20 +74,23 @@ export function MetricTiles({ overview, timeseries }: TilesProps) {
             aria-pressed={chosen === metric}
             onClick={() => chooseMetric(metric)}
           >
-            <span class="quiet small">{METRIC_NAMES[metric]}</span>
+            <span class="quiet small">{TILE_NAMES[metric]}</span>
             <b>
               {value ? (
                 <Count
-                  value={value.current}
-                  format={metric === "followers" ? compact : shortFormat(metric)}
+                  value={isKnown || metric === "new_posts" ? value.current : null}
+                  format={shortFormat(metric)}
                 />
               ) : (
                 <span class="skeleton text" />
               )}
             </b>
-            <span class="small">
-              {value && view.value.compare && (
-                <Change percent={value.change_percent} previous={value.previous} />
+            <span class={`${css.below} small`}>
+              {value && <TileChange {...value} />}
+              {overview && metric === "followers" && (
+                <span class="quiet">
+                  <Count value={overview.data.followers.current} /> in all
+                </span>
               )}
             </span>
             {sparklines[position]}
@@ -93,6 +99,23 @@ export function MetricTiles({ overview, timeseries }: TilesProps) {
       })}
     </div>
   );
+}
+
+/** Today is compared with nothing: the days before it are whole. */
+function TileChange(value: {
+  current: number | null;
+  previous: number | null;
+  change_percent: number | null;
+}) {
+  const { compare, range } = view.value;
+  if (!compare) return null;
+  if (hasToday(range))
+    return (
+      <span class="quiet" title="Today is not over: whole days are compared only">
+        so far
+      </span>
+    );
+  return <Change percent={value.change_percent} current={value.current} previous={value.previous} />;
 }
 
 function TileSparkline({ timeseries, metric }: { timeseries: Timeseries | undefined; metric: RecordMetric }) {
@@ -113,8 +136,15 @@ export function todayOf({ data, meta }: Timeseries): number {
   return data.findIndex(({ date }) => date > meta.complete_through);
 }
 
+/** Whether a day holds what was gained since an observation before the day before it. */
+export function hasLateGains(days: readonly Day[]): boolean {
+  return days.some(({ observed }, position) => observed > 0 && days[position - 1]?.observed === 0);
+}
+
+export const LATE_GAINS_NOTE = "a day after a gap holds what was gained since";
+
 /** A day on which nothing was observed is a gap. Posts have a time of their own. */
-function dayValue(day: DayMetrics | null | undefined, metric: RecordMetric): number | null {
+export function dayValue(day: DayMetrics | null | undefined, metric: RecordMetric): number | null {
   return day && (day.observed > 0 || metric === "new_posts") ? day[metric] : null;
 }
 

@@ -1,12 +1,12 @@
-// Which rows of a long table are laid out: those near the screen. The browser lays out a whole table at once, so that sorting or
-// extending hundreds of rows takes it long.
+// Which rows of a long table are laid out first: those near the screen. The others follow once these are drawn, so that sorting or
+// extending hundreds of rows takes no longer to be seen, and searching in the page, copying and printing reach every row.
 
 import type { RefObject } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
-/** Shorter tables are laid out as a whole. */
+/** Shorter tables are laid out at once. */
 const LONG = 60;
-/** Rows above and below the screen, and by how many the range moves. */
+/** Rows above and below the screen. */
 const MARGIN = 5;
 /** Of a row, in pixels, until it is measured. */
 const ROW_HEIGHT = 50;
@@ -28,7 +28,7 @@ export function nearRows(top: number, bottom: number, count: number, height: num
   };
 }
 
-/** Columns do not become narrower while other rows are laid out. */
+/** Columns do not become narrower while fewer rows are laid out. */
 function keepWidths(headings: readonly HTMLTableCellElement[]): void {
   const widths = headings.map((heading) => heading.offsetWidth);
   for (const [column, heading] of headings.entries()) heading.style.minWidth = `${widths[column]}px`;
@@ -38,39 +38,39 @@ function freeWidths(headings: readonly HTMLTableCellElement[]): void {
   for (const heading of headings) heading.style.minWidth = "";
 }
 
-/** Null if all rows are to be laid out. */
-export function useNearRows(table: RefObject<HTMLTableElement | null>, count: number): NearRows | null {
-  const isLong = count > LONG;
-  const [near, setNear] = useState<NearRows>({ from: 0, to: 4 * MARGIN, height: ROW_HEIGHT });
+function headingsOf(table: HTMLTableElement): HTMLTableCellElement[] {
+  return [...(table.tHead?.querySelectorAll("th") ?? [])];
+}
+
+/** Before other rows are there. */
+function measure(table: HTMLTableElement | null, count: number): NearRows {
+  const body = table?.tBodies[0];
+  if (!table || !body || body.rows.length === 0) return nearRows(0, innerHeight, count, ROW_HEIGHT);
+  keepWidths(headingsOf(table));
+  const { top, height } = body.getBoundingClientRect();
+  return nearRows(-top, innerHeight - top, count, height / body.rows.length || ROW_HEIGHT);
+}
+
+/** Null if all rows are laid out. */
+export function useNearRows(
+  table: RefObject<HTMLTableElement | null>,
+  rows: readonly unknown[],
+): NearRows | null {
+  const [laidOut, setLaidOut] = useState<readonly unknown[] | null>(null);
+  const isFirst = rows.length > LONG && laidOut !== rows;
   useEffect(() => {
-    const element = table.current;
-    const rows = element?.tBodies[0];
-    if (!isLong || !element || !rows) return;
-    const headings = [...element.querySelectorAll("th")];
-    let frame = 0;
-    const measure = () => {
-      frame = 0;
-      const { top, height } = rows.getBoundingClientRect();
-      const next = nearRows(-top, innerHeight - top, count, height / count);
-      keepWidths(headings);
-      setNear((near) => (near.from === next.from && near.to === next.to ? near : next));
-    };
-    const measureLater = () => {
-      frame ||= requestAnimationFrame(measure);
-    };
-    measureLater();
-    addEventListener("scroll", measureLater, { passive: true });
-    const onResize = () => {
-      freeWidths(headings);
-      measureLater();
-    };
-    addEventListener("resize", onResize);
+    if (!isFirst) return;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const frame = requestAnimationFrame(() => {
+      timer = setTimeout(() => {
+        setLaidOut(rows);
+        if (table.current) freeWidths(headingsOf(table.current));
+      });
+    });
     return () => {
       cancelAnimationFrame(frame);
-      freeWidths(headings);
-      removeEventListener("scroll", measureLater);
-      removeEventListener("resize", onResize);
+      clearTimeout(timer);
     };
-  }, [isLong, count]);
-  return isLong ? { ...near, to: Math.min(near.to, count) } : null;
+  }, [isFirst, rows]);
+  return isFirst ? measure(table.current, rows.length) : null;
 }

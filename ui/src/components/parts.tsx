@@ -2,13 +2,13 @@
 
 import { signal } from "@preact/signals-core";
 import type { ComponentChildren } from "preact";
-import { useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { ApiProblem } from "../api/client.ts";
 import { asCurl } from "../api/requests.ts";
 import type { Resource } from "../api/resource.ts";
 import { CardWidth, useObservedWidth } from "../charts/size.ts";
-import { compact, days, exact, change as formatChange, time } from "../format.ts";
+import { compact, days, duration, exact, change as formatChange, time } from "../format.ts";
 import { MAX_SERIES_DAYS } from "../state/view.ts";
 import { CopyButton } from "./copy.tsx";
 import * as partsCss from "./parts.module.css";
@@ -28,17 +28,24 @@ export function Count({
 
 interface ChangeProps {
   percent: number | null;
+  current: number | null | undefined;
   /** The value that the percentage compares with. */
-  previous?: number | null;
+  previous: number | null | undefined;
 }
 
-export function Change({ percent, previous }: ChangeProps) {
-  const direction = percent === null || percent === 0 ? "quiet" : percent > 0 ? partsCss.up : partsCss.down;
-  const title =
-    previous === undefined ? "Compared with the period before" : `${exact(previous)} in the period before`;
+/** How a value changed: none in percent of a loss, and from nothing it is new. */
+export function Change({ percent, current, previous }: ChangeProps) {
+  const [now, before] = [current ?? 0, previous ?? 0];
+  const isNew = previous === 0 && now > 0;
+  const shown = before < 0 ? null : percent;
+  const isUp = isNew || (shown !== null && shown > 0 && now >= 0);
+  const isDown = shown !== null && shown < 0;
   return (
-    <span class={`small ${direction}`} title={title}>
-      {formatChange(percent)}
+    <span
+      class={`small ${isUp ? partsCss.up : isDown ? partsCss.down : "quiet"}`}
+      title={`${exact(previous)} in the period before`}
+    >
+      {isNew ? "new" : formatChange(shown)}
     </span>
   );
 }
@@ -90,11 +97,28 @@ export function ProblemNotice({ of: { problem, reload, retry = reload } }: { of:
         ))}
       {problem.requestId && <p class="quiet small">Request {problem.requestId}</p>}
       <p>
-        <button type="button" onClick={retry}>
-          Try again
-        </button>
+        <RetryButton
+          key={problem.requestId}
+          wait={problem.status === 429 ? (problem.retryAfter ?? 0) : 0}
+          retry={retry}
+        />
       </p>
     </div>
+  );
+}
+
+/** Says when it may be pressed. */
+function RetryButton({ wait, retry }: { wait: number; retry: (() => void) | undefined }) {
+  const [left, setLeft] = useState(wait);
+  useEffect(() => {
+    if (left <= 0) return;
+    const timer = setTimeout(() => setLeft(left - 1), 1_000);
+    return () => clearTimeout(timer);
+  }, [left]);
+  return (
+    <button type="button" disabled={left > 0} onClick={retry}>
+      {left > 0 ? `Try again in ${duration(left)}` : "Try again"}
+    </button>
   );
 }
 

@@ -4,7 +4,7 @@ import { useMemo, useRef } from "preact/hooks";
 
 import { useResource } from "../api/resource.ts";
 import type { paths } from "../api/schema.d.ts";
-import { exact, postedOn, times } from "../format.ts";
+import { day, exact, plural, postedOn, times } from "../format.ts";
 import {
   fetchBreakouts,
   fetchTopAccounts,
@@ -14,7 +14,7 @@ import {
   type RankingQuery,
 } from "../loads/rankings.ts";
 import { type ContentMetric, METRIC_NAMES, type RecordMetric, shortFormat } from "../state/metrics.ts";
-import { linkTo, type Platform, view } from "../state/view.ts";
+import { linkTo, type Platform, showsChange, view } from "../state/view.ts";
 import { PLATFORM_NAMES } from "./controls.tsx";
 import { Card, Change, Count, Empty, Entity } from "./parts.tsx";
 import { type Column, CsvButton, Table } from "./table.tsx";
@@ -108,14 +108,16 @@ interface Compared {
 }
 
 function comparedColumns<Row extends Compared>(metric: RecordMetric): Column<Row>[] {
-  if (!view.value.compare) return metricColumns(metric);
+  if (!showsChange(view.value)) return metricColumns(metric);
   return [
     ...metricColumns<RecordMetric, Row>(metric),
     {
       name: "Change",
       isNumber: true,
       csv: (row) => row.change_percent,
-      render: (row) => <Change percent={row.change_percent} previous={row.previous[metric]} />,
+      render: (row) => (
+        <Change percent={row.change_percent} current={row.metrics[metric]} previous={row.previous[metric]} />
+      ),
     },
   ];
 }
@@ -214,11 +216,11 @@ export function Breakouts({ title, query }: Props<"/content/breakouts">) {
   return (
     <RankingCard
       title={title}
-      note={`views after ${query.age_days ?? 7} days`}
+      note={`of posts since ${day(String(query.posted_after ?? ""))}, by views after ${plural(query.age_days ?? 7, "day")}`}
       query={query}
       load={(signal) => fetchBreakouts(query, signal)}
       columns={() => [...BREAKOUT]}
-      empty="No recent post did far better than usual."
+      empty="None of them did far better than usual."
     />
   );
 }

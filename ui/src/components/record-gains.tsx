@@ -6,7 +6,15 @@ import { exact, days as formatDays } from "../format.ts";
 import { fetchDays, fetchTotals, type Scope } from "../loads/overview.ts";
 import { chartOf, METRIC_NAMES, metricOf, RECORD_METRICS } from "../state/metrics.ts";
 import { view } from "../state/view.ts";
-import { MetricSelect, MetricTiles, seriesOf, todayOf } from "./metric-tiles.tsx";
+import {
+  dayValue,
+  hasLateGains,
+  LATE_GAINS_NOTE,
+  MetricSelect,
+  MetricTiles,
+  seriesOf,
+  todayOf,
+} from "./metric-tiles.tsx";
 import { Card, LEGEND_PLACEHOLDER } from "./parts.tsx";
 
 type Day = Awaited<ReturnType<typeof fetchDays>>["data"][number];
@@ -47,18 +55,23 @@ function postEvents(days: readonly Day[]): ReadonlyMap<number, string> {
 
 export function DailyGains({
   days,
+  scope,
   hasSelect = true,
-}: Pick<ReturnType<typeof useRecordGains>, "days"> & { hasSelect?: boolean }) {
+}: Pick<ReturnType<typeof useRecordGains>, "days"> & {
+  scope: Readonly<Record<string, string>>;
+  hasSelect?: boolean;
+}) {
   const metric = metricOf(RECORD_METRICS, view.value.metric);
   const { title, ...look } = chartOf(metric);
   const rows = days.data?.data ?? [];
   const previous = rows.flatMap(({ previous }) => previous ?? []);
   const note =
     [
-      rows.some(({ new_posts }) => new_posts > 0) ? "▲ new posts" : "",
+      rows.some(({ new_posts }) => new_posts > 0) ? "▼ new posts" : "",
       previous.length > 0
         ? `dashed: ${formatDays(previous[0]?.date ?? "", previous.at(-1)?.date ?? "")}`
         : "",
+      hasLateGains(rows) && metric !== "followers" && metric !== "new_posts" ? LATE_GAINS_NOTE : "",
     ]
       .filter(Boolean)
       .join(" · ") || LEGEND_PLACEHOLDER;
@@ -71,6 +84,7 @@ export function DailyGains({
           series={seriesOf(METRIC_NAMES[metric], 1, data.data, metric, (day) => day)}
           today={todayOf(data)}
           events={postEvents(data.data)}
+          postsOf={scope}
           {...look}
         />
       )}
@@ -89,7 +103,9 @@ export function FollowersHistory({ days }: Pick<ReturnType<typeof useRecordGains
           today={todayOf(data)}
           base="least"
           format={exact}
-          series={[{ name: "Followers", values: data.data.map(({ followers }) => followers), colour: 1 }]}
+          series={[
+            { name: "Followers", values: data.data.map((day) => dayValue(day, "followers")), colour: 1 },
+          ]}
         />
       )}
     </Card>

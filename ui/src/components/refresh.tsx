@@ -52,6 +52,8 @@ function answer({ status, refreshable_at }: Refresh): string {
   }
 }
 
+const NOT_READ_YET = "It was not read yet: others may be before it. Reload the page later.";
+
 /** What became of a request that was queued. */
 function outcome({ tracking }: Props["record"]): string {
   return tracking.last_error ? `Not read: ${tracking.last_error}` : "Read.";
@@ -61,11 +63,14 @@ export function RefreshButton({ record, request, reload, onRead }: Props) {
   const [asked, setAsked] = useState<Asked | null>(null);
   const refresh = useAction(async (signal) => {
     const found = await request(signal);
+    setGivenUp(false);
     setAsked(found && { ...found, attemptBefore: record.tracking.last_attempt_at });
   });
   const polls = useRef(0);
+  const [hasGivenUp, setGivenUp] = useState(false);
   const isUnderway = asked?.status === "queued" || asked?.status === "in_flight";
-  const isAwaited = isUnderway && record.tracking.last_attempt_at === asked.attemptBefore;
+  const isUnread = isUnderway && record.tracking.last_attempt_at === asked.attemptBefore;
+  const isAwaited = isUnread && !hasGivenUp;
   useEffect(() => {
     if (!isAwaited) return;
     polls.current = 0;
@@ -73,7 +78,8 @@ export function RefreshButton({ record, request, reload, onRead }: Props) {
   }, [isAwaited]);
   // Each answer is a new record.
   useEffect(() => {
-    if (!isAwaited || polls.current === MAX_POLLS) return;
+    if (!isAwaited) return;
+    if (polls.current === MAX_POLLS) return setGivenUp(true);
     polls.current += 1;
     const timer = setTimeout(reload, POLL_MS);
     return () => clearTimeout(timer);
@@ -84,7 +90,8 @@ export function RefreshButton({ record, request, reload, onRead }: Props) {
         Refresh now
       </button>
       <span class="small quiet" role="status">
-        {asked && (isUnderway && !isAwaited ? outcome(record) : answer(asked))}
+        {asked &&
+          (hasGivenUp && isUnread ? NOT_READ_YET : isUnderway && !isUnread ? outcome(record) : answer(asked))}
       </span>
       <ProblemNotice of={refresh} />
     </>

@@ -36,17 +36,11 @@ export function Table<Row>({ title, columns: all, rows, rowKey, sort = "", isDen
   const columns = all.filter(({ render }) => render);
   const current = view.value.sort || sort;
   const table = useRef<HTMLTableElement>(null);
-  const near = useNearRows(table, rows.length);
-  const [shown, others] = near
-    ? [rows.slice(near.from, near.to), [...rows.slice(0, near.from), ...rows.slice(near.to)]]
-    : [rows, []];
+  const near = useNearRows(table, rows);
+  const isNear = (position: number) => !near || (position >= near.from && position < near.to);
   return (
     <div class={css.tableFrame} tabIndex={0} role="region" aria-label={`${title}: table`}>
-      <table
-        ref={table}
-        class={isDense ? css.dense : ""}
-        {...(near ? { "aria-rowcount": rows.length + 1 } : {})}
-      >
+      <table ref={table} class={isDense ? css.dense : ""}>
         <thead>
           <tr>
             {columns.map((column) => (
@@ -58,27 +52,17 @@ export function Table<Row>({ title, columns: all, rows, rowKey, sort = "", isDen
           {/* One array: a row that is moved within it is not made again. */}
           {[
             near && <Gap key="above" height={near.from * near.height} />,
-            ...shown.map((row, position) => (
-              <tr key={rowKey(row)} {...(near ? { "aria-rowindex": near.from + position + 2 } : {})}>
+            ...rows.map((row, position) => (
+              <tr key={rowKey(row)} hidden={!isNear(position)}>
                 <Cells row={row} columns={all} />
               </tr>
             )),
             near && <Gap key="below" height={(rows.length - near.to) * near.height} />,
-            ...byKey(others, rowKey).map((row) => (
-              <tr key={rowKey(row)} hidden>
-                <Cells row={row} columns={all} />
-              </tr>
-            )),
           ]}
         </tbody>
       </table>
     </div>
   );
-}
-
-/** Rows that are not laid out keep their order in the page, so that sorting does not move them. */
-function byKey<Row>(rows: readonly Row[], rowKey: (row: Row) => string): readonly Row[] {
-  return rows.toSorted((left, right) => (rowKey(left) < rowKey(right) ? -1 : 1));
 }
 
 /** As high as the rows that are not laid out. */
@@ -145,7 +129,7 @@ function Arrow({ direction }: { direction: "ascending" | "descending" | null }) 
 }
 
 function sortBy(sort: string): void {
-  navigate({ sort }, { replace: true });
+  navigate({ sort });
 }
 
 /** Saves the rows of a table as a file. */

@@ -11,7 +11,8 @@ export function TextFilter({ label, placeholder }: { label: string; placeholder:
   const [text, setText] = useState(value);
   const settled = useDebounced(text.trim());
   useEffect(() => {
-    if (settled !== value) setFilters({ q: settled });
+    // What is typed on is no step of its own to go back to.
+    if (settled !== value) setFilters({ q: settled }, { replace: value !== "" && settled !== "" });
   }, [settled]);
   useEffect(() => {
     if (value !== settled) setText(value);

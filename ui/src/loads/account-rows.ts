@@ -5,15 +5,8 @@ import { ApiProblem, api, unwrap } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { metricOf, RECORD_METRICS, type RecordMetric, SERIES_METRICS } from "../state/metrics.ts";
 import { type Platform, type View, windowParameters } from "../state/view.ts";
-import { STATUSES, type TrackingStatus } from "../tracking-reason.ts";
-import {
-  type GainColumns,
-  type GainPage,
-  listedColumns,
-  NO_SERIES,
-  rankedColumns,
-  seriesOrNone,
-} from "./gain-rows.ts";
+import { FAILURES, type FailureReason, STATUSES, type TrackingStatus } from "../tracking-reason.ts";
+import { type GainColumns, type GainPage, listedColumns, rankedColumns, seriesOrNone } from "./gain-rows.ts";
 import { type Order, orderOf, rankedBy } from "./order.ts";
 
 const PAGE_SIZE = 50;
@@ -54,9 +47,11 @@ const BY_FOLLOWERS: AccountOrder & { metric?: undefined } = {
   direction: "desc",
 };
 
-/** The ranking has neither a search nor a filter for linked accounts. */
+/** Filters that the ranking lacks. */
+const LIST_ONLY_FILTERS = ["q", "linked", "failure"] as const;
+
 export function canRank({ filters }: View): boolean {
-  return !filters.has("q") && !filters.has("linked");
+  return !LIST_ONLY_FILTERS.some((name) => filters.has(name));
 }
 
 export function accountOrder(view: View): AccountOrder {
@@ -85,6 +80,10 @@ function statusOf({ filters }: View): TrackingStatus | null {
   return STATUSES.find((status) => status === filters.get("status")) ?? null;
 }
 
+function failureOf({ filters }: View): FailureReason | null {
+  return FAILURES.find((reason) => reason === filters.get("failure")) ?? null;
+}
+
 function sharedFilters(view: View) {
   const status = statusOf(view);
   const category = view.filters.get("category");
@@ -102,19 +101,22 @@ export function listFilters(view: View) {
     view.filters.get("q"),
     view.filters.get("linked"),
   ];
+  const failure = failureOf(view);
   return {
     ...sharedFilters(view),
     ...(creator_id ? { creator_id: [creator_id] } : {}),
     ...(q ? { q } : {}),
     ...(linked ? { linked: linked === "true" } : {}),
+    ...(failure ? { failure } : {}),
   };
 }
 
 async function fetchSeries(view: View, account_ids: string[], signal: AbortSignal) {
-  if (account_ids.length === 0) return NO_SERIES;
   const metric = metricOf(SERIES_METRICS, accountOrder(view).metric);
-  const query = { ...windowParameters(view.range), account_ids, metric };
-  return seriesOrNone(unwrap(api.GET("/accounts/timeseries", { params: { query }, signal })));
+  const query = { ...windowParameters(view.range), account_ids, metric, unobserved: "null" as const };
+  return seriesOrNone(view.range, account_ids, () =>
+    unwrap(api.GET("/accounts/timeseries", { params: { query }, signal })),
+  );
 }
 
 async function fetchRanked(
@@ -150,7 +152,7 @@ async function fetchRanked(
     : { status: "active" as const, last_error: null, next_attempt_at: null };
   const rows = data.map((account) => ({
     ...account,
-    ...rankedColumns(account, series),
+    ...rankedColumns(account, order.metric, series),
     tracking: trackings.get(account.id) ?? otherwise,
     total_post_count: null,
   }));

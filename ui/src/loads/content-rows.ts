@@ -123,7 +123,12 @@ export async function fetchContentDetails(
       ? unwrap(api.GET("/videos/metrics", { params: { query: { ...window, video_ids: ids } }, signal }))
       : null,
     rangeDays(view.range) <= MAX_SERIES_DAYS
-      ? unwrap(api.GET("/content/timeseries", { params: { query: { ...window, ids, metric } }, signal }))
+      ? unwrap(
+          api.GET("/content/timeseries", {
+            params: { query: { ...window, ids, metric, unobserved: "null" } },
+            signal,
+          }),
+        )
       : null,
   ]);
   const details = ids.map(

@@ -4,14 +4,7 @@
 import { ApiProblem, api, unwrap } from "../api/client.ts";
 import { metricOf, RECORD_METRICS, type RecordMetric, SERIES_METRICS } from "../state/metrics.ts";
 import { type View, windowParameters } from "../state/view.ts";
-import {
-  type GainColumns,
-  type GainPage,
-  listedColumns,
-  NO_SERIES,
-  rankedColumns,
-  seriesOrNone,
-} from "./gain-rows.ts";
+import { type GainColumns, type GainPage, listedColumns, rankedColumns, seriesOrNone } from "./gain-rows.ts";
 import { type Order, orderOf, rankedBy } from "./order.ts";
 
 /** The longest ranking of creators that the API returns. */
@@ -42,10 +35,11 @@ export function creatorOrder(view: View): CreatorOrder {
 }
 
 async function fetchSeries(view: View, creator_ids: string[], signal: AbortSignal) {
-  if (creator_ids.length === 0) return NO_SERIES;
   const metric = metricOf(SERIES_METRICS, creatorOrder(view).metric);
-  const query = { ...windowParameters(view.range), creator_ids, metric };
-  return seriesOrNone(unwrap(api.GET("/creators/timeseries", { params: { query }, signal })));
+  const query = { ...windowParameters(view.range), creator_ids, metric, unobserved: "null" as const };
+  return seriesOrNone(view.range, creator_ids, () =>
+    unwrap(api.GET("/creators/timeseries", { params: { query }, signal })),
+  );
 }
 
 async function fetchRanked(
@@ -65,7 +59,7 @@ async function fetchRanked(
   const otherwise = notActive.pagination.next_cursor ? null : true;
   const rows = data.map((creator) => ({
     ...creator,
-    ...rankedColumns(creator, series),
+    ...rankedColumns(creator, order.metric, series),
     is_active: pausedIds.has(creator.id) ? false : otherwise,
   }));
   return { rows, next: null, order, meta, problem: null };

@@ -3,6 +3,8 @@
 import { ApiProblem } from "../api/client.ts";
 import type { Page } from "../api/pages.ts";
 import type { components } from "../api/schema.d.ts";
+import type { RecordMetric } from "../state/metrics.ts";
+import { MAX_SERIES_DAYS, type Range, rangeDays } from "../state/view.ts";
 
 type WindowMeta = components["schemas"]["WindowMeta"];
 
@@ -18,6 +20,8 @@ export interface GainColumns {
   engagement_rate: number | null;
   new_posts: number | null;
   change_percent: number | null;
+  /** In the period before, of the metric that ranks. */
+  previous: number | null;
   series: readonly (number | null)[] | null;
   /** Position in the series of the day that is not over; -1 without. */
   today: number;
@@ -37,13 +41,21 @@ interface SeriesOfRows {
   today: number;
 }
 
-export const NO_SERIES: SeriesOfRows = { series: {}, today: -1 };
+const NO_SERIES: SeriesOfRows = { series: {}, today: -1 };
+
+type SeriesResponse = Promise<{
+  data: SeriesOfRows["series"];
+  meta: { dates: string[]; complete_through: string };
+}>;
 
 /** Series for sparklines. Their window is shorter than that of rankings: without them, the table has none. */
 export async function seriesOrNone(
-  response: Promise<{ data: SeriesOfRows["series"]; meta: { dates: string[]; complete_through: string } }>,
+  range: Range,
+  ids: readonly string[],
+  request: () => SeriesResponse,
 ): Promise<SeriesOfRows> {
-  return response.then(
+  if (ids.length === 0 || rangeDays(range) > MAX_SERIES_DAYS) return NO_SERIES;
+  return request().then(
     ({ data, meta }) => ({
       series: data,
       today: meta.dates.findIndex((date) => date > meta.complete_through),
@@ -54,16 +66,26 @@ export async function seriesOrNone(
 
 interface Ranked {
   id: string;
-  metrics: Gains & { engagement_rate: number | null; new_posts: number };
+  metrics: Record<RecordMetric, number | null> & Gains;
+  previous: Record<RecordMetric, number | null>;
   change_percent: number | null;
 }
 
 export function rankedColumns(
-  { id, metrics, change_percent }: Ranked,
+  { id, metrics, previous, change_percent }: Ranked,
+  metric: RecordMetric,
   { series, today }: SeriesOfRows,
 ): GainColumns {
   const { engagement_rate, new_posts } = metrics;
-  return { gains: metrics, engagement_rate, new_posts, change_percent, today, series: series[id] ?? null };
+  return {
+    gains: metrics,
+    engagement_rate,
+    new_posts,
+    change_percent,
+    previous: previous[metric],
+    today,
+    series: series[id] ?? null,
+  };
 }
 
 /** The columns of listed records, by id. While ClickHouse is down, the list shows without gains. */
@@ -78,6 +100,7 @@ export async function listedColumns(
     engagement_rate: null,
     new_posts: null,
     change_percent: null,
+    previous: null,
     today: days.today,
     series: days.series[id] ?? null,
   });

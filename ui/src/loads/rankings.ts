@@ -3,7 +3,7 @@
 import { api, unwrap } from "../api/client.ts";
 import type { paths } from "../api/schema.d.ts";
 import { CONTENT_METRICS, metricOf, RECORD_METRICS } from "../state/metrics.ts";
-import { type View, windowParameters } from "../state/view.ts";
+import { firstDay, rangeDays, type View, windowParameters } from "../state/view.ts";
 
 export type RankingPath = "/content/top" | "/content/breakouts" | "/accounts/top" | "/creators/top";
 export type RankingQuery<Path extends RankingPath> = NonNullable<paths[Path]["get"]["parameters"]["query"]>;
@@ -30,6 +30,11 @@ export function recordContentQuery(
   };
 }
 
+/** At how many days posts are compared with others: most of a short range are not older. */
+function breakoutAge({ range }: View): 1 | 7 {
+  return rangeDays(range) < 14 ? 1 : 7;
+}
+
 /** The rankings of the overview. */
 export function overviewQueries(view: View) {
   const platform = view.platform ? { platform: view.platform } : {};
@@ -37,7 +42,7 @@ export function overviewQueries(view: View) {
   const metric = metricOf(RECORD_METRICS, view.metric);
   return {
     content: { ...shared, metric: metricOf(CONTENT_METRICS, view.metric) },
-    breakouts: { ...platform, limit: 7 },
+    breakouts: { ...platform, limit: 7, age_days: breakoutAge(view), posted_after: firstDay(view.range) },
     accounts: { ...shared, metric },
     creators: { ...shared, metric },
   };

@@ -59,6 +59,7 @@ export async function fetchAccountLines(
     ...windowParameters(view.range),
     account_ids: accounts.map(({ id }) => id),
     metric: metricOf(SERIES_METRICS, view.metric),
+    unobserved: "null" as const,
   };
   return unwrap(api.GET("/accounts/timeseries", { params: { query }, signal }));
 }

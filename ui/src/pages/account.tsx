@@ -51,7 +51,7 @@ export default function AccountPage({ id, identity }: PageProps) {
       </div>
       {record && <NotUpdating account={record} canWrite={canWrite} onChanged={account.reload} />}
       <RecordMetrics {...gains} />
-      <DailyGains days={gains.days} />
+      <DailyGains days={gains.days} scope={{ account_id: id }} />
       <FollowersHistory days={gains.days} />
       <div class="columns">
         <div class="stack">

@@ -1,6 +1,6 @@
 // Accounts: every tracked account with what it gained and whether it is updating, and adding more.
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { mayWrite } from "../api/identity.ts";
 
 import { type PagedResource, usePages } from "../api/pages.ts";
@@ -28,15 +28,13 @@ import {
   fetchAccounts,
   listFilters,
 } from "../loads/account-rows.ts";
-import { linkTo, setFilters, view, windowParameters } from "../state/view.ts";
+import { linkTo, setFilters, showsChange, view, windowParameters } from "../state/view.ts";
 import { reasonOf } from "../tracking-reason.ts";
 import { AddAccounts } from "./accounts/add.tsx";
+import { useArrivals } from "./accounts/arrivals.ts";
 import { AccountFilters, isFiltered } from "./accounts/filters.tsx";
 import { SelectionBar } from "./accounts/selection.tsx";
 import type { PageProps } from "./props.ts";
-
-/** How often the table loads again while accounts wait for their first read. */
-const PENDING_RELOAD_MS = 5_000;
 
 const ACCOUNT: Column<AccountRow> = {
   name: "Account",
@@ -87,7 +85,8 @@ function columns(shown: Shown): Column<AccountRow>[] {
     ...gainColumn("Views", "views", shown),
     daysColumn(shown),
     ...gainColumn("Engagement", "engagement", shown),
-    shown.ranked ? RATE : POSTS,
+    RATE,
+    ...(shown.ranked ? [] : [POSTS]),
     {
       name: "Followers",
       sort: "follower_count",
@@ -102,19 +101,6 @@ function columns(shown: Shown): Column<AccountRow>[] {
 
 function setAdding(isAdding: boolean): void {
   setFilters({ add: isAdding ? "1" : null });
-}
-
-/** Loads again while accounts wait for their first read, so that their posts appear, and once after it: pictures are copied later. */
-function useArrivals({ data, reload, status }: PagedResource<AccountPage>): void {
-  const isLoading = status === "loading";
-  const isWaiting = data?.rows.some(({ tracking }) => tracking?.status === "pending") ?? false;
-  const hasWaited = useRef(false);
-  useEffect(() => {
-    if (isLoading || !(isWaiting || hasWaited.current)) return;
-    hasWaited.current = isWaiting;
-    const timer = setTimeout(reload, PENDING_RELOAD_MS);
-    return () => clearTimeout(timer);
-  }, [isWaiting, isLoading]);
 }
 
 export default function AccountsPage({ identity }: PageProps) {
@@ -191,7 +177,7 @@ function AccountsCard({ pages, canWrite }: CardProps) {
   const ids = rows.map(({ id }) => id).filter((id) => selected.has(id));
   const order = accountOrder(view.value);
   const { order: loaded, problem: gainsProblem } = pages.data?.page ?? { order, problem: null };
-  const { compare: hasChange } = view.value;
+  const hasChange = showsChange(view.value);
   const isRankable = canRank(view.value);
   const shown = useMemo(
     () => columns({ ranked: loaded.metric, hasChange, canRank: isRankable }),

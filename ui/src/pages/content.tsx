@@ -143,7 +143,7 @@ export default function ContentPage() {
         <select
           aria-label="Sort"
           value={order.text}
-          onChange={(event) => navigate({ sort: event.currentTarget.value }, { replace: true })}
+          onChange={(event) => navigate({ sort: event.currentTarget.value })}
         >
           {Object.entries(SORT_NAMES).map(([sort, name]) => (
             <option key={sort} value={sort}>

@@ -35,7 +35,7 @@ import {
 } from "../loads/records.ts";
 import { chartOf, METRIC_NAMES, metricOf, SERIES_METRICS, shortFormat } from "../state/metrics.ts";
 import { useTitle } from "../state/title.ts";
-import { linkTo, view } from "../state/view.ts";
+import { linkTo, showsChange, view } from "../state/view.ts";
 import { CreatorSettings, PauseCreatorButton } from "./creator/settings.tsx";
 import type { PageProps } from "./props.ts";
 
@@ -74,7 +74,9 @@ export default function CreatorPage({ id, identity }: PageProps) {
           <span class="picture skeleton" />
         )}
         <div class="grow">
-          <h1 dir="auto">{record?.name ?? "Creator"}</h1>
+          <h1>
+            <span dir="auto">{record?.name ?? "Creator"}</span>
+          </h1>
           <p class="small quiet">{record ? <Reach {...record.accounts_summary} /> : "\u00a0"}</p>
           <WindowNote meta={gains.totals.data?.meta} />
         </div>
@@ -92,7 +94,7 @@ export default function CreatorPage({ id, identity }: PageProps) {
       <AccountLines accounts={accounts} />
       <AccountsCard creatorId={id} accounts={accounts} canWrite={canWrite} onChanged={reload} />
       <div class="columns wide">
-        <DailyGains days={gains.days} hasSelect={false} />
+        <DailyGains days={gains.days} scope={{ creator_id: id }} hasSelect={false} />
         <FollowersHistory days={gains.days} />
       </div>
       <div class="columns">
@@ -191,6 +193,14 @@ function AccountsCard({ creatorId, accounts, canWrite, onChanged }: AccountsProp
     csv: (row) => row.metrics[metric],
     render: (row) => <Count value={row.metrics[metric]} format={shortFormat(metric)} />,
   };
+  const change: Column<AccountRow> = {
+    name: "Change",
+    isNumber: true,
+    csv: (row) => row.change_percent,
+    render: ({ change_percent, metrics, previous }) => (
+      <Change percent={change_percent} current={metrics[metric]} previous={previous[metric]} />
+    ),
+  };
   const columns: Column<AccountRow>[] = [
     {
       name: "Account",
@@ -206,12 +216,7 @@ function AccountsCard({ creatorId, accounts, canWrite, onChanged }: AccountsProp
       ),
     },
     ...(metric === "followers" || metric === "new_posts" ? [] : [chosen]),
-    {
-      name: "Change",
-      isNumber: true,
-      csv: (row) => row.change_percent,
-      render: (row) => <Change percent={row.change_percent} />,
-    },
+    ...(showsChange(view.value) ? [change] : []),
     {
       name: "Rate",
       isNumber: true,

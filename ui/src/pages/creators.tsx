@@ -30,14 +30,14 @@ import {
   MAX_RANKED,
 } from "../loads/creator-rows.ts";
 import type { RecordMetric } from "../state/metrics.ts";
-import { goTo, linkTo, view, windowParameters } from "../state/view.ts";
+import { goTo, linkTo, showsChange, view, windowParameters } from "../state/view.ts";
 import { Comparison, comparedIds, MAX_COMPARED, toggleCompared } from "./creators/comparison.tsx";
 import * as creatorsCss from "./creators.module.css";
 import type { PageProps } from "./props.ts";
 
 function columns(ranked: RecordMetric | undefined): Column<CreatorRow>[] {
   const compared = comparedIds(view.value);
-  const shown: Shown = { ranked, hasChange: view.value.compare, canRank: !view.value.filters.has("q") };
+  const shown: Shown = { ranked, hasChange: showsChange(view.value), canRank: !view.value.filters.has("q") };
   const ofRanking: Column<CreatorRow>[] = [
     RATE,
     {
@@ -95,7 +95,7 @@ function columns(ranked: RecordMetric | undefined): Column<CreatorRow>[] {
     ...gainColumn("Views", "views", shown),
     daysColumn(shown),
     ...gainColumn("Engagement", "engagement", shown),
-    ...(ranked ? ofRanking : []),
+    ...ofRanking,
     {
       name: "Followers",
       isNumber: true,

@@ -7,13 +7,15 @@ import { type Resource, useResource } from "../api/resource.ts";
 import { LineChart } from "../charts/line.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import {
+  hasLateGains,
+  LATE_GAINS_NOTE,
   MetricSelect,
   MetricTiles,
   seriesOf,
   type Timeseries,
   todayOf,
 } from "../components/metric-tiles.tsx";
-import { Card, Count, LEGEND_PLACEHOLDER, WindowNote } from "../components/parts.tsx";
+import { Card, Count, LEGEND_PLACEHOLDER, statusName, WindowNote } from "../components/parts.tsx";
 import { Breakouts, RankedAccounts, RankedContent, RankedCreators } from "../components/rankings.tsx";
 import { days, exact } from "../format.ts";
 import { fetchDays, fetchTotals, isSplit, overviewScope } from "../loads/overview.ts";
@@ -79,13 +81,26 @@ const ADD_ACCOUNTS = "/accounts?add=true";
 function TrackingNote({ accounts, canWrite }: { accounts: number | undefined; canWrite: boolean }) {
   const { data } = useResource(fetchTracking, []);
   const found = NOT_UPDATING.filter((status) => data && data.accounts[status] > 0);
+  const others = (["pending", "paused", "paused_by_creator"] as const).filter(
+    (status) => data && data.accounts[status] > 0,
+  );
   if (!data || !accounts) return <p class={`${css.trackingNote} small`}>{"\u00a0"}</p>;
   return (
     <p class={`${css.trackingNote} quiet small`}>
       <span>
         <Count value={accounts} format={exact} /> {accounts === 1 ? "account" : "accounts"}
       </span>
-      {found.length === 0 && <span>all updating</span>}
+      {found.length + others.length === 0 && <span>all updating</span>}
+      {found.length + others.length > 0 && data.accounts.active > 0 && (
+        <span>
+          <Count value={data.accounts.active} format={exact} /> updating
+        </span>
+      )}
+      {others.map((status) => (
+        <a key={status} class="link" href={linkTo("/accounts", { status })}>
+          <Count value={data.accounts[status]} format={exact} /> {statusName(status).toLowerCase()}
+        </a>
+      ))}
       {found.length > 0 && (
         <a class="link" href={linkTo("/tracking")}>
           {found.map((status, index) => (
@@ -152,7 +167,13 @@ function ChartCard({ resource, metric }: { resource: Resource<Timeseries>; metri
     previous.length > 0
       ? `dashed: ${days(previous[0]?.date ?? "", previous.at(-1)?.date ?? "")}`
       : LEGEND_PLACEHOLDER;
-  const note = view.value.compare ? dashed : undefined;
+  const isLate = hasLateGains(resource.data?.data ?? []) && metric !== "followers" && metric !== "new_posts";
+  const note = (
+    <>
+      {view.value.compare && dashed}
+      {isLate && ` · ${LATE_GAINS_NOTE}`}
+    </>
+  );
   return (
     <Card title={title} note={note} resource={resource} height={292} actions={actions}>
       {(timeseries) => <Chart timeseries={timeseries} metric={metric} />}
@@ -185,6 +206,7 @@ function drawChart(timeseries: Timeseries, metric: RecordMetric) {
       dates={data.map(({ date }) => date)}
       series={series}
       today={todayOf(timeseries)}
+      postsOf={{}}
       {...look}
     />
   );

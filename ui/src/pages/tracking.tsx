@@ -261,14 +261,23 @@ const ACCOUNT_COLUMNS: readonly Column<AccountRow>[] = [
 const FAILURE_COLUMNS: readonly Column<Failure>[] = [
   {
     name: "Reason",
-    render: ({ reason }) => <span class={tableCss.reasonCell}>{FAILURE_NAMES[reason]}</span>,
+    render: ({ reason, since }) => (
+      <div class={`${tableCss.why} ${tableCss.reasonCell}`}>
+        {FAILURE_NAMES[reason]}
+        {since && (
+          <small class="small quiet">
+            first failed <When value={since} />
+          </small>
+        )}
+      </div>
+    ),
   },
   {
     name: "Accounts",
     isNumber: true,
-    render: ({ accounts }) =>
+    render: ({ reason, accounts }) =>
       accounts > 0 ? (
-        <a class="link" href={linkTo("/accounts", { status: "failing", sort: "-follower_count" })}>
+        <a class="link" href={linkTo("/accounts", { failure: reason, sort: "-follower_count" })}>
           <Count value={accounts} />
         </a>
       ) : (

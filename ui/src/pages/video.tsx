@@ -9,9 +9,10 @@ import { Card, Count, ProblemNotice, WindowNote } from "../components/parts.tsx"
 import { Picture } from "../components/picture.tsx";
 import { clock, gain, rate, time } from "../format.ts";
 import { fetchCounters, fetchHistory, fetchVideo } from "../loads/records.ts";
+import { useTitle } from "../state/title.ts";
 import { linkTo, view } from "../state/view.ts";
 import type { PageProps } from "./props.ts";
-import { AgeCurve } from "./video/age-curve.tsx";
+import { AgeCurve, Compared, useAges } from "./video/age-curve.tsx";
 import { type Counts, HistoryCard } from "./video/history.tsx";
 import { accountLink, VideoTracking } from "./video/tracking.tsx";
 import * as css from "./video.module.css";
@@ -35,6 +36,8 @@ export default function VideoPage({ id, identity }: PageProps) {
     [id, JSON.stringify(current.range)],
   );
   const record = video.data;
+  const ages = useAges(record);
+  useTitle(record && (record.description || `Post of @${record.account_username ?? "nobody"}`));
   if (video.problem?.status === 404)
     return (
       <>
@@ -47,7 +50,7 @@ export default function VideoPage({ id, identity }: PageProps) {
   const posted = record?.create_time?.slice(0, 10);
   return (
     <>
-      <div class="page-head">
+      <div class={`page-head ${css.head}`}>
         <Picture
           id={record?.account_id ?? id}
           name={record ? (record.account_username ?? PLATFORM_NAMES[record.platform]) : "?"}
@@ -55,8 +58,12 @@ export default function VideoPage({ id, identity }: PageProps) {
           src={record?.cover_image_url ?? null}
         />
         <div class="grow">
-          <h1>{record?.account_username ? `Post of @${record.account_username}` : "Post"}</h1>
+          <h1 class={css.title}>
+            <span dir="auto">{record ? record.description || "Post without a caption" : "Post"}</span>
+          </h1>
+          <p class="small quiet">{record ? <Origin video={record} /> : "\u00a0"}</p>
           <WindowNote meta={history.data?.meta} />
+          {record && <Compared video={record} ages={ages} />}
         </div>
         <Controls hasComparison={false} hasPlatform={false} />
       </div>
@@ -71,7 +78,7 @@ export default function VideoPage({ id, identity }: PageProps) {
         {(video) => <Counters video={video} counters={counters.data} gains={history.data?.meta.totals} />}
       </Card>
       <HistoryCard resource={history} {...(posted ? { events: new Map([[posted, "Posted"]]) } : {})} />
-      <AgeCurve key={id} video={record} />
+      <AgeCurve key={id} video={record} ages={ages} />
       <div class="columns">
         <Card title="Post" resource={video} height={220}>
           {(video) => <Post video={video} />}
@@ -135,6 +142,15 @@ function Counters({ video, counters, gains }: CountersProps) {
   );
 }
 
+/** Whose it is, and since when. */
+function Origin({ video }: { video: Content }) {
+  return (
+    <>
+      {accountLink(video)} · {PLATFORM_NAMES[video.platform]} · posted {time(video.create_time)}
+    </>
+  );
+}
+
 function Post({ video }: { video: Content }) {
   return (
     <>
@@ -161,6 +177,7 @@ function Post({ video }: { video: Content }) {
               "–",
           ],
           ["Posted", time(video.create_time)],
+          ["Hashtags", <Hashtags names={video.hashtags} />],
           [
             "Link",
             video.url ? (
@@ -175,4 +192,16 @@ function Post({ video }: { video: Content }) {
       />
     </>
   );
+}
+
+/** Each leads to the posts whose captions have it. */
+function Hashtags({ names }: { names: readonly string[] }) {
+  if (names.length === 0) return <>–</>;
+  return names.map((name) => (
+    <>
+      <a class="link" dir="auto" href={linkTo("/content", { q: `#${name}` })}>
+        #{name}
+      </a>{" "}
+    </>
+  ));
 }

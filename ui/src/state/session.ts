@@ -1,8 +1,10 @@
 // The API key of the person who is signed in. In `sessionStorage`, or in `localStorage` if they stay signed in; never in a cookie.
+// A new tab asks the others for it, so that it lasts until the last tab is closed.
 
 import { signal } from "@preact/signals-core";
 
 const STORAGE_KEY = "tidemark.key";
+const SIGNED_OUT_ELSEWHERE = "You signed out in another tab.";
 const KEY_PATTERN = /^[\x21-\x7e]{1,200}$/;
 
 /** Null while signed out. */
@@ -23,15 +25,56 @@ function followKeyLink(): void {
   if (isKey(linked)) signIn(linked, false);
 }
 
+/** Between the tabs of this origin. */
+type Message = { type: "ask" } | { type: "key"; key: string } | { type: "signed-out"; key: string };
+
+/** How long a new tab waits for the answer of others, in milliseconds. */
+const ANSWER_TIME = 150;
+
+/** Open from the start of the page on. */
+let channel: BroadcastChannel | null = null;
+
+function send(message: Message): void {
+  channel?.postMessage(message);
+}
+
+/** Ends the wait of this tab for the key of another; null while it does not wait. */
+let answered: (() => void) | null = null;
+
+/** Resolves once the key is known, or no other tab has one. */
+export let isAsked: Promise<void> = Promise.resolve();
+
+function askOtherTabs(): void {
+  isAsked = new Promise((resolve) => {
+    answered = () => {
+      answered = null;
+      resolve();
+    };
+    setTimeout(() => answered?.(), ANSWER_TIME);
+  });
+  send({ type: "ask" });
+}
+
+function onMessage({ data }: MessageEvent<Message>): void {
+  if (data.type === "ask" && key.value !== null) send({ type: "key", key: key.value });
+  if (data.type === "key" && key.value === null && answered) {
+    signIn(data.key, false);
+    answered();
+  }
+  if (data.type === "signed-out" && data.key === key.value) signOut(SIGNED_OUT_ELSEWHERE);
+}
+
 /** Takes the key from the browser's storage or from the address, also when a link is pasted later. */
 export function restoreSession(): void {
   key.value = sessionStorage.getItem(STORAGE_KEY) ?? localStorage.getItem(STORAGE_KEY);
   followKeyLink();
   addEventListener("hashchange", followKeyLink);
   addEventListener("storage", ({ key: name, newValue, oldValue }) => {
-    if (name === STORAGE_KEY && newValue === null && oldValue === key.value)
-      signOut("You signed out in another tab.");
+    if (name === STORAGE_KEY && newValue === null && oldValue === key.value) signOut(SIGNED_OUT_ELSEWHERE);
   });
+  channel = new BroadcastChannel("tidemark");
+  channel.addEventListener("message", onMessage);
+  if (key.value === null) askOtherTabs();
 }
 
 export function signIn(text: string, staySignedIn: boolean): void {
@@ -43,6 +86,7 @@ export function signIn(text: string, staySignedIn: boolean): void {
 
 /** A session that ended for a reason leaves the stored key of others. */
 export function signOut(reason: string | null): void {
+  if (reason === null && key.value !== null) send({ type: "signed-out", key: key.value });
   sessionStorage.removeItem(STORAGE_KEY);
   if (reason === null || localStorage.getItem(STORAGE_KEY) === key.value)
     localStorage.removeItem(STORAGE_KEY);

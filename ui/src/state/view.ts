@@ -4,6 +4,7 @@
 import { signal } from "@preact/signals-core";
 
 import { COUNTER_METRICS, COUNTERS, METRICS, type Metric } from "./metrics.ts";
+import { keepScroll } from "./place.ts";
 
 export const PERIODS = ["7d", "30d", "90d"] as const;
 export const PLATFORMS = ["instagram", "tiktok"] as const;
@@ -67,14 +68,15 @@ function isDay(text: string | null): text is string {
 
 function parseRange(query: URLSearchParams): Range {
   const [start, end] = [query.get("start_date"), query.get("end_date")];
-  if (query.get("period") === "custom" && isDay(start) && isDay(end) && start <= end) {
-    return { period: "custom", start, end, includeToday: true };
+  if (query.get("period") === "custom" && isDay(start) && isDay(end) && start <= end && start <= utcToday()) {
+    // Later days have nothing to show.
+    return { period: "custom", start, end: [end, utcToday()].sort()[0] ?? end, includeToday: false };
   }
   return {
     period: one(query.get("period"), PERIODS) ?? "30d",
     start: null,
     end: null,
-    includeToday: query.get("include_today") !== "false",
+    includeToday: query.get("include_today") === "true",
   };
 }
 
@@ -107,7 +109,7 @@ export function formatView(view: View): string {
     query.set("end_date", range.end ?? "");
   } else {
     if (range.period !== "30d") query.set("period", range.period);
-    if (!range.includeToday) query.set("include_today", "false");
+    if (range.includeToday) query.set("include_today", "true");
   }
   if (!view.compare) query.set("compare", "none");
   if (view.platform) query.set("platform", view.platform);
@@ -118,10 +120,32 @@ export function formatView(view: View): string {
   return text ? `${view.path}?${text}` : view.path;
 }
 
-/** The window as parameters of the API. */
+/** The window as parameters of the API, whose own windows end today. */
 export function windowParameters({ period, start, end, includeToday }: Range) {
   if (period === "custom" && start && end) return { period, start_date: start, end_date: end };
   return { period, ...(includeToday ? {} : { include_today: false }) };
+}
+
+/** The current day in UTC. */
+export function utcToday(): string {
+  return new Date().toISOString().slice(0, 10);
+}
+
+/** Whether a range ends with the day that is not over, of which nothing can be compared with whole days. */
+export function hasToday({ period, end, includeToday }: Range): boolean {
+  return period === "custom" ? (end ?? "") >= utcToday() : includeToday;
+}
+
+/** The first day of a range. */
+export function firstDay({ period, start, includeToday }: Range): string {
+  if (period === "custom") return start ?? "";
+  const before = Number(period.slice(0, -1)) - (includeToday ? 1 : 0);
+  return new Date(Date.parse(utcToday()) - before * 86_400_000).toISOString().slice(0, 10);
+}
+
+/** Whether the page says how its numbers changed. */
+export function showsChange({ compare, range }: View): boolean {
+  return compare && !hasToday(range);
 }
 
 /** The longest window, in days, of the days of several records. */
@@ -142,20 +166,24 @@ export const view = signal<View>(
 export function navigate(change: Partial<View>, { replace = false } = {}): void {
   const next = { ...view.value, ...change };
   const address = formatView(next);
-  if (replace) history.replaceState(null, "", address);
+  if (!replace) keepScroll();
+  if (replace) history.replaceState(history.state, "", address);
   else history.pushState(null, "", address);
   view.value = next;
   if (change.path && !replace) scrollTo(0, 0);
 }
 
-/** Sets filters of this page; null and empty text remove one. */
-export function setFilters(changes: Readonly<Record<string, string | null>>): void {
+/** Sets filters of this page; null and empty text remove one. What is typed letter by letter replaces the entry of the history. */
+export function setFilters(
+  changes: Readonly<Record<string, string | null>>,
+  options: { replace?: boolean } = {},
+): void {
   const filters = new Map(view.value.filters);
   for (const [name, value] of Object.entries(changes)) {
     if (value) filters.set(name, value);
     else filters.delete(name);
   }
-  navigate({ filters }, { replace: true });
+  navigate({ filters }, options);
 }
 
 /** Another page, which keeps range, platform and comparison; `query` is its own part of the address. */

@@ -6,15 +6,15 @@ import { RecordFilter } from "../../components/record-pickers.tsx";
 import { TextFilter } from "../../components/text-filter.tsx";
 import { fetchCategories } from "../../loads/tracking.ts";
 import { navigate, setFilters, view } from "../../state/view.ts";
-import { STATUSES } from "../../tracking-reason.ts";
+import { FAILURES, SHORT_FAILURE_NAMES, STATUSES } from "../../tracking-reason.ts";
 
-const FILTERS = ["q", "status", "category", "creator_id", "linked"] as const;
+const FILTERS = ["q", "status", "failure", "category", "creator_id", "linked"] as const;
 
 function clearFilters(): void {
   const filters = new Map(
     [...view.value.filters].filter(([name]) => !FILTERS.some((filter) => filter === name)),
   );
-  navigate({ filters, platform: null }, { replace: true });
+  navigate({ filters, platform: null });
 }
 
 export function isFiltered(): boolean {
@@ -40,6 +40,20 @@ export function AccountFilters() {
           </option>
         ))}
       </select>
+      {(value("failure") || value("status") === "failing") && (
+        <select
+          aria-label="Why it fails"
+          value={value("failure")}
+          onChange={(event) => setFilters({ failure: event.currentTarget.value })}
+        >
+          <option value="">Any failure</option>
+          {FAILURES.map((reason) => (
+            <option key={reason} value={reason}>
+              {SHORT_FAILURE_NAMES[reason]}
+            </option>
+          ))}
+        </select>
+      )}
       {(value("category") || (categories.data?.data.length ?? 0) > 0) && (
         <select
           aria-label="Category"

@@ -46,7 +46,12 @@ interface Props {
 
 export function Comparison({ ids, names }: Props) {
   const metric = metricOf(SERIES_METRICS, view.value.metric);
-  const query = { ...windowParameters(view.value.range), creator_ids: [...ids], metric };
+  const query = {
+    ...windowParameters(view.value.range),
+    creator_ids: [...ids],
+    metric,
+    unobserved: "null" as const,
+  };
   const isTooLong = rangeDays(view.value.range) > MAX_SERIES_DAYS;
   const series = useResource(
     isTooLong ? null : (signal) => unwrap(api.GET("/creators/timeseries", { params: { query }, signal })),

@@ -83,7 +83,8 @@ function Calendar({ days, today }: { days: readonly CoverageDay[]; today: string
   const months = days.flatMap(({ date }, position) =>
     position === 0 || date.endsWith("-01") ? [{ date, column: week(position) + 2 }] : [],
   );
-  const labels = months.filter(({ column }, index) => column - (months[index - 1]?.column ?? -3) > 2);
+  // A few days of a month before the next one go without: its name would stand over that one.
+  const labels = months.filter(({ column }, index) => (months[index + 1]?.column ?? Infinity) - column > 2);
   return (
     <div class={css.calendarFrame} tabIndex={0} role="img" aria-label={summary(days)}>
       <div class={css.calendar}>

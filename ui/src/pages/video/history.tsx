@@ -7,12 +7,14 @@ import { Card } from "../../components/parts.tsx";
 import { exact } from "../../format.ts";
 import { COUNTER_METRICS, COUNTERS, type Counter, METRIC_NAMES, metricOf } from "../../state/metrics.ts";
 import { navigate, type View, view } from "../../state/view.ts";
+import { spreadGains } from "./gain-steps.ts";
 
 export type Counts = Record<(typeof COUNTERS)[Counter], number | null>;
 
 export interface HistoryDay extends Counts {
   date: string;
   levels?: Counts | null;
+  since?: string | null;
   observed: boolean | number;
 }
 
@@ -34,9 +36,7 @@ export function HistoryCard({ resource, events }: Props) {
       <select
         aria-label="Values"
         value={values}
-        onChange={(event) =>
-          navigate({ values: event.currentTarget.value as View["values"] }, { replace: true })
-        }
+        onChange={(event) => navigate({ values: event.currentTarget.value as View["values"] })}
       >
         <option value="gains">each day</option>
         <option value="cumulative">in all</option>
@@ -53,6 +53,7 @@ export function HistoryCard({ resource, events }: Props) {
       {({ data, meta }) => {
         const value = (day: HistoryDay) =>
           !day.observed ? null : isCumulative ? (day.levels?.[counter] ?? null) : day[counter];
+        const spread = isCumulative ? null : spreadGains(data, data.map(value));
         const marks = new Map(
           data.flatMap(({ date }, position) =>
             events?.has(date) ? [[position, events.get(date) ?? ""] as const] : [],
@@ -64,7 +65,7 @@ export function HistoryCard({ resource, events }: Props) {
             dates={data.map(({ date }) => date)}
             events={marks}
             base={isCumulative ? "least" : "zero"}
-            series={[{ name: title, values: data.map(value), colour: 1 }]}
+            series={[{ name: title, values: data.map(value), colour: 1, ...spread }]}
             today={data.findIndex(({ date }) => date > meta.complete_through)}
             format={exact}
           />

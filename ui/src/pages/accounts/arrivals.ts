@@ -1,0 +1,34 @@
+// Accounts that were added a moment ago: the table loads again until their first posts are there.
+
+import { useEffect, useRef } from "preact/hooks";
+
+import type { PagedResource } from "../../api/pages.ts";
+import type { AccountPage } from "../../loads/account-rows.ts";
+
+/** How soon the table loads again; each time it waits half as long again. */
+const FIRST_MS = 5_000;
+/** Then it is left to the person: accounts of a platform without a source wait for ever. */
+const MAX_RELOADS = 10;
+
+/** Loads again while accounts wait for their first read, and once after it: pictures are copied later. */
+export function useArrivals({
+  data,
+  reload,
+  status,
+}: Pick<PagedResource<AccountPage>, "data" | "reload" | "status">): void {
+  const isLoading = status === "loading";
+  const waiting = data?.rows.filter(({ tracking }) => tracking?.status === "pending").length ?? 0;
+  const isWaiting = waiting > 0;
+  const hasWaited = useRef(false);
+  const reloads = useRef(0);
+  // Others wait, or fewer.
+  useEffect(() => {
+    reloads.current = 0;
+  }, [waiting]);
+  useEffect(() => {
+    if (isLoading || !(isWaiting || hasWaited.current) || reloads.current === MAX_RELOADS) return;
+    hasWaited.current = isWaiting;
+    const timer = setTimeout(reload, FIRST_MS * 1.5 ** reloads.current++);
+    return () => clearTimeout(timer);
+  }, [isWaiting, isLoading]);
+}
