@@ -191,7 +191,7 @@ export class AddForm {
 
   constructor(form: Locator) {
     this.form = form;
-    this.lines = form.getByRole("textbox");
+    this.lines = form.getByRole("textbox", { name: /one per line/ });
     this.submit = form.getByRole("button", { name: /^(Track|Add)/ });
     this.results = form.getByRole("listitem");
   }

@@ -1,15 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import {
-  firstDay,
-  formatView,
-  hasToday,
-  parseView,
-  rangeDays,
-  utcToday,
-  windowParameters,
-} from "../src/state/view.ts";
+import { formatView, parseView } from "../src/state/view.ts";
 
 const ADDRESSES = [
   "/",
@@ -55,42 +47,4 @@ test("invalid values fall back to the defaults", () => {
   ]) {
     assert.equal(formatView(parse(`/?${query}`)), "/", query);
   }
-});
-
-test("a range becomes parameters of the API", () => {
-  const wholeDays = { period: "30d", include_today: false };
-  assert.deepEqual(windowParameters(parse("/").range), wholeDays);
-  assert.deepEqual(windowParameters(parse("/?include_today=false").range), wholeDays);
-  assert.deepEqual(windowParameters(parse("/?include_today=true").range), { period: "30d" });
-  assert.deepEqual(
-    windowParameters(parse("/?period=custom&start_date=2025-01-01&end_date=2025-02-28").range),
-    {
-      period: "custom",
-      start_date: "2025-01-01",
-      end_date: "2025-02-28",
-    },
-  );
-});
-
-test("a range has a number of days", () => {
-  const days = (query: string) => rangeDays(parse(`/?${query}`).range);
-  assert.deepEqual(["", "period=7d", "period=90d&include_today=false"].map(days), [30, 7, 90]);
-  assert.equal(days("period=custom&start_date=2025-03-01&end_date=2025-03-01"), 1);
-  assert.equal(days("period=custom&start_date=2023-11-23&end_date=2025-11-22"), 731);
-});
-
-test("a range does not reach into the future", () => {
-  const today = utcToday();
-  const custom = (start: string, end: string) =>
-    parse(`/?period=custom&start_date=${start}&end_date=${end}`).range;
-  assert.equal(custom("2025-01-01", "2999-01-01").end, today);
-  assert.equal(custom("2999-01-01", "2999-01-02").period, "30d");
-  assert.equal(hasToday(custom("2025-01-01", "2999-01-01")), true);
-  assert.equal(hasToday(custom("2025-01-01", "2025-01-02")), false);
-});
-
-test("the first day of a range is as many days before today as it has whole days", () => {
-  const daysAgo = (query: string) =>
-    (Date.parse(utcToday()) - Date.parse(firstDay(parse(query).range))) / 86_400_000;
-  assert.deepEqual(["/", "/?include_today=true", "/?period=7d"].map(daysAgo), [30, 29, 7]);
 });

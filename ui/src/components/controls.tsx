@@ -2,21 +2,23 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-import {
-  navigate,
-  PERIODS,
-  PLATFORMS,
-  type Platform,
-  type Range,
-  rangeDays,
-  utcToday,
-  view,
-} from "../state/view.ts";
+import { MAX_DAYS, mayHaveToday, PERIODS, type Range, rangeDays, utcToday } from "../state/range.ts";
+import { navigate, PLATFORMS, type Platform, view } from "../state/view.ts";
 
 const PERIOD_NAMES: Readonly<Record<Range["period"], string>> = {
   "7d": "7 days",
+  "28d": "28 days",
   "30d": "30 days",
   "90d": "90 days",
+  this_week: "This week",
+  last_week: "Last week",
+  this_month: "This month",
+  last_month: "Last month",
+  this_quarter: "This quarter",
+  last_quarter: "Last quarter",
+  this_year: "This year",
+  last_year: "Last year",
+  "731d": "Two years",
   custom: "Custom…",
 };
 export const PLATFORM_NAMES: Readonly<Record<Platform, string>> = {
@@ -52,9 +54,8 @@ export function Controls({ hasComparison = true, hasPlatform = true }: Props) {
           </option>
         ))}
       </select>
-      {isCustom ? (
-        <CustomRange key={`${range.start}/${range.end}`} range={range} />
-      ) : (
+      {isCustom && <CustomRange key={`${range.start}/${range.end}`} range={range} />}
+      {!isCustom && mayHaveToday(range) && (
         <label class="check small">
           <input
             type="checkbox"
@@ -92,15 +93,12 @@ export function Controls({ hasComparison = true, hasPlatform = true }: Props) {
   );
 }
 
-/** The longest window that the API takes, in days. */
-const MAX_DAYS = 731;
-
 function CustomRange({ range }: { range: Range }) {
   const [start, setStart] = useState(range.start ?? "");
   const [end, setEnd] = useState(range.end ?? "");
   const custom: Range = { period: "custom", start, end, includeToday: false };
   const today = utcToday();
-  const isTooLong = rangeDays(custom) > MAX_DAYS;
+  const isTooLong = start !== "" && end !== "" && rangeDays(custom) > MAX_DAYS;
   const apply = (event: Event) => {
     event.preventDefault();
     if (start && end && start <= end && end <= today && !isTooLong) navigate({ range: custom });

@@ -3,7 +3,7 @@
 import { api, unwrap } from "../api/client.ts";
 import type { paths } from "../api/schema.d.ts";
 import { CONTENT_METRICS, metricOf, RECORD_METRICS } from "../state/metrics.ts";
-import { firstDay, rangeDays, type View, windowParameters } from "../state/view.ts";
+import { daysOf, rangeDays, type View, windowParameters } from "../state/view.ts";
 
 export type RankingPath = "/content/top" | "/content/breakouts" | "/accounts/top" | "/creators/top";
 export type RankingQuery<Path extends RankingPath> = NonNullable<paths[Path]["get"]["parameters"]["query"]>;
@@ -42,7 +42,7 @@ export function overviewQueries(view: View) {
   const metric = metricOf(RECORD_METRICS, view.metric);
   return {
     content: { ...shared, metric: metricOf(CONTENT_METRICS, view.metric) },
-    breakouts: { ...platform, limit: 7, age_days: breakoutAge(view), posted_after: firstDay(view.range) },
+    breakouts: { ...platform, limit: 7, age_days: breakoutAge(view), posted_after: daysOf(view.range).start },
     accounts: { ...shared, metric },
     creators: { ...shared, metric },
   };

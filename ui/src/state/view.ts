@@ -5,18 +5,20 @@ import { signal } from "@preact/signals-core";
 
 import { COUNTER_METRICS, COUNTERS, METRICS, type Metric } from "./metrics.ts";
 import { keepScroll } from "./place.ts";
+import { hasToday, parseRange, type Range } from "./range.ts";
 
-export const PERIODS = ["7d", "30d", "90d"] as const;
+export {
+  daysOf,
+  hasToday,
+  MAX_SERIES_DAYS,
+  type Range,
+  rangeDays,
+  utcToday,
+  windowParameters,
+} from "./range.ts";
+
 export const PLATFORMS = ["instagram", "tiktok"] as const;
 export type Platform = (typeof PLATFORMS)[number];
-
-export interface Range {
-  period: (typeof PERIODS)[number] | "custom";
-  /** Both are set for a custom range, and only then. */
-  start: string | null;
-  end: string | null;
-  includeToday: boolean;
-}
 
 export interface View {
   path: string;
@@ -54,30 +56,8 @@ const SHARED = new Set([
   "values",
   "sort",
 ]);
-const DAY = /^\d{4}-\d{2}-\d{2}$/;
-
 function one<T extends string>(value: string | null, values: readonly T[]): T | null {
   return values.find((candidate) => candidate === value) ?? null;
-}
-
-function isDay(text: string | null): text is string {
-  if (!text || !DAY.test(text)) return false;
-  const date = new Date(`${text}T00:00:00Z`);
-  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
-}
-
-function parseRange(query: URLSearchParams): Range {
-  const [start, end] = [query.get("start_date"), query.get("end_date")];
-  if (query.get("period") === "custom" && isDay(start) && isDay(end) && start <= end && start <= utcToday()) {
-    // Later days have nothing to show.
-    return { period: "custom", start, end: [end, utcToday()].sort()[0] ?? end, includeToday: false };
-  }
-  return {
-    period: one(query.get("period"), PERIODS) ?? "30d",
-    start: null,
-    end: null,
-    includeToday: query.get("include_today") === "true",
-  };
 }
 
 /** Older addresses call it `figure`, or `counter` and by the API's names; a `metric` beside them was of other pages. */
@@ -120,41 +100,9 @@ export function formatView(view: View): string {
   return text ? `${view.path}?${text}` : view.path;
 }
 
-/** The window as parameters of the API, whose own windows end today. */
-export function windowParameters({ period, start, end, includeToday }: Range) {
-  if (period === "custom" && start && end) return { period, start_date: start, end_date: end };
-  return { period, ...(includeToday ? {} : { include_today: false }) };
-}
-
-/** The current day in UTC. */
-export function utcToday(): string {
-  return new Date().toISOString().slice(0, 10);
-}
-
-/** Whether a range ends with the day that is not over, of which nothing can be compared with whole days. */
-export function hasToday({ period, end, includeToday }: Range): boolean {
-  return period === "custom" ? (end ?? "") >= utcToday() : includeToday;
-}
-
-/** The first day of a range. */
-export function firstDay({ period, start, includeToday }: Range): string {
-  if (period === "custom") return start ?? "";
-  const before = Number(period.slice(0, -1)) - (includeToday ? 1 : 0);
-  return new Date(Date.parse(utcToday()) - before * 86_400_000).toISOString().slice(0, 10);
-}
-
 /** Whether the page says how its numbers changed. */
 export function showsChange({ compare, range }: View): boolean {
   return compare && !hasToday(range);
-}
-
-/** The longest window, in days, of the days of several records. */
-export const MAX_SERIES_DAYS = 92;
-
-/** Number of days of a range. */
-export function rangeDays({ period, start, end }: Range): number {
-  if (period !== "custom") return Number(period.slice(0, -1));
-  return start && end ? (Date.parse(end) - Date.parse(start)) / 86_400_000 + 1 : 0;
 }
 
 /** The page that is shown. Set by `navigate` and the browser's history only. */

@@ -9,6 +9,8 @@ import type { components } from "../../api/schema.d.ts";
 import { PLATFORM_NAMES } from "../../components/controls.tsx";
 import { useFocus } from "../../components/focus.ts";
 import { ProblemNotice } from "../../components/parts.tsx";
+import type { Option } from "../../components/picker.tsx";
+import { Chip, NewCreatorPicker, resolveCreator } from "../../components/record-pickers.tsx";
 import { plural } from "../../format.ts";
 import { linkTo, PLATFORMS, type Platform } from "../../state/view.ts";
 import { reasonOf } from "../../tracking-reason.ts";
@@ -39,19 +41,51 @@ function count(results: readonly Result[], outcome: Result["outcome"]): number {
   return results.filter((result) => result.outcome === outcome).length;
 }
 
+/** What all added accounts get. */
+interface Common {
+  category: string;
+  tagName: string;
+  tagValue: string;
+  creator: Option | null;
+}
+
+const NOTHING_COMMON: Common = { category: "", tagName: "", tagValue: "", creator: null };
+
+function commonFields({ category, tagName, tagValue }: Common, creator_id: string | undefined) {
+  return {
+    ...(category.trim() ? { category: category.trim() } : {}),
+    ...(tagName.trim() ? { metadata: { [tagName.trim()]: tagValue.trim() } } : {}),
+    ...(creator_id ? { creator_id } : {}),
+  };
+}
+
 /** Sends the lines, as many at a time as a batch may have; what was added or tracked before stays listed. */
 function useAdding(onAdded: () => void) {
   const [results, setResults] = useState<readonly Result[]>([]);
+  // A second attempt does not create a creator again.
+  const created = useRef(new Map<string, string>());
+  const findCreator = async (creator: Option | null, signal: AbortSignal) => {
+    if (!creator) return undefined;
+    const id = creator.id ?? created.current.get(creator.name) ?? (await resolveCreator(creator, signal));
+    created.current.set(creator.name, id);
+    return id;
+  };
   const add = useAction(
-    async (signal, lines: readonly AccountLine[], onDone: (run: readonly Result[]) => void) => {
+    async (
+      signal,
+      lines: readonly AccountLine[],
+      common: Common,
+      onDone: (run: readonly Result[]) => void,
+    ) => {
       const before = results.filter(({ outcome }) => outcome === "added" || outcome === "exists");
       const run = lines.map((line): Result => ({ line, outcome: "waiting", message: "Waiting", id: null }));
       setResults([...run, ...before]);
       try {
+        const fields = commonFields(common, await findCreator(common.creator, signal));
         for (let start = 0; start < lines.length; start += MAX_BATCH) {
           const items = lines
             .slice(start, start + MAX_BATCH)
-            .map(({ platform, text }) => ({ platform, username: text }));
+            .map(({ platform, text }) => ({ platform, username: text, ...fields }));
           const { data } = await unwrap(api.POST("/accounts/batch", { body: { items }, signal }));
           const done = run
             .slice(start)
@@ -111,6 +145,7 @@ function useArrivals(results: readonly Result[], onArrived: () => void): Arrival
 export function AddAccounts({ onAdded, onClose }: { onAdded: () => void; onClose: () => void }) {
   const [text, setText] = useState("");
   const [platform, setPlatform] = useState<Platform>("instagram");
+  const [common, setCommon] = useState(NOTHING_COMMON);
   const input = useFocus<HTMLTextAreaElement>();
   const { results, add } = useAdding(onAdded);
   const arrivals = useArrivals(results, onAdded);
@@ -119,7 +154,7 @@ export function AddAccounts({ onAdded, onClose }: { onAdded: () => void; onClose
   const unknown = lines.filter(({ isPlatformKnown }) => !isPlatformKnown).length;
   const send = () => {
     if (lines.length === 0 || isRunning) return;
-    void add.run(lines, (run) => {
+    void add.run(lines, common, (run) => {
       const left = run.filter(({ outcome }) => outcome === "failed" || outcome === "waiting");
       setText(left.map(({ line }) => line.source).join("\n"));
     });
@@ -171,6 +206,7 @@ export function AddAccounts({ onAdded, onClose }: { onAdded: () => void; onClose
               </label>
             ))}
           </fieldset>
+          <CommonFields common={common} onChange={(change) => setCommon({ ...common, ...change })} />
           <ProblemNotice of={{ ...add, retry: send }} />
           <div>
             <button type="submit" class="primary" disabled={isRunning || lines.length === 0}>
@@ -181,6 +217,41 @@ export function AddAccounts({ onAdded, onClose }: { onAdded: () => void; onClose
         <Results results={results} arrivals={arrivals} />
       </div>
     </form>
+  );
+}
+
+function CommonFields({ common, onChange }: { common: Common; onChange: (change: Partial<Common>) => void }) {
+  const { creator, category, tagName, tagValue } = common;
+  const text = (label: string, name: "category" | "tagName" | "tagValue", value: string) => (
+    <label class="field">
+      <span class="small quiet">{label}</span>
+      <input
+        type="text"
+        maxLength={128}
+        value={value}
+        onInput={(event) => onChange({ [name]: event.currentTarget.value })}
+      />
+    </label>
+  );
+  return (
+    <fieldset class={css.common}>
+      <legend class="small quiet">All of them get, if you like:</legend>
+      <div class="field">
+        <span class="small quiet">Creator</span>
+        {creator ? (
+          <Chip name={creator.name} action="no creator" onClick={() => onChange({ creator: null })} />
+        ) : (
+          <NewCreatorPicker
+            label="Creator of the accounts"
+            placeholder="Name"
+            onPick={(creator) => onChange({ creator })}
+          />
+        )}
+      </div>
+      {text("Category", "category", category)}
+      {text("Tag", "tagName", tagName)}
+      {text("Value of the tag", "tagValue", tagValue)}
+    </fieldset>
   );
 }
 
@@ -213,15 +284,17 @@ function Results({ results, arrivals }: { results: readonly Result[]; arrivals: 
           </b>
         )}
       </p>
-      <ul>
-        {results.map((result) => (
-          <ResultLine
-            key={`${result.line.platform} ${result.line.text}`}
-            result={result}
-            account={result.id ? arrivals.get(result.id) : undefined}
-          />
-        ))}
-      </ul>
+      <div class={css.addList} tabIndex={0} role="region" aria-label="Results">
+        <ul>
+          {results.map((result) => (
+            <ResultLine
+              key={`${result.line.platform} ${result.line.text}`}
+              result={result}
+              account={result.id ? arrivals.get(result.id) : undefined}
+            />
+          ))}
+        </ul>
+      </div>
     </div>
   );
 }

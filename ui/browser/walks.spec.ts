@@ -1,0 +1,115 @@
+// What people come for, in as few clicks as it takes.
+
+import { compact, exact } from "../src/format.ts";
+import { PATHS } from "./dashboard.ts";
+import { apiClient } from "./environment.ts";
+import { expect, test } from "./fixtures.ts";
+
+test("what grew most, which posts did it and whose they are is on the first page", async ({
+  dashboard,
+  page,
+  world,
+}) => {
+  await dashboard.open(PATHS.Overview, world.keys.read);
+  for (const name of ["Top content", "Top accounts", "Top creators"])
+    await expect(dashboard.table(name).rows.first()).toBeVisible();
+  await dashboard.table("Top creators").rows.first().getByRole("link").first().click();
+  await expect(page).toHaveURL(/\/creators\/./);
+  await dashboard.settled();
+  await expect(dashboard.table("Posts that gained most").rows.first()).toContainText("@");
+});
+
+test("what is not updating, why and since when is one click away", async ({ dashboard, world }) => {
+  await dashboard.open(PATHS.Overview, world.keys.read);
+  await dashboard.main.getByRole("link", { name: /see why/ }).click();
+  await expect(dashboard.heading).toHaveText("Tracking");
+  await dashboard.settled();
+  const rows = await dashboard.table("Not updating").read();
+  expect(rows.length).toBeGreaterThan(0);
+  for (const row of rows) {
+    expect(row.get("Why")?.text).toMatch(/\w+/);
+    expect(row.get("Last read")?.text).toMatch(/now|ago|–/);
+  }
+});
+
+test("accounts are added with a tag, a category and a creator", async ({ dashboard, page, world }) => {
+  const bodies: { items: object[] }[] = [];
+  await page.route(/\/v2\/accounts\/batch/, async (route) => {
+    const body = route.request().postDataJSON() as { items: object[] };
+    bodies.push(body);
+    await route.fulfill({ json: { data: body.items.map((_, index) => ({ index, status: 409 })) } });
+  });
+  const api = apiClient({ baseUrl: world.baseUrl, key: world.keys.write });
+  const { data } = await api.GET("/creators", { params: { query: { limit: 1, order_by: "name" } } });
+  const creator = data?.data[0];
+  await dashboard.open(PATHS.Accounts, world.keys.write);
+  await dashboard.addAccounts.click();
+  const { form, lines, submit, results } = dashboard.addForm;
+  await lines.fill("@one\n@two");
+  await form.getByRole("combobox").fill(creator?.name ?? "");
+  await form
+    .getByRole("option", { name: creator?.name ?? "" })
+    .first()
+    .click();
+  await form.getByLabel("Category").fill("coffee");
+  await form.getByLabel("Tag", { exact: true }).fill("team");
+  await form.getByLabel("Value of the tag").fill("north");
+  await submit.click();
+  await expect(results).toHaveCount(2);
+  const fields = { category: "coffee", metadata: { team: "north" }, creator_id: creator?.id };
+  expect(bodies.flatMap(({ items }) => items)).toEqual(
+    ["@one", "@two"].map((username) => ({ platform: "instagram", username, ...fields })),
+  );
+});
+
+test("three creators are compared with their figures side by side", async ({ dashboard, page, world }) => {
+  await dashboard.open(PATHS.Creators, world.keys.read);
+  const boxes = page.getByRole("checkbox", { name: /^Compare / });
+  for (const position of [0, 1, 2]) await boxes.nth(position).check();
+  await dashboard.settled();
+  const rows = await dashboard.table("Figures of the comparison").read();
+  expect(rows).toHaveLength(3);
+  const ids = new URL(page.url()).searchParams.get("creators")?.split(",") ?? [];
+  const api = apiClient({ baseUrl: world.baseUrl, key: world.keys.read });
+  const query = { period: "30d", include_today: false, creator_ids: ids } as const;
+  const { data } = await api.GET("/creators/metrics", { params: { query: { ...query, creator_ids: ids } } });
+  expect(rows.map((row) => row.get("Views")?.title)).toEqual(ids.map((id) => exact(data?.data[id]?.views)));
+  await dashboard.chooseRange("2025-01-01", "2025-12-31");
+  await dashboard.settled();
+  expect(await dashboard.table("Figures of the comparison").read()).toHaveLength(3);
+});
+
+test("a post is found by two words of its caption", async ({ dashboard, page, world }) => {
+  await dashboard.open(PATHS.Overview, world.keys.read);
+  await page.keyboard.press("/");
+  await page.keyboard.type("likes are hidden");
+  await expect(dashboard.palette.chosen).toContainText("likes are hidden here");
+});
+
+test("a post says whether it is unusual", async ({ dashboard, world }) => {
+  const api = apiClient({ baseUrl: world.baseUrl, key: world.keys.read });
+  const { data } = await api.GET("/content/breakouts", { params: { query: { limit: 1 } } });
+  const post = data?.data[0];
+  await dashboard.open(`/content/${post?.id}`, world.keys.read);
+  await expect(dashboard.heading).toHaveText(post?.description ?? "");
+  await expect(dashboard.main).toContainText(
+    new RegExp(
+      `× what @${post?.account_username}’s posts usually have after \\d+ days: more than nine of ten`,
+    ),
+  );
+  await expect(dashboard.main).toContainText(compact(post?.view_count));
+});
+
+test("last month beside the month before is one choice", async ({ dashboard, page, world }) => {
+  await dashboard.open(PATHS.Overview, world.keys.read);
+  const [request] = await Promise.all([
+    page.waitForRequest(/\/v2\/overview/),
+    dashboard.choosePeriod("last_month"),
+  ]);
+  const query = new URL(request.url()).searchParams;
+  expect(query.get("start_date")).toMatch(/-01$/);
+  expect(query.get("end_date")?.slice(0, 7)).toBe(query.get("start_date")?.slice(0, 7));
+  await expect(page).toHaveURL(/period=last_month/);
+  await dashboard.settled();
+  await expect(page.getByRole("checkbox", { name: "with today" })).toHaveCount(0);
+});
