@@ -122,6 +122,38 @@ test("a list that is loaded completely is sorted without a request, as the API s
   }
 });
 
+test("a second click on a gain asks for the losses first", async ({ dashboard, page, world }) => {
+  // Whatever the API makes of it: what matters here is what is asked for.
+  await page.route(/order_direction=asc/, async (route) => {
+    const response = await route.fetch({ url: route.request().url().replace("&order_direction=asc", "") });
+    const { data, ...rest } = await response.json();
+    await route.fulfill({ response, json: { ...rest, data: data.toReversed() } });
+  });
+  for (const [path, name, column] of [
+    [PATHS.Accounts, "Accounts", "New followers"],
+    [PATHS.Creators, "Creators", "New followers"],
+    [PATHS.Content, "Content", "Likes gained"],
+  ] as const) {
+    await dashboard.open(path, world.keys.write);
+    const { headings, rows } = dashboard.table(name);
+    const heading = headings.filter({ hasText: column });
+    await heading.getByRole("button").click();
+    await expect(heading).toHaveAttribute("aria-sort", "descending");
+    await dashboard.settled();
+    const first = await rows.first().getByRole("link").first().getAttribute("href");
+    const [request] = await Promise.all([
+      page.waitForRequest(/\/top\?.*order_direction=asc/),
+      heading.getByRole("button").click(),
+    ]);
+    expect(new URL(request.url()).searchParams.get("metric")).toBe(
+      column === "Likes gained" ? "likes" : "followers",
+    );
+    await expect(heading).toHaveAttribute("aria-sort", "ascending");
+    await dashboard.settled();
+    await expect(rows.first().getByRole("link").first()).not.toHaveAttribute("href", first ?? "");
+  }
+});
+
 test("searching keeps the columns and their order", async ({ dashboard, page, world }) => {
   for (const [path, name, label] of [
     [PATHS.Accounts, "Accounts", "Username contains"],

@@ -26,7 +26,6 @@ export function gainColumn<Row extends GainColumns>(
   const column: Column<Row> = {
     name,
     isNumber: true,
-    isDescending: true,
     csv: (row) => row.gains?.[metric],
     ...(canRank ? { sort: metric } : {}),
     render: (row) => (
@@ -56,7 +55,6 @@ export function daysColumn<Row extends GainColumns>({ ranked }: Shown): Column<R
 export const RATE: Column<GainColumns> = {
   name: "Rate",
   sort: "engagement_rate",
-  isDescending: true,
   isNumber: true,
   csv: (row) => row.engagement_rate,
   render: (row) => <span title={String(row.engagement_rate ?? "–")}>{rate(row.engagement_rate)}</span>,

@@ -16,8 +16,6 @@ export interface Column<Row> extends CsvColumn<Row> {
   isNumber?: boolean;
   /** The value of `sort` in the address that sorts by this column; descending with `-` before it. */
   sort?: string;
-  /** Whether the API sorts by it in descending order only. */
-  isDescending?: boolean;
 }
 
 interface Props<Row> {
@@ -91,7 +89,7 @@ class Cells<Data> extends Component<{ row: Data; columns: readonly Column<Data>[
 }
 
 function Heading<Row>({
-  column: { name, heading, sort, isNumber, isDescending },
+  column: { name, heading, sort, isNumber },
   current,
 }: {
   column: Column<Row>;
@@ -105,10 +103,7 @@ function Heading<Row>({
       {...(sort && direction ? { "aria-sort": direction } : {})}
     >
       {sort ? (
-        <button
-          type="button"
-          onClick={() => sortBy(direction === "descending" && !isDescending ? sort : `-${sort}`)}
-        >
+        <button type="button" onClick={() => sortBy(direction === "descending" ? sort : `-${sort}`)}>
           {name}
           <Arrow direction={direction} />
         </button>

@@ -7,7 +7,7 @@ import { metricOf, RECORD_METRICS, type RecordMetric, SERIES_METRICS } from "../
 import { type Platform, type View, windowParameters } from "../state/view.ts";
 import { FAILURES, type FailureReason, STATUSES, type TrackingStatus } from "../tracking-reason.ts";
 import { type GainColumns, type GainPage, listedColumns, rankedColumns, seriesOrNone } from "./gain-rows.ts";
-import { type Order, orderOf, rankedBy } from "./order.ts";
+import { type Order, orderOf, rankedBy, rankingDirection } from "./order.ts";
 
 const PAGE_SIZE = 50;
 /** The longest page of a list. */
@@ -57,7 +57,7 @@ export function canRank({ filters }: View): boolean {
 export function accountOrder(view: View): AccountOrder {
   return canRank(view)
     ? orderOf(view, RECORD_METRICS, LIST_FIELDS, rankedBy("views"))
-    : orderOf(view, [], LIST_FIELDS, BY_FOLLOWERS);
+    : orderOf<RecordMetric, (typeof LIST_FIELDS)[number]>(view, [], LIST_FIELDS, BY_FOLLOWERS);
 }
 
 const LOCAL_FIELDS = ["username", "follower_count", "total_post_count"] as const;
@@ -119,6 +119,11 @@ async function fetchSeries(view: View, account_ids: string[], signal: AbortSigna
   );
 }
 
+/** As the ranking says it, which needs no list then. */
+function trackingOf(account: object): Tracking | undefined {
+  return "tracking" in account ? (account.tracking as Tracking) : undefined;
+}
+
 async function fetchRanked(
   view: View,
   order: AccountOrder & { metric: RecordMetric },
@@ -132,6 +137,7 @@ async function fetchRanked(
     ...(creator_id ? { creator_id } : {}),
     metric: order.metric,
     include_all: true,
+    ...rankingDirection(order),
     limit: PAGE_SIZE,
     ...(cursor ? { cursor } : {}),
   };
@@ -153,7 +159,7 @@ async function fetchRanked(
   const rows = data.map((account) => ({
     ...account,
     ...rankedColumns(account, order.metric, series),
-    tracking: trackings.get(account.id) ?? otherwise,
+    tracking: trackingOf(account) ?? trackings.get(account.id) ?? otherwise,
     total_post_count: null,
   }));
   return { rows, next: pagination.next_cursor ?? null, order, meta, problem: null };

@@ -4,7 +4,7 @@ import { api, unwrap } from "../api/client.ts";
 import type { Page } from "../api/pages.ts";
 import { CONTENT_METRICS, type ContentMetric, metricOf } from "../state/metrics.ts";
 import { MAX_SERIES_DAYS, type Platform, rangeDays, type View, windowParameters } from "../state/view.ts";
-import { type Order, orderOf, rankedBy } from "./order.ts";
+import { type Order, orderOf, rankedBy, rankingDirection } from "./order.ts";
 
 export const PAGE_SIZE = 50;
 
@@ -101,7 +101,13 @@ export async function fetchContent(
     const rows = data.map((row) => ({ ...row, gains: null }));
     return { rows, next: pagination.next_cursor ?? null, meta: null };
   }
-  const query = { ...windowParameters(view.range), ...page, metric, include_all: true };
+  const query = {
+    ...windowParameters(view.range),
+    ...page,
+    metric,
+    include_all: true,
+    ...rankingDirection({ direction }),
+  };
   const { data, pagination, meta } = await unwrap(api.GET("/content/top", { params: { query }, signal }));
   const rows = data.map(({ metrics, ...row }) => ({ ...row, gains: metrics }));
   return { rows, next: pagination.next_cursor ?? null, meta };

@@ -5,7 +5,7 @@ import { ApiProblem, api, unwrap } from "../api/client.ts";
 import { metricOf, RECORD_METRICS, type RecordMetric, SERIES_METRICS } from "../state/metrics.ts";
 import { type View, windowParameters } from "../state/view.ts";
 import { type GainColumns, type GainPage, listedColumns, rankedColumns, seriesOrNone } from "./gain-rows.ts";
-import { type Order, orderOf, rankedBy } from "./order.ts";
+import { type Order, orderOf, rankedBy, rankingDirection } from "./order.ts";
 
 /** The longest ranking of creators that the API returns. */
 export const MAX_RANKED = 25;
@@ -30,7 +30,7 @@ const BY_NAME: CreatorOrder & { metric?: undefined } = { text: "name", field: "n
 
 export function creatorOrder(view: View): CreatorOrder {
   return view.filters.has("q")
-    ? orderOf(view, [], LIST_FIELDS, BY_NAME)
+    ? orderOf<RecordMetric, (typeof LIST_FIELDS)[number]>(view, [], LIST_FIELDS, BY_NAME)
     : orderOf(view, RECORD_METRICS, LIST_FIELDS, rankedBy("views"));
 }
 
@@ -47,7 +47,12 @@ async function fetchRanked(
   order: CreatorOrder & { metric: RecordMetric },
   signal: AbortSignal,
 ): Promise<CreatorPage> {
-  const query = { ...windowParameters(view.range), metric: order.metric, limit: MAX_RANKED };
+  const query = {
+    ...windowParameters(view.range),
+    metric: order.metric,
+    ...rankingDirection(order),
+    limit: MAX_RANKED,
+  };
   const paused = { is_active: false, limit: MAX_LISTED };
   const [{ data, meta }, notActive] = await Promise.all([
     unwrap(api.GET("/creators/top", { params: { query }, signal })),

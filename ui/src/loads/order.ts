@@ -4,7 +4,7 @@ import type { Metric } from "../state/metrics.ts";
 import type { View } from "../state/view.ts";
 
 export type Order<M extends Metric, Field extends string> = { text: string } & (
-  | { metric: M; field?: undefined; direction: "desc" }
+  | { metric: M; field?: undefined; direction: "asc" | "desc" }
   | { metric?: undefined; field: Field; direction: "asc" | "desc" }
 );
 
@@ -16,12 +16,18 @@ function parseOrder<M extends Metric, Field extends string>(
 ): Order<M, Field> | null {
   const name = text.replace("-", "");
   const [metric, field] = [metrics.find((metric) => metric === name), fields.find((field) => field === name)];
-  if (metric) return rankedBy(metric);
-  return field ? { text, field, direction: text.startsWith("-") ? "desc" : "asc" } : null;
+  const direction = text.startsWith("-") ? "desc" : "asc";
+  if (metric) return { text, metric, direction };
+  return field ? { text, field, direction } : null;
 }
 
 export function rankedBy<M extends Metric>(metric: M): Order<M, never> {
   return { text: `-${metric}`, metric, direction: "desc" };
+}
+
+/** The smallest first, as losses are. */
+export function rankingDirection({ direction }: { direction: "asc" | "desc" }): object {
+  return direction === "asc" ? { order_direction: direction } : {};
 }
 
 /** The order that the address chooses, otherwise the table's own. */

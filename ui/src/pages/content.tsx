@@ -30,6 +30,7 @@ import * as css from "./content.module.css";
 
 const SORT_NAMES: Readonly<Record<string, string>> = {
   ...Object.fromEntries(CONTENT_METRICS.map((metric) => [`-${metric}`, `${METRIC_NAMES[metric]} gained`])),
+  ...Object.fromEntries(CONTENT_METRICS.map((metric) => [metric, `${METRIC_NAMES[metric]} lost`])),
   "-create_time": "Newest",
   create_time: "Oldest",
   "-view_count": "Most views in all",
@@ -100,7 +101,6 @@ function columns(metric: ContentMetric, today: number): Column<Row>[] {
       (name): Column<Row> => ({
         name: `${METRIC_NAMES[name]} gained`,
         sort: name,
-        isDescending: true,
         isNumber: true,
         csv: (row) => gainOf(row, name),
         render: (row) => <Count value={gainOf(row, name)} format={gain} />,

@@ -43,7 +43,6 @@ function columns(ranked: RecordMetric | undefined): Column<CreatorRow>[] {
     {
       name: "New posts",
       sort: "new_posts",
-      isDescending: true,
       isNumber: true,
       csv: (row) => row.new_posts,
       render: (row) => <Count value={row.new_posts} />,
