@@ -113,3 +113,50 @@ test("last month beside the month before is one choice", async ({ dashboard, pag
   await dashboard.settled();
   await expect(page.getByRole("checkbox", { name: "with today" })).toHaveCount(0);
 });
+
+test("one creator’s figures are on every page, and in a link", async ({
+  dashboard,
+  page,
+  context,
+  world,
+}) => {
+  const api = apiClient({ baseUrl: world.baseUrl, key: world.keys.read });
+  const { data: top } = await api.GET("/creators/top", { params: { query: { limit: 1 } } });
+  const creator = top?.data[0];
+  await dashboard.open(PATHS.Overview, world.keys.read);
+  await dashboard.main.getByRole("combobox", { name: "Creator", exact: true }).fill(creator?.name ?? "");
+  await dashboard.main
+    .getByRole("option", { name: creator?.name ?? "" })
+    .first()
+    .click();
+  await dashboard.settled();
+  const query = { period: "30d", include_today: false, creator_id: creator?.id ?? "" } as const;
+  const { data: overview } = await api.GET("/overview", { params: { query } });
+  await expect(
+    dashboard.tile("Views").locator(`[title="${exact(overview?.data.views.current)}"]`),
+  ).toHaveCount(1);
+  await expect(dashboard.main).toContainText(/\d+ of \d+ accounts/);
+  const { data: accounts } = await api.GET("/accounts", {
+    params: { query: { creator_id: [creator?.id ?? ""], limit: 200 } },
+  });
+  await dashboard.go("Accounts");
+  await expect(dashboard.table("Accounts").rows).toHaveCount(accounts?.data.length ?? 0);
+  await dashboard.go("Content");
+  const { data: posts } = await api.GET("/content/top", {
+    params: { query: { ...query, include_all: true, limit: 1 } },
+  });
+  await expect(dashboard.table("Content").rows.first().getByRole("link").first()).toHaveAttribute(
+    "href",
+    new RegExp(posts?.data[0]?.id ?? ""),
+  );
+  const colleague = await context.newPage();
+  await colleague.goto(page.url());
+  await expect(colleague.getByRole("button", { name: new RegExp(creator?.name ?? "") })).toBeVisible();
+  // Links that count all accounts lead to all of them.
+  await dashboard.go("Tracking");
+  const active = dashboard.table("By status").rows.filter({ hasText: "Active" }).getByRole("link");
+  const count = Number(await active.textContent());
+  await active.click();
+  await dashboard.settled();
+  await expect(dashboard.table("Accounts").rows).toHaveCount(count);
+});

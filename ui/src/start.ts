@@ -36,9 +36,9 @@ function startOverview(view: View): void {
   void fetchDays(view, overviewScope(view), isSplit(view), PREFETCH);
   void fetchTotals(view, overviewScope(view), PREFETCH);
   void fetchTopContent(queries.content, PREFETCH);
-  void fetchBreakouts(queries.breakouts, PREFETCH);
+  if (queries.breakouts) void fetchBreakouts(queries.breakouts, PREFETCH);
   void fetchTopAccounts(queries.accounts, PREFETCH);
-  void fetchTopCreators(queries.creators, PREFETCH);
+  if (queries.creators) void fetchTopCreators(queries.creators, PREFETCH);
   void fetchTracking(PREFETCH);
 }
 

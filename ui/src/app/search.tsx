@@ -176,7 +176,7 @@ function Palette() {
     if (!hit) return;
     dialog.current?.close();
     const { pathname, searchParams } = new URL(hit.href, location.origin);
-    goTo(pathname, Object.fromEntries(searchParams));
+    goTo(pathname, Object.fromEntries(searchParams), { isUnfiltered: true });
   };
   // Enter before the results of the text are there opens the first of them as soon as they are.
   useEffect(() => {

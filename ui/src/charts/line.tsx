@@ -83,7 +83,9 @@ export function LineChart({
   };
   const showPosts = (at: number) => {
     const date = dates[at];
-    if (date) goTo("/content", { ...postsOf, posted_after: date, posted_before: date, sort: "-view_count" });
+    const isUnfiltered = Object.keys(postsOf ?? {}).length > 0;
+    const day = { posted_after: date ?? "", posted_before: date ?? "", sort: "-view_count" };
+    if (date) goTo("/content", { ...postsOf, ...day }, { isUnfiltered });
   };
   return (
     <figure class={css.chart} aria-label={title}>

@@ -62,8 +62,8 @@ function RankingCard<Row extends { id: string }>({
   const resource = useResource(load, [JSON.stringify(query)], { isBelow: true });
   const shown = useShownView(resource.status === "loading");
   const columns = useMemo(findColumns, [note, shown]);
-  const height =
-    HEAD_HEIGHT + Math.min(query.limit ?? MAX_EXPECTED_ROWS, MAX_EXPECTED_ROWS) * ROW_HEIGHT - PADDING;
+  const expected = Math.min(query.limit ?? MAX_EXPECTED_ROWS, MAX_EXPECTED_ROWS);
+  const height = HEAD_HEIGHT + Math.max(1, resource.data?.data.length ?? expected) * ROW_HEIGHT - PADDING;
   return (
     <Card
       title={title}

@@ -77,6 +77,7 @@ export function contentFilters({ platform, filters }: View) {
     ...(platform ? { platform } : {}),
     ...text("account_id"),
     ...text("creator_id"),
+    ...text("category"),
     ...text("posted_after"),
     ...text("posted_before"),
     ...text("q"),

@@ -1,16 +1,16 @@
 // What the organization, an account or a creator gained.
 
 import { api, unwrap } from "../api/client.ts";
-import { type View, windowParameters } from "../state/view.ts";
+import { scopeParameters, type View, windowParameters } from "../state/view.ts";
 
 /** Of what: of one record, or of everything, of one platform if the page filters by it. */
 export type Scope =
   | { account_id: string }
   | { creator_id: string }
-  | { platform?: NonNullable<View["platform"]> };
+  | { platform?: NonNullable<View["platform"]>; creator_id?: string; category?: string };
 
-export function overviewScope({ platform }: View): Scope {
-  return platform ? { platform } : {};
+export function overviewScope(view: View): Scope {
+  return { ...(view.platform ? { platform: view.platform } : {}), ...scopeParameters(view) };
 }
 
 export function isSplit({ platform, filters }: View): boolean {

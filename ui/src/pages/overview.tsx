@@ -17,6 +17,7 @@ import {
 } from "../components/metric-tiles.tsx";
 import { Card, Count, LEGEND_PLACEHOLDER, statusName, WindowNote } from "../components/parts.tsx";
 import { Breakouts, RankedAccounts, RankedContent, RankedCreators } from "../components/rankings.tsx";
+import { ScopeFilters } from "../components/scope-filters.tsx";
 import { days, exact } from "../format.ts";
 import { fetchDays, fetchTotals, isSplit, overviewScope } from "../loads/overview.ts";
 import { overviewQueries } from "../loads/rankings.ts";
@@ -29,7 +30,7 @@ import type { PageProps } from "./props.ts";
 export default function OverviewPage({ identity }: PageProps) {
   const current = view.value;
   const scope = overviewScope(current);
-  const dependencies = [JSON.stringify(current.range), current.platform];
+  const dependencies = [JSON.stringify([current.range, scope])];
   const series = useResource(
     (signal) => fetchDays(current, scope, isSplit(current), signal),
     [...dependencies, current.compare, isSplit(current)],
@@ -45,14 +46,19 @@ export default function OverviewPage({ identity }: PageProps) {
         <div class="grow">
           <h1>Overview</h1>
           <WindowNote meta={overview.data?.meta} />
-          <TrackingNote accounts={identity.data?.usage.accounts} canWrite={canWrite} />
+          <TrackingNote
+            accounts={identity.data?.usage.accounts}
+            filtered={Object.keys(scope).length > 0 ? totals?.accounts : undefined}
+            canWrite={canWrite}
+          />
         </div>
         <Controls />
       </div>
-      {totals && totals.accounts + totals.individual_videos === 0 && !current.platform ? (
+      {totals && totals.accounts + totals.individual_videos === 0 && Object.keys(scope).length === 0 ? (
         <FirstSteps identity={identity} />
       ) : (
         <>
+          <ScopeFilters />
           <Card
             title="Gained in this period"
             resource={overview}
@@ -65,9 +71,9 @@ export default function OverviewPage({ identity }: PageProps) {
           <ChartCard resource={series} metric={metric} />
           <div class="columns wide">
             <RankedContent title="Top content" query={rankings.content} />
-            <Breakouts title="Breakouts" query={rankings.breakouts} />
+            {rankings.breakouts && <Breakouts title="Breakouts" query={rankings.breakouts} />}
             <RankedAccounts title="Top accounts" query={rankings.accounts} />
-            <RankedCreators title="Top creators" query={rankings.creators} />
+            {rankings.creators && <RankedCreators title="Top creators" query={rankings.creators} />}
           </div>
         </>
       )}
@@ -78,7 +84,16 @@ export default function OverviewPage({ identity }: PageProps) {
 const ADD_ACCOUNTS = "/accounts?add=true";
 
 /** How many accounts do not update, and where to see why. */
-function TrackingNote({ accounts, canWrite }: { accounts: number | undefined; canWrite: boolean }) {
+function TrackingNote({
+  accounts,
+  filtered,
+  canWrite,
+}: {
+  accounts: number | undefined;
+  /** How many match the filters of the page, if it has any. */
+  filtered: number | undefined;
+  canWrite: boolean;
+}) {
   const { data } = useResource(fetchTracking, []);
   const found = NOT_UPDATING.filter((status) => data && data.accounts[status] > 0);
   const others = (["pending", "paused", "paused_by_creator"] as const).filter(
@@ -88,6 +103,11 @@ function TrackingNote({ accounts, canWrite }: { accounts: number | undefined; ca
   return (
     <p class={`${css.trackingNote} quiet small`}>
       <span>
+        {filtered !== undefined && (
+          <>
+            <Count value={filtered} format={exact} /> of{" "}
+          </>
+        )}
         <Count value={accounts} format={exact} /> {accounts === 1 ? "account" : "accounts"}
       </span>
       {found.length + others.length === 0 && <span>all updating</span>}
@@ -97,7 +117,7 @@ function TrackingNote({ accounts, canWrite }: { accounts: number | undefined; ca
         </span>
       )}
       {others.map((status) => (
-        <a key={status} class="link" href={linkTo("/accounts", { status })}>
+        <a key={status} class="link" href={linkTo("/accounts", { status }, { isUnfiltered: true })}>
           <Count value={data.accounts[status]} format={exact} /> {statusName(status).toLowerCase()}
         </a>
       ))}

@@ -21,6 +21,8 @@ import * as trackingCss from "./tracking.module.css";
 const RELOAD_MS = 10_000;
 /** A due attempt that waits longer is late. */
 const LATE_SECONDS = 900;
+/** The page counts all accounts. */
+const ALL = { isUnfiltered: true };
 type Health = Awaited<ReturnType<typeof fetchTracking>>;
 type Failure = Health["failures"][number];
 type Source = Health["sources"][number];
@@ -99,7 +101,7 @@ export default function TrackingPage() {
                     <a
                       key={status}
                       class="link spaced"
-                      href={linkTo("/accounts", { status, sort: "-follower_count" })}
+                      href={linkTo("/accounts", { status, sort: "-follower_count" }, ALL)}
                     >
                       {statusName(status)}
                     </a>
@@ -277,7 +279,7 @@ const FAILURE_COLUMNS: readonly Column<Failure>[] = [
     isNumber: true,
     render: ({ reason, accounts }) =>
       accounts > 0 ? (
-        <a class="link" href={linkTo("/accounts", { failure: reason, sort: "-follower_count" })}>
+        <a class="link" href={linkTo("/accounts", { failure: reason, sort: "-follower_count" }, ALL)}>
           <Count value={accounts} />
         </a>
       ) : (
@@ -328,7 +330,7 @@ function ByStatus({ health: { accounts, videos } }: { health: Health }) {
       name: "Accounts",
       isNumber: true,
       render: (status) => (
-        <a class="link" href={linkTo("/accounts", { status })}>
+        <a class="link" href={linkTo("/accounts", { status }, ALL)}>
           <Count value={accounts[status]} />
         </a>
       ),

@@ -133,7 +133,11 @@ function Counters({ video, counters, gains }: CountersProps) {
         <dt class="quiet small">Engagement rate</dt>
         <dd>
           <b>
-            {video ? <Count value={video.engagement_rate} format={rate} /> : <span class="skeleton text" />}
+            {video ? (
+              <Count value={isUnknown("like_count") ? null : video.engagement_rate} format={rate} />
+            ) : (
+              <span class="skeleton text" />
+            )}
           </b>
         </dd>
         <dd class="quiet small">{video && isUnknown("like_count") ? "likes are hidden" : "\u00a0"}</dd>

@@ -134,21 +134,43 @@ export function setFilters(
   navigate({ filters }, options);
 }
 
-/** Another page, which keeps range, platform and comparison; `query` is its own part of the address. */
-function otherPage(path: string, { sort = OWN.sort, ...filters }: Readonly<Record<string, string>>): View {
-  return { ...view.peek(), ...OWN, path, sort, filters: new Map(Object.entries(filters)) };
+/** Filters that every list has. */
+const KEPT_FILTERS = ["creator_id", "category"];
+
+type Query = Readonly<Record<string, string>>;
+
+interface LinkOptions {
+  /** Whether it leads to all records instead of those that the page filters by. */
+  isUnfiltered?: boolean;
+}
+
+/** Another page, which keeps range, comparison and what every list filters by; `query` is its own part of the address. */
+function otherPage(
+  path: string,
+  { sort = OWN.sort, ...filters }: Query,
+  { isUnfiltered = false }: LinkOptions,
+): View {
+  const current = view.peek();
+  const kept = [...current.filters].filter(([name]) => !isUnfiltered && KEPT_FILTERS.includes(name));
+  return { ...current, ...OWN, path, sort, filters: new Map([...kept, ...Object.entries(filters)]) };
+}
+
+/** The filters that every list has, as parameters of the API. */
+export function scopeParameters({ filters }: View): { creator_id?: string; category?: string } {
+  const [creator_id, category] = [filters.get("creator_id"), filters.get("category")];
+  return { ...(creator_id ? { creator_id } : {}), ...(category ? { category } : {}) };
 }
 
 /**
  * A link to another page. It does not subscribe: the frame is rendered again for every view, and each row of a table need not
  * know it.
  */
-export function linkTo(path: string, query: Readonly<Record<string, string>> = {}): string {
-  return formatView(otherPage(path, query));
+export function linkTo(path: string, query: Query = {}, options: LinkOptions = {}): string {
+  return formatView(otherPage(path, query, options));
 }
 
-export function goTo(path: string, query: Readonly<Record<string, string>> = {}): void {
-  navigate(otherPage(path, query));
+export function goTo(path: string, query: Query = {}, options: LinkOptions = {}): void {
+  navigate(otherPage(path, query, options));
 }
 
 /** Shows the view of the address when the browser goes back or forward, and follows links without loading the page again. */

@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { RecordFilter } from "../../components/record-pickers.tsx";
+import { CategoryFilter } from "../../components/scope-filters.tsx";
 import { setFilters, view } from "../../state/view.ts";
 import * as css from "../content.module.css";
 
@@ -17,6 +18,7 @@ const STATES = {
 const NAMES = [
   "account_id",
   "creator_id",
+  "category",
   "kind",
   "media_type",
   "posted_after",
@@ -48,6 +50,10 @@ export function ContentFilters() {
         <div class="field">
           <span class="quiet small">Creator</span>
           <RecordFilter name="creator_id" label="Creator" placeholder="Name" />
+        </div>
+        <div class="field">
+          <span class="quiet small">Category</span>
+          <CategoryFilter placeholder="Category" />
         </div>
         <Field label="Found or added">
           <select value={value("kind")} onChange={(event) => setFilters({ kind: event.currentTarget.value })}>

@@ -159,5 +159,9 @@ const FIGURES: readonly Column<Figures>[] = [
 
 /** What each gained, side by side. */
 function FiguresTable({ rows }: { rows: readonly Figures[] }) {
-  return <Table title="Figures of the comparison" columns={FIGURES} rows={rows} rowKey={({ id }) => id} />;
+  return (
+    <div class="after">
+      <Table title="Figures of the comparison" columns={FIGURES} rows={rows} rowKey={({ id }) => id} />
+    </div>
+  );
 }
