@@ -154,6 +154,34 @@ test("a second click on a gain asks for the losses first", async ({ dashboard, p
   }
 });
 
+test("more accounts than a list has that are not active leave no status unknown", async ({
+  dashboard,
+  page,
+  world,
+}) => {
+  await page.route(/\/v2\/accounts\/top/, async (route) => {
+    const response = await route.fetch();
+    const { data, ...rest } = await response.json();
+    const tracking = { status: "failing", last_error: null, last_attempt_at: null, next_attempt_at: null };
+    await route.fulfill({
+      response,
+      json: { ...rest, data: data.map((account: object) => ({ ...account, is_active: true, tracking })) },
+    });
+  });
+  await page.route(/\/v2\/accounts\?/, async (route) => {
+    const response = await route.fetch();
+    const { pagination, ...rest } = await response.json();
+    await route.fulfill({
+      response,
+      json: { ...rest, data: [], pagination: { ...pagination, next_cursor: "more" } },
+    });
+  });
+  await dashboard.open(PATHS.Accounts, world.keys.write);
+  const { rows } = dashboard.table("Accounts");
+  const failing = rows.filter({ hasText: "Failing" });
+  await expect(failing).toHaveCount(await rows.count());
+});
+
 test("searching keeps the columns and their order", async ({ dashboard, page, world }) => {
   for (const [path, name, label] of [
     [PATHS.Accounts, "Accounts", "Username contains"],

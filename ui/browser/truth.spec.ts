@@ -136,6 +136,31 @@ test("what of the accounts is not updating is said", async ({ dashboard, page, w
   await expect(dashboard.main).not.toContainText("all updating");
 });
 
+test("a loss is no growth, whatever its percentage", async ({ dashboard, page, world }) => {
+  await changeAnswers(page, /\/v2\/accounts\/top/, ({ data: [first, second, ...others], ...rest }) => {
+    const changed = (account: Body, views: number, before: number, change_percent: number | null) => ({
+      ...account,
+      metrics: { ...account.metrics, views },
+      previous: { ...account.previous, views: before },
+      change_percent,
+    });
+    // Twice the loss is +100 % of it, and everything is more than nothing.
+    return { ...rest, data: [changed(first, -200, -100, 100), changed(second, 500, 0, null), ...others] };
+  });
+  await dashboard.open(PATHS.Overview, world.keys.read);
+  const { rows } = dashboard.table("Top accounts");
+  const change = (row: number) => rows.nth(row).locator("td").last();
+  await expect(change(0)).toHaveText("–");
+  await expect(change(1)).toHaveText("new");
+  const colours = [0, 1].map((row) =>
+    change(row)
+      .locator("span")
+      .evaluate((text) => getComputedStyle(text).color),
+  );
+  const [ofLoss, ofGain] = await Promise.all(colours);
+  expect(ofLoss).not.toBe(ofGain);
+});
+
 test("a range before any number has dashes", async ({ dashboard, world }) => {
   await dashboard.open("/?period=custom&start_date=2024-01-01&end_date=2024-02-01", world.keys.read);
   await expect(dashboard.tile("Views")).toContainText("–");
