@@ -12,6 +12,7 @@ mod creators;
 mod daily;
 mod dashboard;
 mod deltas;
+mod events;
 mod export;
 mod fields;
 mod hashtags;
@@ -99,6 +100,7 @@ fn private() -> Router {
         .push(Router::with_path("overview").push(get_or_head(overview::get)).oapi_tag("Analytics"))
         .push(tracking::router().oapi_tag("Tracking"))
         .push(uploads::router().oapi_tag("Imports"))
+        .push(events::router().oapi_tag("Events"))
         .push(Router::with_path("search").push(get_records(search::search)).oapi_tag("Search"))
 }
 

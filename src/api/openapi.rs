@@ -38,6 +38,7 @@ const INFO: ApiInfo = ApiInfo {
         ("Search", "Search in usernames, creator names and captions."),
         ("Exports", "Records beside their gains, as CSV files."),
         ("Imports", "History from files."),
+        ("Events", "What happened to accounts, posts and imports."),
         ("System", "Health, versions and the API key."),
     ],
 };

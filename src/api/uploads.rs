@@ -205,10 +205,10 @@ async fn get(app: App, caller: Caller, path: Path<ImportPath>) -> Result<Data<Im
 /// What was saved remains.
 #[endpoint(operation_id = "cancelImport", responses((status_code = 409, description = "The import has ended.")))]
 async fn cancel(app: App, caller: Caller, path: Path<ImportPath>) -> Result<NoContent> {
-    let id = path.0.import_id;
+    let (id, now) = (path.0.import_id, app.clock.now().await);
     in_transaction(&app, || async {
         let mut write = app.begin_write(caller.organization).await?;
-        uploads::cancel(&mut write, id).await?;
+        uploads::cancel(&mut write, id, now).await?;
         write.commit().await?;
         Ok(NoContent)
     })

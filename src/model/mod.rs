@@ -9,6 +9,7 @@ pub mod cost;
 pub mod counters;
 pub mod creator;
 pub mod date_or_time;
+pub mod event;
 pub mod field;
 pub mod file_row;
 pub mod gains;

@@ -1,8 +1,8 @@
 //! The unit of work: the only way to write records of an organization.
 //!
 //! The commit also writes what follows from the change, in the same transaction: tracking statuses with their counts and
-//! wakeups, captions to search, posts per day, and last the search changes, the organization's data version and the outbox
-//! row.
+//! wakeups, captions to search, posts per day, and last the outbox row, the search changes, the organization's data version
+//! and events of the feed.
 
 use std::collections::BTreeSet;
 
@@ -15,6 +15,7 @@ use super::fair_limiter::Permit;
 use super::outbox::event::{self, Event, RemovedVideo, SubjectVideo};
 use super::postgres::Transaction;
 use super::records::captions::CaptionChanges;
+use super::records::events::{self, NewEvent};
 use super::records::post_days::PostDayChanges;
 use super::tracking::target_status;
 use crate::failpoint;
@@ -88,6 +89,9 @@ struct Changes {
     collections: BTreeSet<Uuid>,
     /// Whether accounts or videos show another picture.
     pictures: BTreeSet<PictureKind>,
+    /// Events of the feed, and their time.
+    feed: Vec<NewEvent>,
+    feed_time: DateTime<Utc>,
 }
 
 impl Write {
@@ -169,6 +173,16 @@ impl Write {
     /// Records that an account or a video shows another picture, which only responses do.
     pub fn record_picture_change(&mut self, kind: PictureKind) {
         self.changes.pictures.insert(kind);
+    }
+
+    /// Records an event of the feed. All of a unit of work have the latest of their times.
+    pub fn record_event(&mut self, event: NewEvent, now: DateTime<Utc>) {
+        self.changes.feed.push(event);
+        self.advance_event_time(now);
+    }
+
+    pub fn advance_event_time(&mut self, now: DateTime<Utc>) {
+        self.changes.feed_time = self.changes.feed_time.max(now);
     }
 
     /// Records that a subject's rollups have to be recomputed since a day, without a new snapshot.
@@ -263,6 +277,7 @@ impl Write {
         // Last, because it locks the organization until the commit, even where no version changes: the organization can
         // neither be deleted nor get a later `history_since` meanwhile.
         self.update_organization(accounts_changed, videos_changed).await?;
+        self.append_events().await?;
         self.transaction.commit().await?;
         failpoint::reached("write-committed");
         Ok(Commit { outbox_position })
@@ -275,6 +290,11 @@ impl Write {
         std::mem::take(&mut changes.post_days).append(&mut self.transaction, self.organization).await?;
         let targets: Vec<_> = std::mem::take(&mut changes.targets).into_iter().collect();
         target_status::refresh(&mut self.transaction, self.organization, &targets).await
+    }
+
+    async fn append_events(&mut self) -> Result<(), Error> {
+        let Changes { feed, feed_time, .. } = &mut self.changes;
+        events::append(&mut self.transaction, self.organization, *feed_time, std::mem::take(feed)).await
     }
 
     async fn insert_outbox_row(&mut self) -> Result<Option<i64>, Error> {

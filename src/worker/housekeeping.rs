@@ -1,4 +1,4 @@
-//! Deletes expired responses of idempotent requests, rate limit windows, imports and ended attempts, compacts counts of posts,
+//! Deletes expired responses of idempotent requests, rate limit windows, imports, events and ended attempts, compacts counts of posts,
 //! targets and attempts, and stores hashtags that an earlier version left out.
 //!
 //! Each statement processes a bounded number of rows, so that none holds locks for long.
@@ -12,7 +12,7 @@ use super::timeout;
 use crate::app::Databases;
 use crate::store::Error;
 use crate::store::lifecycle::vacuum;
-use crate::store::records::{hashtags, idempotency, post_days, rate_limits, uploads};
+use crate::store::records::{events, hashtags, idempotency, post_days, rate_limits, uploads};
 use crate::store::tracking::{ended_attempts, target_counts};
 
 /// Rows per statement.
@@ -50,6 +50,7 @@ impl PassTask for Housekeeping {
         }
         let now = self.databases.clock.now().await;
         repeat(|rows| ended_attempts::delete_expired(pg, now, rows)).await?;
+        repeat(|rows| events::delete_expired(pg, now, rows)).await?;
         if self.is_vacuum_due && self.last_vacuum.is_none_or(|at| at.elapsed() >= VACUUM_INTERVAL) {
             vacuum::vacuum_table(pg, "idempotency_keys").await?;
             (self.is_vacuum_due, self.last_vacuum) = (false, Some(Instant::now()));

@@ -1,9 +1,11 @@
-//! The background loops: scheduler and scrapes, relay, pictures, housekeeping, erasure, retention, gauges, search indexer.
+//! The background loops: scheduler and scrapes, relay, pictures, housekeeping, breakouts, erasure, retention, gauges,
+//! search indexer.
 //!
 //! `tidemark track` runs all but the search indexer, the follower of rollups and the imports over HTTP, which run in each API
 //! process.
 
 mod attempt;
+pub mod breakouts;
 pub mod budget;
 mod chunks;
 mod clock_check;

@@ -211,27 +211,33 @@ impl TargetScrape<'_> {
             not_before: account.not_before,
         };
         let mut seen = Vec::new();
-        let attempt = match scrapes::check_identity(&mut write, id, &account.username, identity).await? {
-            IdentityCheck::Matches => {
-                let account_ref = AccountRef { id, subject_id: account.internal_id };
-                let observed = observed_profile(account_ref, profile, self.start.now);
-                save_accounts(&mut write, vec![observed]).await?;
-                let observed_posts = posts_within(&response.posts, depth(account)).map(|post| {
-                    observed_post(platform, VideoOrigin::Account(account_ref), post, self.start.now)
-                });
-                let saved = save_videos(&mut write, self.start.now, observed_posts.collect()).await?;
-                seen = seen_covers(saved.covers);
-                let url = profile.fields.profile_pic_url.clone();
-                seen.extend(url.map(|url| SeenPicture { record_id: id, kind: PictureKind::Profile, url }));
-                self.successful_attempt(account.deep_reads)
-            }
-            IdentityCheck::OtherAccount(error) => {
-                let failure = AttemptFailure { reason: FailureReason::NotFound, error };
-                self.failed_attempt(failure, self.target.not_found_runs)
-            }
-            IdentityCheck::Renamed => return self.release(write).await,
-            IdentityCheck::Deleted => return Ok(()),
-        };
+        let attempt =
+            match scrapes::check_identity(&mut write, id, &account.username, identity, self.start.now).await?
+            {
+                IdentityCheck::Matches => {
+                    let account_ref = AccountRef { id, subject_id: account.internal_id };
+                    let observed = observed_profile(account_ref, profile, self.start.now);
+                    save_accounts(&mut write, vec![observed]).await?;
+                    let observed_posts = posts_within(&response.posts, depth(account)).map(|post| {
+                        observed_post(platform, VideoOrigin::Account(account_ref), post, self.start.now)
+                    });
+                    let saved = save_videos(&mut write, self.start.now, observed_posts.collect()).await?;
+                    seen = seen_covers(saved.covers);
+                    let url = profile.fields.profile_pic_url.clone();
+                    seen.extend(url.map(|url| SeenPicture {
+                        record_id: id,
+                        kind: PictureKind::Profile,
+                        url,
+                    }));
+                    self.successful_attempt(account.deep_reads)
+                }
+                IdentityCheck::OtherAccount(error) => {
+                    let failure = AttemptFailure { reason: FailureReason::NotFound, error };
+                    self.failed_attempt(failure, self.target.not_found_runs)
+                }
+                IdentityCheck::Renamed => return self.release(write).await,
+                IdentityCheck::Deleted => return Ok(()),
+            };
         self.finish(write, self.target.id, attempt, seen).await
     }
 
@@ -266,7 +272,9 @@ impl TargetScrape<'_> {
         let id = self.target.id;
         if is_not_found && not_found_runs >= NOT_FOUND_LIMIT {
             match self.target.kind {
-                TargetKind::Account => scrapes::mark_unavailable(&mut write, id, true).await?,
+                TargetKind::Account => {
+                    scrapes::mark_unavailable(&mut write, id, true, self.start.now).await?
+                }
                 TargetKind::Video => _ = scrapes::set_video_unavailable(&mut write, id, true).await?,
             }
         }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::pictures::{PictureArgs, PictureError, PictureOffers, Pictures};
-use super::{erasure, gauges, housekeeping, relay};
+use super::{breakouts, erasure, gauges, housekeeping, relay};
 use crate::app::Databases;
 use crate::config::StoreArgs;
 use crate::model::platform::Platform;
@@ -98,6 +98,7 @@ pub async fn run(
         scrape,
         copy_pictures,
         housekeeping::run(databases.clone(), stop.clone()),
+        breakouts::run(databases.clone(), stop.clone()),
         erasure::run(databases.clone(), stop.clone()),
         relay::run(databases, scrapes_finished.clone()),
     );

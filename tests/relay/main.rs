@@ -4,6 +4,7 @@
 mod attempts;
 #[path = "../analytics/agree.rs"]
 mod agree;
+mod breakouts;
 mod cluster;
 mod erasure;
 mod kills;

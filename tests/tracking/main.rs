@@ -11,6 +11,7 @@ mod budgets;
 mod client;
 mod clocks;
 mod depth;
+mod events;
 mod fairness;
 mod faults;
 mod health;

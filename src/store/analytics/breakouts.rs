@@ -16,6 +16,7 @@ use super::reader::VersionedHistory;
 use super::scope::{ScopedSql, SubjectScope};
 use crate::model::ages::LastPosts;
 use crate::model::content::ContentIdentity;
+use crate::model::limits::DEFAULT_MIN_MULTIPLE;
 use crate::model::period::{Period, Window, clamp_day};
 use crate::store::Error;
 use crate::store::postgres::FairReads;
@@ -90,6 +91,29 @@ pub async fn find(
     }
     videos.truncate(query.limit);
     Ok(Breakouts { videos, without_baseline: without_baseline.len() })
+}
+
+/// Compares the posts of some accounts whose views at an age are known, with what breakouts have by default. None for a post
+/// that is no breakout.
+pub async fn compare_at_age(
+    history: &VersionedHistory,
+    subjects: Vec<i64>,
+    age: u16,
+    complete_through: NaiveDate,
+) -> Result<HashMap<Uuid, Option<Breakout>>, Error> {
+    let query = BreakoutQuery {
+        age,
+        min_multiple: DEFAULT_MIN_MULTIPLE,
+        posted_after: DateTime::UNIX_EPOCH,
+        filter: &ContentFilter::default(),
+        complete_through,
+        limit: usize::MAX,
+    };
+    let posts = fetch_posts(history, &SubjectScope::from_subjects(subjects), &query).await?;
+    let mut compared: HashMap<_, _> = posts.iter().map(|post| (post.id, None)).collect();
+    let (found, _) = compare(posts, &query);
+    compared.extend(found.into_iter().map(|breakout| (breakout.id, Some(breakout))));
+    Ok(compared)
 }
 
 /// A post with its views at the age.

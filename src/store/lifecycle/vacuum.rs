@@ -13,7 +13,7 @@ const TABLE_TIMEOUT: Duration = Duration::from_secs(3600);
 const COUNTS_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Tables with data that an organization may delete.
-const TABLES: [&str; 20] = [
+const TABLES: [&str; 21] = [
     "accounts",
     "api_keys",
     "caption_blocks",
@@ -21,6 +21,7 @@ const TABLES: [&str; 20] = [
     "collection_shares",
     "collections",
     "creators",
+    "events",
     "history_versions",
     "idempotency_keys",
     "organizations",

@@ -9,11 +9,14 @@ use uuid::Uuid;
 
 use super::ObservedAccount;
 use super::row::{self, format_columns, observed_row};
+use super::thresholds::{FallenCounts, Threshold};
 use crate::model::counters::ProfileCounters;
+use crate::model::event::{EventData, EventType};
 use crate::model::field::{FieldValue, ToField};
 use crate::model::latest::UNDATED;
 use crate::model::observed::{AccountFields, AccountLatest};
 use crate::model::snapshot::AccountSnapshot;
+use crate::store::records::events::NewEvent;
 use crate::store::{Error, Write};
 
 #[derive(sqlx::FromRow)]
@@ -25,6 +28,7 @@ struct StoredAccount {
     tracked_since: Option<NaiveDate>,
     profile_since: Option<NaiveDate>,
     is_scraped: bool,
+    passed_followers: Option<i64>,
 }
 
 observed_row! {
@@ -40,7 +44,8 @@ observed_row! {
 
 static SELECT: LazyLock<String> = LazyLock::new(|| {
     format!(
-        "select id, {}, observed_at, known_at, tracked_since, profile_since, last_scrape_time is not null as is_scraped
+        "select id, {}, observed_at, known_at, tracked_since, profile_since, last_scrape_time is not null as is_scraped,
+                passed_followers
          from accounts where organization_id = $1 and id = any($2) order by id for update",
         format_columns(&ProfileCounters::NAMES, AccountFields::LIST, str::to_owned)
     )
@@ -70,9 +75,10 @@ pub async fn save_accounts(write: &mut Write, observed: Vec<ObservedAccount>) ->
         .fetch_all(write.connection())
         .await?;
     let stored: HashMap<_, _> = stored.into_iter().map(|account| (account.id, account)).collect();
+    let mut fallen = FallenCounts::default();
     let rows: Vec<_> = observed
         .into_iter()
-        .filter_map(|account| Some(apply(write, stored.get(&account.account.id)?, account)))
+        .filter_map(|account| Some(apply(write, stored.get(&account.account.id)?, account, &mut fallen)))
         .collect();
     sqlx::query(UPDATE.as_str())
         .bind(write.organization())
@@ -80,11 +86,16 @@ pub async fn save_accounts(write: &mut Write, observed: Vec<ObservedAccount>) ->
         .bind(Utc::now())
         .execute(write.connection())
         .await?;
-    Ok(())
+    fallen.save_followers(write).await
 }
 
 /// Records the changes and snapshots of an account, and returns its new row.
-fn apply(write: &mut Write, stored: &StoredAccount, observed: ObservedAccount) -> AccountRow {
+fn apply(
+    write: &mut Write,
+    stored: &StoredAccount,
+    observed: ObservedAccount,
+    fallen: &mut FallenCounts,
+) -> AccountRow {
     let mut latest = stored.latest.clone();
     latest.merge(observed.latest);
     let first_day = observed.observations.iter().map(|(at, _)| at.date_naive()).min();
@@ -98,6 +109,19 @@ fn apply(write: &mut Write, stored: &StoredAccount, observed: ObservedAccount) -
     if !stored.is_scraped && observed.scraped_at.is_some() {
         write.record_target_change(stored.id);
     }
+    let threshold = Threshold {
+        before: stored.latest.counters().follower_count,
+        passed_before: stored.passed_followers,
+        now: latest.counters().follower_count,
+    };
+    if let Some(passed) = threshold.newly_passed()
+        && let Some(scraped_at) = observed.scraped_at.filter(|_| stored.is_scraped)
+    {
+        let data = EventData { threshold: Some(passed), ..EventData::default() };
+        let event = NewEvent::of_account(EventType::AccountFollowersReached, stored.id, data);
+        write.record_event(event, scraped_at);
+    }
+    fallen.add(stored.id, threshold);
     let observed_at = stored.observed_at.max(latest.observed_at());
     // An earlier version may have observed it.
     let is_since_known = stored.profile_since.is_some() || stored.observed_at.is_none_or(|at| at == UNDATED);

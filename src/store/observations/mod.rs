@@ -6,7 +6,9 @@ mod accounts;
 mod complete_ids;
 mod locks;
 mod row;
+mod thresholds;
 mod video_draft;
+mod video_events;
 mod video_rows;
 mod videos;
 

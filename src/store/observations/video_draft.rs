@@ -3,6 +3,7 @@
 use chrono::{DateTime, NaiveDate, Utc};
 use uuid::Uuid;
 
+use super::thresholds::Threshold;
 use super::video_rows::{StoredVideo, VideoRow};
 use super::{AccountRef, ObservedVideo, VideoOrigin};
 use crate::model::counters::Counters;
@@ -15,6 +16,7 @@ use crate::model::text::search_key;
 use crate::store::outbox::event::SubjectVideo;
 use crate::store::pictures;
 use crate::store::records::collections::marks;
+use crate::store::records::events::{self, candidates::ObservedDays};
 use crate::store::tracking::targets;
 use crate::store::write::Post;
 use crate::store::{Error, Write};
@@ -26,20 +28,22 @@ pub(super) struct VideoDraft {
     pub(super) stored: Option<Box<StoredVideo>>,
     pub(super) platform: Platform,
     pub(super) ids: VideoIds,
-    account_id: Option<Uuid>,
+    pub(super) account_id: Option<Uuid>,
     /// The accounts that lose a record of the video, because it was merged into this one.
     pub(super) former_accounts: Vec<Uuid>,
     subject_id: i64,
     is_tracked: bool,
     is_active: bool,
-    latest: VideoLatest,
+    pub(super) latest: VideoLatest,
+    /// The highest threshold of views that it, or a video that was merged into it, had passed.
+    passed_views: i64,
     /// As stored.
     observed_at: Option<DateTime<Utc>>,
     /// The tracking start, as stored.
     tracked_since: Option<NaiveDate>,
     updated_at: DateTime<Utc>,
     observations: Vec<(DateTime<Utc>, Counters)>,
-    scraped_at: Option<DateTime<Utc>>,
+    pub(super) scraped_at: Option<DateTime<Utc>>,
 }
 
 impl VideoDraft {
@@ -53,6 +57,7 @@ impl VideoDraft {
             subject_id: stored.subject_id,
             is_tracked: stored.is_tracked,
             latest: stored.latest.clone(),
+            passed_views: stored.passed_views(),
             observed_at: stored.observed_at,
             tracked_since: stored.tracked_since,
             updated_at: stored.updated_at,
@@ -75,6 +80,7 @@ impl VideoDraft {
             is_tracked: false,
             is_active: true,
             latest: VideoLatest::default(),
+            passed_views: 0,
             observed_at: None,
             tracked_since: None,
             updated_at: Utc::now(),
@@ -144,6 +150,7 @@ impl VideoDraft {
         self.updated_at = Utc::now();
         self.ids.merge(std::mem::take(&mut newer.ids));
         self.latest.merge(std::mem::take(&mut newer.latest));
+        self.passed_views = self.passed_views.max(newer.passed_views);
         self.observed_at = self.observed_at.max(newer.observed_at);
         self.tracked_since = self.tracked_since.into_iter().chain(newer.tracked_since).min();
         self.former_accounts.append(&mut newer.former_accounts);
@@ -156,8 +163,24 @@ impl VideoDraft {
         merge_rows(write, self.id, deleted.id).await
     }
 
+    /// Returns how its views change.
+    pub(super) fn view_threshold(&self) -> Threshold {
+        let passed_before = self.stored.as_ref().and_then(|stored| stored.passed_views);
+        Threshold { before: Some(self.passed_views), passed_before, now: self.latest.counters().view_count }
+    }
+
+    /// Returns the days between which a stored post was not observed.
+    pub(super) fn observed_days(&self) -> Option<ObservedDays> {
+        let observed_at = self.scraped_at.or(self.latest.observed_at())?;
+        Some(ObservedDays {
+            posted_on: self.latest.create_time.get()?.date_naive(),
+            previous: self.stored.as_ref()?.observed_at?.date_naive(),
+            observed_on: observed_at.date_naive(),
+        })
+    }
+
     /// Returns the tracking start: the day of the first observation.
-    fn tracked_since(&self) -> Option<NaiveDate> {
+    pub(super) fn tracked_since(&self) -> Option<NaiveDate> {
         self.tracked_since.into_iter().chain(self.observations.iter().map(|(at, _)| at.date_naive())).min()
     }
 
@@ -219,6 +242,7 @@ impl VideoDraft {
             write.record_subject_change(self.subject_id, row.tracked_since);
         }
         self.record_post(write, row);
+        self.tracked_since = row.tracked_since;
         let SubjectVideo { subject_id, video_id } = self.subject_video();
         for (observed_at, counters) in self.observations.drain(..) {
             write.record_video_snapshot(VideoSnapshot { subject_id, video_id, observed_at, counters });
@@ -262,6 +286,7 @@ async fn merge_rows(write: &mut Write, remaining: Uuid, deleted: Uuid) -> Result
     targets::merge(write, deleted, remaining).await?;
     pictures::merge(write, deleted, remaining).await?;
     marks::merge(write, remaining, deleted).await?;
+    events::merge(write, remaining, deleted).await?;
     sqlx::query("delete from videos where organization_id = $1 and id = $2")
         .bind(write.organization())
         .bind(deleted)

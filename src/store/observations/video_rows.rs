@@ -7,6 +7,7 @@ use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::row::{self, format_columns, observed_row};
+use super::thresholds::Threshold;
 use super::{ObservedVideo, record_keys};
 use crate::model::counters::Counters;
 use crate::model::field::{FieldValue, ToField};
@@ -35,6 +36,7 @@ pub(super) struct StoredVideo {
     pub(super) tracked_since: Option<NaiveDate>,
     pub(super) is_scraped: bool,
     pub(super) updated_at: DateTime<Utc>,
+    pub(super) passed_views: Option<i64>,
 }
 
 impl StoredVideo {
@@ -44,6 +46,12 @@ impl StoredVideo {
 
     pub(super) fn ids(&self) -> VideoIds {
         VideoIds::new(self.platform, self.external_id.as_deref(), self.shortcode.as_deref())
+    }
+
+    /// The highest threshold that its views had passed.
+    pub(super) fn passed_views(&self) -> i64 {
+        let (before, passed_before) = (self.latest.counters().view_count, self.passed_views);
+        Threshold { before, passed_before, now: before }.passed()
     }
 
     pub(super) fn post(&self) -> Post {
@@ -77,7 +85,8 @@ observed_row! {
 static SELECT: LazyLock<String> = LazyLock::new(|| {
     format!(
         "select v.id, v.internal_id, v.platform, v.external_id, coalesce(v.whole_shortcode, v.shortcode) as shortcode,
-                v.account_id, v.subject_id, v.is_tracked, {}, v.observed_at, v.known_at, v.tracked_since, v.last_scrape_time is not null as is_scraped, v.updated_at
+                v.account_id, v.subject_id, v.is_tracked, {}, v.observed_at, v.known_at, v.tracked_since, v.last_scrape_time is not null as is_scraped, v.updated_at,
+                v.passed_views
          from videos v
          where v.organization_id = $1 and v.platform = $2
            and (v.external_id = any($3) or v.shortcode = any($4))

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::locks::{lock_accounts_nowait, lock_accounts_of_observed};
 use super::video_draft::VideoDraft;
 use super::video_rows::{self, StoredVideo};
-use super::{ObservedVideo, VideoOrigin};
+use super::{ObservedVideo, VideoOrigin, video_events};
 use crate::model::counters::Counters;
 use crate::model::identifier::VideoIds;
 use crate::model::platform::Platform;
@@ -70,6 +70,7 @@ pub async fn save_videos(
     video_rows::update(write, updated).await?;
     targets::add_videos(write, &newly_tracked, now).await?;
     refresh_accounts(write, &accounts).await?;
+    video_events::record(write, &drafts, now).await?;
     let covers = drafts.iter().filter_map(|draft| Some((draft.id, draft.cover_url()?.to_owned()))).collect();
     let internal_ids = drafts.into_iter().map(|draft| draft.internal_id).collect();
     let MergedDrafts { ids: merged, internal_ids: merged_internal_ids } = merged;

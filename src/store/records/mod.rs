@@ -5,6 +5,7 @@ pub(in crate::store) mod captions;
 pub mod collections;
 pub mod content;
 pub mod creators;
+pub mod events;
 pub mod exports;
 pub mod hashtags;
 pub mod idempotency;

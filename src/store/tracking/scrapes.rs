@@ -4,8 +4,10 @@ use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use sqlx::PgPool;
 use uuid::Uuid;
 
+use crate::model::event::{EventData, EventType};
 use crate::model::identifier::VideoIds;
 use crate::model::platform::Platform;
+use crate::store::records::events::NewEvent;
 use crate::store::tracking::targets::DeepReads;
 use crate::store::{Error, Write, observations};
 
@@ -169,6 +171,7 @@ pub async fn check_identity(
     account: Uuid,
     requested: &str,
     observed: ObservedIdentity<'_>,
+    now: DateTime<Utc>,
 ) -> Result<IdentityCheck, Error> {
     let Some(locked) = lock(write, account).await? else { return Ok(IdentityCheck::Deleted) };
     if locked.username != requested {
@@ -177,7 +180,7 @@ pub async fn check_identity(
     if let (Some(stored), Some(observed)) = (locked.platform_id.as_deref(), observed.platform_id)
         && stored != observed
     {
-        mark_unavailable(write, account, false).await?;
+        mark_unavailable(write, account, false, now).await?;
         return Ok(IdentityCheck::OtherAccount(format!(
             "the username {requested} now belongs to another account of the platform: correct the username, or delete the \
              account"
@@ -188,21 +191,21 @@ pub async fn check_identity(
         && let Some(other) = find_by_platform_id(write, account, platform_id, observed.posts).await?
     {
         if !other.gives_way {
-            mark_unavailable(write, account, true).await?;
+            mark_unavailable(write, account, true, now).await?;
             return Ok(IdentityCheck::OtherAccount(describe_duplicate(&other.username)));
         }
-        release_platform_id(write, other.id, &locked.username).await?;
+        release_platform_id(write, other.id, &locked.username, now).await?;
     }
     let same_id = locked.platform_id.is_some() && observed.platform_id.is_some();
     if locked.username_unchecked && !same_id && !has_known_post(write, account, observed).await? {
-        mark_unavailable(write, account, false).await?;
+        mark_unavailable(write, account, false, now).await?;
         return Ok(IdentityCheck::OtherAccount(format!(
             "the username {requested} shows none of the account's known posts: correct the username, or delete the account"
         )));
     }
     // Without an id, a released username cannot be attributed to the account again.
     let owns_username = locked.holds_username || same_id;
-    update_identity(write, account, &locked, observed, owns_username).await?;
+    update_identity(write, account, &locked, observed, owns_username, now).await?;
     Ok(IdentityCheck::Matches)
 }
 
@@ -247,8 +250,13 @@ async fn find_by_platform_id(
 
 /// Marks an account as unavailable because an older one, with a username, is that of the platform. What has its own username
 /// later must show one of its known posts.
-async fn release_platform_id(write: &mut Write, account: Uuid, older: &str) -> Result<(), Error> {
-    mark_unavailable(write, account, true).await?;
+async fn release_platform_id(
+    write: &mut Write,
+    account: Uuid,
+    older: &str,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    mark_unavailable(write, account, true, now).await?;
     sqlx::query(
         "with released as (
              update accounts set platform_id = null, username_unchecked = true where organization_id = $1 and id = $2
@@ -270,6 +278,7 @@ async fn update_identity(
     locked: &LockedAccount,
     observed: ObservedIdentity<'_>,
     owns_username: bool,
+    now: DateTime<Utc>,
 ) -> Result<(), Error> {
     let new_username =
         Some(observed.username.to_lowercase()).filter(|name| !name.is_empty() && owns_username);
@@ -295,11 +304,15 @@ async fn update_identity(
     // Another transaction took the username or the platform id since it was checked.
     .map_err(Error::of_unique_write)?;
     let is_renamed = username != locked.username;
-    if is_renamed {
-        write.record_account_change(account);
-    }
     if locked.is_unavailable {
         write.record_target_change(account);
+        let event = NewEvent::of_account(EventType::AccountAvailable, account, EventData::default());
+        write.record_event(event, now);
+    }
+    if is_renamed {
+        write.record_account_change(account);
+        let data = EventData { previous_username: Some(locked.username.clone()), ..EventData::default() };
+        write.record_event(NewEvent::of_account(EventType::AccountRenamed, account, data), now);
     }
     if locked.is_unavailable || is_renamed {
         tracing::info!(%account, username, "account is available again, or has a new username");
@@ -329,17 +342,30 @@ async fn has_known_post(
 }
 
 /// Marks an account as unavailable. Unless it keeps its username, another account of the organization may have that.
-pub async fn mark_unavailable(write: &mut Write, account: Uuid, keeps_username: bool) -> Result<(), Error> {
-    sqlx::query(
-        "update accounts set is_unavailable = true, holds_username = holds_username and $3
-         where organization_id = $1 and id = $2",
+pub async fn mark_unavailable(
+    write: &mut Write,
+    account: Uuid,
+    keeps_username: bool,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let is_news: Option<bool> = sqlx::query_scalar(
+        "with before as (
+            select id, is_unavailable from accounts where organization_id = $1 and id = $2 for update
+         )
+         update accounts a set is_unavailable = true, holds_username = holds_username and $3
+         from before where a.id = before.id
+         returning not before.is_unavailable",
     )
     .bind(write.organization())
     .bind(account)
     .bind(keeps_username)
-    .execute(write.connection())
+    .fetch_optional(write.connection())
     .await?;
     write.record_target_change(account);
+    if is_news == Some(true) {
+        let event = NewEvent::of_account(EventType::AccountUnavailable, account, EventData::default());
+        write.record_event(event, now);
+    }
     Ok(())
 }
 

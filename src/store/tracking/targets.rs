@@ -8,7 +8,9 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::ended_attempts;
+use crate::model::event::{EventData, EventType};
 use crate::model::tracking::FailureReason;
+use crate::store::records::events::NewEvent;
 use crate::store::{Error, Write};
 
 /// Adds targets of accounts, due at `now`, unless they exist.
@@ -162,25 +164,32 @@ pub async fn finish_attempt(
     target: Uuid,
     attempt: AttemptResult,
 ) -> Result<Option<DateTime<Utc>>, Error> {
+    write.advance_event_time(attempt.ended_at);
     let (reason, error) = attempt.failure.map(|failure| (failure.reason, failure.error)).unzip();
-    let finished: Option<(DateTime<Utc>, bool)> = sqlx::query_as(include_str!("finish_attempt.sql"))
-        .bind(write.organization())
-        .bind(target)
-        .bind(owner)
-        .bind(attempt.at)
-        .bind(attempt.next)
-        .bind(error)
-        .bind(attempt.failures)
-        .bind(attempt.not_found_runs)
-        .bind(attempt.deep_reads.weekly)
-        .bind(attempt.deep_reads.monthly)
-        .bind(reason)
-        .bind(ended_attempts::minute(attempt.ended_at))
-        .fetch_optional(write.connection())
-        .await?;
-    Ok(finished.map(|(postgres_now, failure_changes)| {
+    let finished: Option<(DateTime<Utc>, bool, Option<bool>)> =
+        sqlx::query_as(include_str!("finish_attempt.sql"))
+            .bind(write.organization())
+            .bind(target)
+            .bind(owner)
+            .bind(attempt.at)
+            .bind(attempt.next)
+            .bind(error)
+            .bind(attempt.failures)
+            .bind(attempt.not_found_runs)
+            .bind(attempt.deep_reads.weekly)
+            .bind(attempt.deep_reads.monthly)
+            .bind(reason)
+            .bind(ended_attempts::minute(attempt.ended_at))
+            .fetch_optional(write.connection())
+            .await?;
+    Ok(finished.map(|(postgres_now, failure_changes, reports_failure)| {
         if failure_changes {
             write.record_target_change(target);
+        }
+        if let Some(is_failing) = reports_failure {
+            let event_type = if is_failing { EventType::AccountFailing } else { EventType::AccountRecovered };
+            let data = EventData { reason, ..EventData::default() };
+            write.record_event(NewEvent::of_account(event_type, target, data), attempt.ended_at);
         }
         postgres_now
     }))

@@ -52,7 +52,8 @@ pub async fn run(databases: Databases, folder: UploadFolder, stop: CancellationT
     if let Err(error) = folder.remove_all() {
         tracing::warn!(%error, "cannot remove uploaded files, the next start does");
     }
-    let failed = timeout::short(queue::fail_interrupted(&databases.pg, Some(folder.process()))).await;
+    let now = databases.clock.now().await;
+    let failed = timeout::short(queue::fail_interrupted(&databases.pg, Some(folder.process()), now)).await;
     if let Err(error) = failed {
         tracing::warn!(%error, "cannot record that imports are interrupted, another process does");
     }
@@ -73,7 +74,7 @@ async fn keep_alive(databases: &Databases, folder: &UploadFolder) {
 }
 
 async fn extend_lease(databases: &Databases, folder: &UploadFolder) -> Result<(), Error> {
-    let files = folder.files();
+    let (files, now) = (folder.files(), databases.clock.now().await);
     let unfinished = queue::extend_lease(&databases.pg, folder.process()).await?;
     if let Err(error) = files.and_then(|files| folder.remove_ended(&files, &unfinished)) {
         tracing::warn!(%error, "cannot remove uploaded files, the next start does");
@@ -81,9 +82,9 @@ async fn extend_lease(databases: &Databases, folder: &UploadFolder) -> Result<()
     // Those of clients that left while their import was queued.
     let lost: Vec<_> = unfinished.into_iter().filter(|id| !folder.file(*id).exists()).collect();
     if !lost.is_empty() {
-        queue::fail_lost(&databases.pg, &lost).await?;
+        queue::fail_lost(&databases.pg, &lost, now).await?;
     }
-    let failed = queue::fail_interrupted(&databases.pg, None).await?;
+    let failed = queue::fail_interrupted(&databases.pg, None, now).await?;
     if failed > 0 {
         tracing::warn!(imports = failed, "imports failed because their process ended");
     }
@@ -180,7 +181,8 @@ async fn watch(databases: &Databases, upload: &ClaimedUpload, monitor: &Monitor)
 async fn record_result(databases: &Databases, upload: &ClaimedUpload, result: &ImportResult) -> ImportStatus {
     let mut log = FailureLog::new("cannot record the result of an import");
     loop {
-        match timeout::short(queue::finish(&databases.pg, upload.id, result)).await {
+        let now = databases.clock.now().await;
+        match timeout::short(queue::finish(&databases.pg, upload.id, result, now)).await {
             // Another process failed it, or its organization was deleted.
             Ok(status) => return status.unwrap_or(ImportStatus::Failed),
             Err(error) => log.record_failure(&error),

@@ -68,6 +68,10 @@ async fn fill_other_tables(stores: &IsolatedStores, organization: Uuid) {
          values (gen_random_uuid(), $1, 'cover', decode(repeat('00', 16), 'hex'))",
         "insert into uploads (id, organization_id, process_id, lease_until, options, received_at, created_at)
          values (gen_random_uuid(), $1, gen_random_uuid(), now(), '{}', now(), now())",
+        "insert into events (organization_id, id, type, data, created_at)
+         values ($1, gen_random_uuid(), 'import.ended', '{}', now())",
+        "insert into breakout_candidates (organization_id, video_id, age_days, due_at)
+         select $1, id, 1, 'infinity' from videos where organization_id = $1 on conflict do nothing",
         "insert into unknown_history (organization_id, after_delivery) values ($1, 0)",
         "insert into ended_attempts (organization_id, minute, succeeded, failed, is_sum) values ($1, now(), 1, 0, false)",
         "with collection as (

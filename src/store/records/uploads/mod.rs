@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::types::Json;
-use sqlx::{PgExecutor, PgPool, Postgres, QueryBuilder};
+use sqlx::{AssertSqlSafe, PgExecutor, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use crate::model::upload::{Import, UploadOptions};
@@ -137,22 +137,36 @@ pub async fn require_room(pg: impl PgExecutor<'_>, organization: Uuid) -> Result
 }
 
 /// Cancels an import that has not ended. One that runs is stopped soon by its process.
-pub async fn cancel(write: &mut Write, id: Uuid) -> Result<(), Error> {
-    let cancelled = sqlx::query(
+pub async fn cancel(write: &mut Write, id: Uuid, now: DateTime<Utc>) -> Result<(), Error> {
+    let sql = format!(
         "update uploads set cancelled_at = $3,
             status = case status when 'queued' then 'cancelled' else status end,
             finished_at = case status when 'queued' then $3 end
-         where organization_id = $1 and id = $2 and status in ('queued', 'running') and cancelled_at is null",
-    )
-    .bind(write.organization())
-    .bind(id)
-    .bind(Utc::now())
-    .execute(write.connection())
-    .await?;
-    if cancelled.rows_affected() > 0 {
+         where organization_id = $1 and id = $2 and status in ('queued', 'running') and cancelled_at is null
+         returning {}, status = 'cancelled' as has_ended",
+        queue::ENDED
+    );
+    let cancelled: Option<CancelledUpload> = sqlx::query_as(AssertSqlSafe(sql))
+        .bind(write.organization())
+        .bind(id)
+        .bind(Utc::now())
+        .fetch_optional(write.connection())
+        .await?;
+    if let Some(CancelledUpload { upload, has_ended }) = cancelled {
+        if let Some(event) = upload.into_event().filter(|_| has_ended) {
+            write.record_event(event, now);
+        }
         return Ok(());
     }
     let organization = write.organization();
     get(write.connection(), organization, id).await?;
     Err(Error::Conflict("the import has ended".to_owned()))
+}
+
+#[derive(sqlx::FromRow)]
+struct CancelledUpload {
+    #[sqlx(flatten)]
+    upload: queue::EndedUpload,
+    /// It was queued.
+    has_ended: bool,
 }

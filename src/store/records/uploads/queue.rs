@@ -1,17 +1,20 @@
 //! The queue of imports over HTTP: each API process loads the files that it took, one of an organization at a time among all
 //! processes, and extends its lease. Imports of a process that does not are failed by any other.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use chrono::{DateTime, Utc};
-use sqlx::PgPool;
 use sqlx::types::Json;
+use sqlx::{AssertSqlSafe, PgPool};
 use uuid::Uuid;
 
 use super::LEASE;
 use crate::failpoint;
-use crate::model::upload::{ImportResult, ImportStatus, UploadOptions};
+use crate::model::event::{EventData, EventImport};
+use crate::model::upload::{ImportResult, ImportStatus, ImportType, UploadOptions};
 use crate::store::Error;
+use crate::store::postgres::Transaction;
+use crate::store::records::events::{self, NewEvent};
 
 /// Why imports of a process that ended have failed.
 pub const INTERRUPTED: &str = "interrupted, upload it again";
@@ -94,59 +97,125 @@ pub async fn record_progress(
 
 /// Ends a running import, as cancelled if a client cancelled it, otherwise by its error. Returns its status; `None` if it had
 /// ended.
-pub async fn finish(pg: &PgPool, id: Uuid, result: &ImportResult) -> Result<Option<ImportStatus>, Error> {
+pub async fn finish(
+    pg: &PgPool,
+    id: Uuid,
+    result: &ImportResult,
+    now: DateTime<Utc>,
+) -> Result<Option<ImportStatus>, Error> {
     let status = if result.error.is_some() { ImportStatus::Failed } else { ImportStatus::Succeeded };
-    let status = sqlx::query_scalar(
+    let mut transaction = Transaction::begin(pg).await?;
+    let sql = format!(
         "update uploads set rows_read = $2, accounts = $3, videos = $4, snapshots_written = $5, refused = $6, findings = $7,
             status = case when cancelled_at is null then $8 else 'cancelled' end,
             error = case when cancelled_at is null then $9 end,
             finished_at = coalesce(cancelled_at, $10)
          where id = $1 and status = 'running'
-         returning status",
-    )
-    .bind(id)
-    .bind(result.rows_read as i64)
-    .bind(result.accounts as i64)
-    .bind(result.videos as i64)
-    .bind(result.snapshots_written as i64)
-    .bind(result.refused as i64)
-    .bind(Json(&result.findings))
-    .bind(status)
-    .bind(&result.error)
-    .bind(Utc::now())
-    .fetch_optional(pg)
-    .await?;
+         returning {ENDED}"
+    );
+    let ended: Option<EndedUpload> = sqlx::query_as(AssertSqlSafe(sql))
+        .bind(id)
+        .bind(result.rows_read as i64)
+        .bind(result.accounts as i64)
+        .bind(result.videos as i64)
+        .bind(result.snapshots_written as i64)
+        .bind(result.refused as i64)
+        .bind(Json(&result.findings))
+        .bind(status)
+        .bind(&result.error)
+        .bind(Utc::now())
+        .fetch_optional(&mut *transaction)
+        .await?;
+    let status = ended.as_ref().map(|ended| ended.status);
+    commit_ended(transaction, ended.into_iter().collect(), now).await?;
     failpoint::reached("upload-finished");
     Ok(status)
 }
 
 /// Fails the imports of processes that no longer extend their lease, and those of `ending`, which ends. Returns their number.
-pub async fn fail_interrupted(pg: &PgPool, ending: Option<Uuid>) -> Result<u64, Error> {
-    let failed = sqlx::query(
+pub async fn fail_interrupted(pg: &PgPool, ending: Option<Uuid>, now: DateTime<Utc>) -> Result<usize, Error> {
+    let mut transaction = Transaction::begin(pg).await?;
+    let sql = format!(
         "update uploads set
             status = case when cancelled_at is null then 'failed' else 'cancelled' end,
             error = case when cancelled_at is null then $2 end,
             finished_at = coalesce(cancelled_at, $3)
-         where status in ('queued', 'running') and (lease_until < now() or process_id = $1)",
-    )
-    .bind(ending)
-    .bind(INTERRUPTED)
-    .bind(Utc::now())
-    .execute(pg)
-    .await?;
-    Ok(failed.rows_affected())
+         where status in ('queued', 'running') and (lease_until < now() or process_id = $1)
+         returning {ENDED}"
+    );
+    let failed: Vec<EndedUpload> = sqlx::query_as(AssertSqlSafe(sql))
+        .bind(ending)
+        .bind(INTERRUPTED)
+        .bind(Utc::now())
+        .fetch_all(&mut *transaction)
+        .await?;
+    let count = failed.len();
+    commit_ended(transaction, failed, now).await?;
+    Ok(count)
 }
 
 /// Fails queued imports of this process whose files are gone.
-pub async fn fail_lost(pg: &PgPool, lost: &[Uuid]) -> Result<(), Error> {
-    sqlx::query(
-        "update uploads set status = 'failed', error = $2, finished_at = $3 where id = any($1) and status = 'queued'",
-    )
-    .bind(lost)
-    .bind(INTERRUPTED)
-    .bind(Utc::now())
-    .execute(pg)
-    .await?;
+pub async fn fail_lost(pg: &PgPool, lost: &[Uuid], now: DateTime<Utc>) -> Result<(), Error> {
+    let mut transaction = Transaction::begin(pg).await?;
+    let sql = format!(
+        "update uploads set status = 'failed', error = $2, finished_at = $3 where id = any($1) and status = 'queued'
+         returning {ENDED}"
+    );
+    let failed = sqlx::query_as(AssertSqlSafe(sql))
+        .bind(lost)
+        .bind(INTERRUPTED)
+        .bind(Utc::now())
+        .fetch_all(&mut *transaction)
+        .await?;
+    commit_ended(transaction, failed, now).await
+}
+
+/// Columns of [`EndedUpload`].
+pub(super) const ENDED: &str =
+    "id, organization_id, filename, (options->>'dry_run')::boolean as dry_run, status,
+    rows_read, snapshots_written, refused, error";
+
+/// An import that has ended.
+#[derive(Debug, sqlx::FromRow)]
+pub(super) struct EndedUpload {
+    id: Uuid,
+    organization_id: Uuid,
+    filename: Option<String>,
+    dry_run: Option<bool>,
+    status: ImportStatus,
+    rows_read: i64,
+    snapshots_written: i64,
+    refused: i64,
+    error: Option<String>,
+}
+
+impl EndedUpload {
+    /// Returns the event; none for a dry run.
+    pub(super) fn into_event(self) -> Option<NewEvent> {
+        let EndedUpload { id, filename, status, rows_read, snapshots_written, refused, error, .. } = self;
+        let r#type = ImportType::default();
+        let import =
+            EventImport { id, r#type, status, filename, rows_read, snapshots_written, refused, error };
+        let data = EventData { import: Some(import), ..EventData::default() };
+        (!self.dry_run.unwrap_or_default()).then(|| NewEvent::of_import(data))
+    }
+}
+
+/// Commits the end of imports with their events. Locks organizations in order.
+async fn commit_ended(
+    mut transaction: Transaction,
+    ended: Vec<EndedUpload>,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let mut by_organization: BTreeMap<Uuid, Vec<NewEvent>> = BTreeMap::new();
+    for upload in ended {
+        let organization = upload.organization_id;
+        by_organization.entry(organization).or_default().extend(upload.into_event());
+    }
+    for (organization, ended) in by_organization {
+        events::append(&mut transaction, organization, now, ended).await?;
+    }
+    transaction.commit().await?;
     Ok(())
 }
 

@@ -1,0 +1,120 @@
+//! Breakouts: posts are compared once their views at an age are known, each is reported once, and others than news are not.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use harness::IsolatedStores;
+use harness::relay::{Tenant, observed_post, scrape_profile_at};
+use serde_json::{Value, json};
+use tidemark::store::Write;
+use tidemark::store::observations::{VideoOrigin, save_videos};
+use tidemark::worker::breakouts;
+
+/// An account with twelve posts that had 100 views at each age, as an import stored them, and one scrape.
+struct Account {
+    stores: IsolatedStores,
+    tenant: Tenant,
+    now: DateTime<Utc>,
+}
+
+impl Account {
+    async fn create() -> Self {
+        let stores = IsolatedStores::create().await;
+        let tenant = stores.create_tenant(1).await;
+        let account = Account { stores, tenant, now: harness::now() };
+        for post in 0..12 {
+            for day in [30, 29, 27, 23] {
+                account.observe(&format!("1{post:03}"), 100, (30, day), false).await;
+            }
+        }
+        let at = account.at(10);
+        scrape_profile_at(account.stores.pg(), account.tenant.id, account.tenant.accounts[0], "Tide", at)
+            .await;
+        account
+    }
+
+    fn at(&self, days_ago: i64) -> DateTime<Utc> {
+        self.now - TimeDelta::days(days_ago)
+    }
+
+    /// Observes a post so many days after it was posted, both in days ago.
+    async fn observe(&self, post: &str, views: i64, (posted, observed): (i64, i64), is_scrape: bool) {
+        let at = self.at(observed);
+        let mut video =
+            observed_post(VideoOrigin::Account(self.tenant.accounts[0]), post.to_owned(), views, at);
+        video.latest.create_time.record(Some(self.at(posted)), at);
+        video.latest.media_type.record(Some("VIDEO".to_owned()), at);
+        video.scraped_at = is_scrape.then_some(at);
+        let mut write = Write::begin(self.stores.pg(), self.tenant.id).await.unwrap();
+        save_videos(&mut write, at, vec![video]).await.unwrap();
+        write.commit().await.unwrap();
+    }
+
+    async fn find(&self) -> Vec<Value> {
+        breakouts::find(&self.stores.databases).await.unwrap();
+        let found: Vec<Value> =
+            sqlx::query_scalar("select data from events where type = 'video.breakout' order by id")
+                .fetch_all(self.stores.pg())
+                .await
+                .unwrap();
+        let found = found.into_iter().map(|data| {
+            json!([
+                data["video"]["external_id"],
+                data["age_days"],
+                data["actual"],
+                data["baseline"],
+                data["multiple"]
+            ])
+        });
+        found.collect()
+    }
+
+    async fn candidates(&self) -> i64 {
+        sqlx::query_scalar("select count(*) from breakout_candidates")
+            .fetch_one(self.stores.pg())
+            .await
+            .unwrap()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn breakouts_are_reported_once_their_views_are_known() {
+    let account = Account::create().await;
+    // Posts of four days ago, one observed on each of the following days, one late, and two that are no breakouts yet.
+    for post in ["21", "22", "23", "24"] {
+        account.observe(post, 10, (4, 4), true).await;
+    }
+    account.observe("21", 500, (4, 3), true).await;
+    account.observe("23", 200, (4, 3), true).await;
+    account.observe("24", 200, (4, 3), true).await;
+    account.observe("24", 1_000, (4, 1), true).await;
+    let relay = account.stores.start_relay();
+    let one = json!(["21", 1, 500, 100.0, 5.0]);
+    let three = json!(["24", 3, 1_000, 100.0, 10.0]);
+    assert_eq!(account.find().await.len(), 2);
+    assert_eq!(account.find().await, [one.clone(), three.clone()]);
+    assert_eq!(account.candidates().await, 2, "one waits for its views, one for its next age");
+    // Interpolated between days 4 and 1, at age 1: no breakout; at age 3 there is one.
+    account.observe("22", 500, (4, 1), true).await;
+    let (first, second) = tokio::join!(account.find(), account.find());
+    let expected = vec![one, three, json!(["22", 3, 500, 100.0, 5.0])];
+    assert!(first.len().max(second.len()) <= 3);
+    assert_eq!(account.find().await, expected);
+    relay.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn imports_and_the_first_scrape_report_no_breakouts() {
+    let account = Account::create().await;
+    assert_eq!(account.candidates().await, 0, "the history of an import is old");
+    // Imported every day.
+    for day in [8, 7, 5, 1] {
+        account.observe("31", 900, (8, day), false).await;
+    }
+    assert_eq!(account.candidates().await, 0);
+    // Found young by an import, and scraped when it reaches the next age.
+    account.observe("32", 10, (5, 5), false).await;
+    account.observe("32", 900, (5, 4), false).await;
+    account.observe("32", 900, (5, 2), true).await;
+    let relay = account.stores.start_relay();
+    assert_eq!(account.find().await, [json!(["32", 3, 900, 100.0, 9.0])]);
+    relay.stop().await;
+}
