@@ -20,14 +20,14 @@ use crate::config::{MediaArgs, SearchArgs, StoreArgs};
 use crate::http::connections::{self, ConnectionLimits};
 use crate::model::network::{InvalidNetwork, parse_network};
 use crate::platforms::{ConfigError, RequestBudget, SourceArgs, Sources};
-use crate::shutdown::{InFlightRequests, ShutdownArgs, ShutdownSignal};
+use crate::shutdown::{ShutdownArgs, ShutdownSignal};
 use crate::store::clickhouse::client;
 use crate::store::postgres::pool;
 use crate::store::search::SearchIndex;
 use crate::store::{health, migrate};
 use crate::telemetry::{MetricsArgs, probes};
 use crate::worker::uploads::{self, DEFAULT_MAX_UPLOAD_BYTES};
-use crate::worker::{gauges, indexer, pictures, rollup_follower};
+use crate::worker::{event_reader, gauges, indexer, pictures, rollup_follower};
 use crate::{api, http, store};
 
 const LISTEN_BACKLOG: u32 = 4096;
@@ -203,8 +203,10 @@ pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     let server = connections::build_server(acceptor, limits);
     let handle = server.handle();
     let stop = CancellationToken::new();
-    tokio::spawn(gauges::run_for_api(databases, app.history.clone(), search.clone(), stop.clone()));
+    let (history, streams) = (app.history.clone(), app.event_streams.clone());
+    tokio::spawn(gauges::run_for_api(databases, history, search.clone(), streams, stop.clone()));
     tokio::spawn(rollup_follower::run(app.pg.clone(), app.history.clone(), stop.clone()));
+    tokio::spawn(event_reader::run(app.pg.clone(), app.event_streams.clone(), stop.clone()));
     if let Some(media) = app.media.clone() {
         tokio::spawn(pictures::run_for_api(app.pg.clone(), media, stop.clone()));
     }
@@ -216,7 +218,7 @@ pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
         }
     });
     let drain = Duration::from_secs(args.drain_seconds);
-    let shutdown = shut_down(app.in_flight.clone(), handle, drain, args.shutdown.grace());
+    let shutdown = shut_down(app.clone(), handle, drain, args.shutdown.grace());
     tokio::spawn(ShutdownSignal::listen()?.run_on_signal(shutdown));
     let (state, started) = (app.clone(), Instant::now());
     probes::set_readiness_check(move || check_readiness(state.clone(), started));
@@ -270,9 +272,10 @@ fn start_importer(
     }))
 }
 
-/// Fails readiness for `drain`, then rejects new requests, and stops the listener when in-flight ones have finished or after
-/// `grace`.
-async fn shut_down(in_flight: InFlightRequests, handle: ServerHandle, drain: Duration, grace: Duration) {
+/// Fails readiness for `drain`, then rejects new requests and ends streams, and stops the listener when in-flight requests have
+/// finished or after `grace`.
+async fn shut_down(app: App, handle: ServerHandle, drain: Duration, grace: Duration) {
+    let in_flight = app.in_flight;
     in_flight.drain();
     if !drain.is_zero() {
         tracing::info!(seconds = drain.as_secs(), "draining: not ready, still accepting requests");
@@ -280,6 +283,7 @@ async fn shut_down(in_flight: InFlightRequests, handle: ServerHandle, drain: Dur
     }
     tracing::info!("stopping: finishing in-flight requests, rejecting new ones");
     in_flight.close();
+    app.event_streams.close();
     let started = Instant::now();
     if tokio::time::timeout(grace, in_flight.wait_until_idle()).await.is_err() {
         tracing::warn!("requests were still in flight at shutdown");

@@ -55,9 +55,10 @@ pub fn routes() -> Router {
         .push(Router::with_path("v2").push(private()))
         .push(Router::with_path("v1").push(v1::private()));
     let csv = http::responding(RequireAccept::Csv).push(export::router());
+    let streams = http::responding(RequireAccept::EventStream).push(Router::with_path("v2").push(streams()));
     // All share keys and rate limits.
     let files = http::receiving_files().push(uploads::receiver());
-    let private = http::authenticated().push(json).push(csv).push(files);
+    let private = http::authenticated().push(json).push(csv).push(streams).push(files);
     let report = http::responding(RequireAccept::Json).push(Router::with_path("v2").push(shared_report()));
     let shared = http::authenticated_by_share().push(report);
     Router::new()
@@ -81,6 +82,11 @@ fn public() -> Router {
 /// Routes for the bearers of shares.
 fn shared_report() -> Router {
     shared::router().oapi_tag("Shared reports")
+}
+
+/// Routes whose responses do not end.
+fn streams() -> Router {
+    events::stream().oapi_tag("Events")
 }
 
 fn private() -> Router {
@@ -127,6 +133,7 @@ mod tests {
         let mut found = Vec::new();
         undocumented(&public(), "", &mut found);
         undocumented(&private(), "", &mut found);
+        undocumented(&streams(), "", &mut found);
         undocumented(&shared_report(), "", &mut found);
         undocumented(&export::router(), "", &mut found);
         undocumented(&uploads::receiver(), "", &mut found);

@@ -50,6 +50,7 @@ static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
     let groups = [
         versioned(super::public(), false),
         versioned(super::private(), true),
+        versioned(super::streams(), true),
         versioned(super::shared_report(), true),
         exports,
         imports,

@@ -2,6 +2,7 @@
 
 mod batch_queue;
 mod clock;
+mod event_streams;
 mod in_flight_keys;
 mod open_transfers;
 mod upload_folder;
@@ -18,6 +19,7 @@ use uuid::Uuid;
 
 pub use batch_queue::BatchQueue;
 pub use clock::Clock;
+pub use event_streams::{EventStream, EventStreams, Feed, Following, StreamedEvent};
 pub use in_flight_keys::{InFlightKey, InFlightKeys};
 pub use open_transfers::{OpenTransfers, TransferGuard};
 pub use upload_folder::{IncomingFile, ReceiveError, UploadFolder};
@@ -59,6 +61,7 @@ pub struct App {
     pub uploads: Option<UploadFolder>,
     /// Files that are being received.
     pub incoming: OpenTransfers,
+    pub event_streams: EventStreams,
     pub batches: BatchQueue,
     pub idempotency_keys: InFlightKeys,
     /// Copies of pictures, if there is a folder for them.
@@ -152,6 +155,7 @@ impl App {
             exports: OpenTransfers::default(),
             uploads: None,
             incoming: OpenTransfers::default(),
+            event_streams: EventStreams::default(),
             batches: BatchQueue::default(),
             idempotency_keys: InFlightKeys::default(),
             media: settings.media_dir.clone().map(MediaReader::new),

@@ -29,7 +29,8 @@ use middleware::{
 };
 pub use output::{
     Accepted, AcceptedAt, BatchItemResult, BatchResponse, Collection, Created, CsvFile, CsvSource, Data,
-    FoundOrCreated, NoContent, Problem, Ranking, StaticFile, Uncompressed, WithMeta,
+    EventSource, FoundOrCreated, NoContent, Problem, Ranking, ServerSentEvents, StaticFile, Uncompressed,
+    WithMeta,
 };
 
 use crate::app::App;

@@ -199,6 +199,16 @@ pub struct Event {
     pub data: EventData,
 }
 
+impl Event {
+    /// Returns it as a server-sent event. Its JSON has no line breaks.
+    pub fn to_stream_text(&self) -> String {
+        let field = |value: Result<String, serde_json::Error>| value.unwrap_or_default();
+        let event_type = field(serde_json::to_string(&self.r#type));
+        let data = field(serde_json::to_string(self));
+        format!("event: {}\nid: {}\ndata: {data}\n\n", event_type.trim_matches('"'), self.id)
+    }
+}
+
 /// The id of an event, and the time in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventId {

@@ -99,5 +99,8 @@ pub const MAX_BODY_BYTES: usize = 1024 * 1024;
 /// Requests per key and clock minute, unless the organization or the key has its own limit.
 pub const DEFAULT_RATE_PER_MINUTE: i32 = 600;
 
+/// Streams of events that a key may have open in a process.
+pub const MAX_STREAMS_PER_KEY: usize = 100;
+
 /// Characters of the name of a time zone.
 pub const MAX_TIME_ZONE_CHARS: usize = 64;

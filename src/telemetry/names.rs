@@ -88,6 +88,8 @@ metrics! {
         "Duration of changes of rollups in memory: `loaded`, `updated`, `failed`.";
     ROLLUP_USAGE: "tidemark.rollup_cache.usage", Gauge, "By", [], Api,
         "Memory of rollups.";
+    EVENT_STREAMS: "tidemark.event.streams", Gauge, "{stream}", [], Api,
+        "Open streams of events.";
     IMPORT_DURATION: "tidemark.import.duration", Histogram(TASK_SECONDS), "s", [OUTCOME], Api,
         "Duration of imports over HTTP, until everything was visible: `succeeded`, `failed`, `cancelled`.";
     STATEMENT_DURATION: "db.client.operation.duration", Histogram(STATEMENT_SECONDS), "s", [SYSTEM, OPERATION, ROUTE, ERROR_TYPE], Both,

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::passes::{self, PassTask};
 use super::timeout;
-use crate::app::Databases;
+use crate::app::{Databases, EventStreams};
 use crate::model::platform::Platform;
 use crate::platforms::Sources;
 use crate::store::analytics::HistoryReader;
@@ -216,11 +216,13 @@ pub async fn run_for_api(
     databases: Databases,
     history: HistoryReader,
     search: SearchIndex,
+    streams: EventStreams,
     stop: CancellationToken,
 ) {
     if metrics::instruments().is_none() {
         return;
     }
+    register_gauge(&names::EVENT_STREAMS, move || vec![(streams.count() as f64, Vec::new())]);
     let queries = history.clone();
     register_gauge(&names::CONNECTION_PENDING, move || {
         let (_running, waiting) = queries.load();

@@ -1,8 +1,8 @@
 //! The background loops: scheduler and scrapes, relay, pictures, housekeeping, breakouts, erasure, retention, gauges,
 //! search indexer.
 //!
-//! `tidemark track` runs all but the search indexer, the follower of rollups and the imports over HTTP, which run in each API
-//! process.
+//! `tidemark track` runs all but the search indexer, the follower of rollups, the reader of events for streams and the imports
+//! over HTTP, which run in each API process.
 
 mod attempt;
 pub mod breakouts;
@@ -10,6 +10,7 @@ pub mod budget;
 mod chunks;
 mod clock_check;
 pub mod erasure;
+pub mod event_reader;
 mod failure_log;
 pub mod gauges;
 pub mod housekeeping;

@@ -18,6 +18,7 @@ mod contention;
 mod conventions;
 mod creators;
 mod dashboard;
+mod event_stream;
 mod events;
 mod fairness;
 mod idempotency;

@@ -33,6 +33,10 @@ pub async fn fetch_document(stack: &Stack) -> (Value, Vec<Operation>) {
         let server =
             item["servers"][0]["url"].as_str().unwrap_or(document["servers"][0]["url"].as_str().unwrap());
         for (method, spec) in item.as_object().unwrap().iter().filter(|(name, _)| *name != "servers") {
+            // It has no end: tests/api/event_stream.rs.
+            if !spec["responses"]["200"]["content"]["text/event-stream"].is_null() {
+                continue;
+            }
             let (method, server) = (method.to_uppercase().parse().unwrap(), server.to_owned());
             let mut spec = spec.clone();
             for parameter in spec["parameters"].as_array_mut().into_iter().flatten() {

@@ -10,6 +10,7 @@ use crate::http::output::problem::Problem;
 pub enum RequireAccept {
     Json,
     Csv,
+    EventStream,
 }
 
 #[handler]
@@ -31,6 +32,7 @@ impl RequireAccept {
         match self {
             RequireAccept::Json => ["application/json", "application/*", "*/*"],
             RequireAccept::Csv => ["text/csv", "text/*", "*/*"],
+            RequireAccept::EventStream => ["text/event-stream", "text/*", "*/*"],
         }
     }
 
@@ -109,6 +111,16 @@ mod tests {
         for accept in ["application/json", "application/problem+json", "text/csv;q=0, */*", "text/*;q=0, */*"]
         {
             assert!(!RequireAccept::Csv.is_accepted(accept), "{accept}");
+        }
+    }
+
+    #[test]
+    fn stream_needs_a_client_that_reads_events() {
+        for accept in ["", "*/*", "text/event-stream", "text/event-stream, application/json;q=0.5"] {
+            assert!(RequireAccept::EventStream.is_accepted(accept), "{accept}");
+        }
+        for accept in ["application/json", "text/csv", "text/event-stream;q=0, */*"] {
+            assert!(!RequireAccept::EventStream.is_accepted(accept), "{accept}");
         }
     }
 

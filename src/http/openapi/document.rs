@@ -99,7 +99,7 @@ fn complete(operation: &mut Map<String, Value>, method: &str, needs_key: bool, p
         operation.insert("security".to_owned(), json!([]));
     }
     let is_get = method == "get";
-    let has_etag = is_get && operation.get("responses").and_then(csv_content).is_none();
+    let has_etag = is_get && !operation.get("responses").is_some_and(is_sent_in_parts);
     let parameters = operation.get("parameters").and_then(Value::as_array).cloned().unwrap_or_default();
     let has_body = operation.contains_key("requestBody");
     let is_replayable = parameters
@@ -137,8 +137,11 @@ fn complete(operation: &mut Map<String, Value>, method: &str, needs_key: bool, p
     operation.insert("parameters".to_owned(), all.into());
 }
 
-fn csv_content(responses: &Value) -> Option<&Value> {
-    responses.pointer("/200/content/text~1csv")
+/// Whether the successful response is sent while it is produced, and so has no tag.
+fn is_sent_in_parts(responses: &Value) -> bool {
+    ["text~1csv", "text~1event-stream"]
+        .iter()
+        .any(|content_type| responses.pointer(&format!("/200/content/{content_type}")).is_some())
 }
 
 /// Whether the operation takes an id that has to exist, also if a filter takes several. Missing ids of lists of `…_ids` are

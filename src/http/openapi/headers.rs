@@ -40,9 +40,13 @@ pub(super) fn add_headers(
         headers.extend(RATE_LIMIT_HEADERS);
     }
     if is_get && matches!(status, "200" | "304") {
-        let is_file = response.pointer("/content/text~1csv").is_some();
-        let other = if is_file { ("Content-Disposition", "ContentDisposition") } else { ("ETag", "ETag") };
-        headers.extend([other, ("Cache-Control", "CacheControl")]);
+        let has = |content_type: &str| response.pointer(&format!("/content/{content_type}")).is_some();
+        if has("text~1csv") {
+            headers.push(("Content-Disposition", "ContentDisposition"));
+        } else if !has("text~1event-stream") {
+            headers.push(("ETag", "ETag"));
+        }
+        headers.push(("Cache-Control", "CacheControl"));
     }
     if is_get && response.pointer("/content/application~1json/schema/properties/pagination").is_some() {
         headers.push(("Link", "Link"));

@@ -30,6 +30,14 @@ pub fn add_csv(operation: &mut Operation, columns: &[&str]) {
     operation.responses.insert("200", Response::new(description).add_content("text/csv", content));
 }
 
+/// Adds the response of a stream of server-sent events.
+pub fn add_event_stream(operation: &mut Operation) {
+    let content =
+        Content::new(to_salvo(json!({"type": "string"}))).example("event: data.changed\ndata: {}\n\n".into());
+    let response = Response::new("Server-sent events, without end.");
+    operation.responses.insert("200", response.add_content("text/event-stream", content));
+}
+
 /// Adds an error response that does not follow from the parts; [`super::document`] adds its body.
 pub fn add_failure(operation: &mut Operation, status: &str, description: &str) {
     operation.responses.insert(status, Response::new(description));

@@ -8,6 +8,7 @@ pub(in crate::http) mod key_watch;
 pub mod page;
 pub mod problem;
 pub mod problem_kind;
+mod server_sent_events;
 mod static_file;
 
 pub use batch::{BatchItemResult, BatchResponse};
@@ -17,4 +18,5 @@ pub use envelope::{
 };
 pub use page::{Collection, Ranking};
 pub use problem::Problem;
+pub use server_sent_events::{EventSource, ServerSentEvents};
 pub use static_file::{StaticFile, Uncompressed};

@@ -1,5 +1,6 @@
 //! API keys: written by the command line, read by every request. Only the hash of a key is stored.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
@@ -250,6 +251,22 @@ pub async fn is_accepted(pg: &PgPool, organization: Uuid, key: Uuid) -> Result<b
     .fetch_one(pg)
     .await?;
     Ok(is_accepted)
+}
+
+/// Returns those of some keys that are accepted.
+pub async fn find_accepted(pg: &PgPool, keys: &[Uuid]) -> Result<HashSet<Uuid>, Error> {
+    let accepted: Vec<Uuid> = sqlx::query_scalar(
+        "select k.id from api_keys k join organizations o on o.id = k.organization_id
+         where k.id = any($1) and k.status = $2 and o.subscription = $3
+           and o.deleted_at is null and coalesce(k.expires_at > $4, true)",
+    )
+    .bind(keys)
+    .bind(KeyStatus::Active)
+    .bind(Subscription::Active)
+    .bind(Utc::now())
+    .fetch_all(pg)
+    .await?;
+    Ok(accepted.into_iter().collect())
 }
 
 #[cfg(test)]

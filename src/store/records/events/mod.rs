@@ -2,6 +2,8 @@
 
 pub mod candidates;
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -205,6 +207,55 @@ fn build_list(
     };
     let custom_plan = filter.created_after.is_some() || membership.is_some();
     List { table: "events e", id: "e.id", conditions, parents: None, sorted: None, text: None, custom_plan }
+}
+
+/// What streams of an organization follow.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, sqlx::FromRow)]
+pub struct FeedMark {
+    pub last_event_id: Option<Uuid>,
+    /// Grows with every change of figures.
+    pub data_version: i64,
+}
+
+/// Reads the marks of organizations.
+pub async fn fetch_marks(pg: &PgPool, organizations: &[Uuid]) -> Result<HashMap<Uuid, FeedMark>, Error> {
+    #[derive(sqlx::FromRow)]
+    struct Marked {
+        id: Uuid,
+        #[sqlx(flatten)]
+        mark: FeedMark,
+    }
+    // A sum of numbers that only grow (store::outbox::data_version).
+    let marks: Vec<Marked> = sqlx::query_as(
+        "select o.id, o.last_event_id,
+                o.accounts_version + o.videos_version + o.history_generation + c.generation
+                    + coalesce(o.history_since - date '2000-01-01', 0) + coalesce((
+                        select delivery from history_versions where organization_id = o.id order by day desc limit 1
+                    ), 0) as data_version
+         from organizations o cross join clickhouse_generation c where o.id = any($1)",
+    )
+    .bind(organizations)
+    .fetch_all(pg)
+    .await?;
+    Ok(marks.into_iter().map(|marked| (marked.id, marked.mark)).collect())
+}
+
+/// Reads up to `limit` events after an id, the first ones.
+pub async fn fetch_after(
+    pg: &PgPool,
+    organization: Uuid,
+    after: Uuid,
+    limit: i64,
+) -> Result<Vec<Event>, Error> {
+    let events = sqlx::query_as(
+        "select id, type, created_at, data from events where organization_id = $1 and id > $2 order by id limit $3",
+    )
+    .bind(organization)
+    .bind(after)
+    .bind(limit)
+    .fetch_all(pg)
+    .await?;
+    Ok(events)
 }
 
 /// Deletes up to `limit` events of over 30 days ago, and returns their number.

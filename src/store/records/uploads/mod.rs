@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::types::Json;
-use sqlx::{AssertSqlSafe, PgExecutor, PgPool, Postgres, QueryBuilder};
+use sqlx::{PgExecutor, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use crate::model::upload::{Import, UploadOptions};
@@ -138,15 +138,15 @@ pub async fn require_room(pg: impl PgExecutor<'_>, organization: Uuid) -> Result
 
 /// Cancels an import that has not ended. One that runs is stopped soon by its process.
 pub async fn cancel(write: &mut Write, id: Uuid, now: DateTime<Utc>) -> Result<(), Error> {
-    let sql = format!(
+    let sql = concat!(
         "update uploads set cancelled_at = $3,
             status = case status when 'queued' then 'cancelled' else status end,
             finished_at = case status when 'queued' then $3 end
          where organization_id = $1 and id = $2 and status in ('queued', 'running') and cancelled_at is null
-         returning {}, status = 'cancelled' as has_ended",
-        queue::ENDED
+         returning status = 'cancelled' as has_ended, ",
+        queue::ended_columns!()
     );
-    let cancelled: Option<CancelledUpload> = sqlx::query_as(AssertSqlSafe(sql))
+    let cancelled: Option<CancelledUpload> = sqlx::query_as(sql)
         .bind(write.organization())
         .bind(id)
         .bind(Utc::now())

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use chrono::{DateTime, Utc};
+use sqlx::PgPool;
 use sqlx::types::Json;
-use sqlx::{AssertSqlSafe, PgPool};
 use uuid::Uuid;
 
 use super::LEASE;
@@ -15,6 +15,15 @@ use crate::model::upload::{ImportResult, ImportStatus, ImportType, UploadOptions
 use crate::store::Error;
 use crate::store::postgres::Transaction;
 use crate::store::records::events::{self, NewEvent};
+
+/// Columns of [`EndedUpload`].
+macro_rules! ended_columns {
+    () => {
+        "id, organization_id, filename, (options->>'dry_run')::boolean as dry_run, status, rows_read, snapshots_written,
+            refused, error"
+    };
+}
+pub(super) use ended_columns;
 
 /// Why imports of a process that ended have failed.
 pub const INTERRUPTED: &str = "interrupted, upload it again";
@@ -105,15 +114,16 @@ pub async fn finish(
 ) -> Result<Option<ImportStatus>, Error> {
     let status = if result.error.is_some() { ImportStatus::Failed } else { ImportStatus::Succeeded };
     let mut transaction = Transaction::begin(pg).await?;
-    let sql = format!(
+    let sql = concat!(
         "update uploads set rows_read = $2, accounts = $3, videos = $4, snapshots_written = $5, refused = $6, findings = $7,
             status = case when cancelled_at is null then $8 else 'cancelled' end,
             error = case when cancelled_at is null then $9 end,
             finished_at = coalesce(cancelled_at, $10)
          where id = $1 and status = 'running'
-         returning {ENDED}"
+         returning ",
+        ended_columns!()
     );
-    let ended: Option<EndedUpload> = sqlx::query_as(AssertSqlSafe(sql))
+    let ended: Option<EndedUpload> = sqlx::query_as(sql)
         .bind(id)
         .bind(result.rows_read as i64)
         .bind(result.accounts as i64)
@@ -135,15 +145,16 @@ pub async fn finish(
 /// Fails the imports of processes that no longer extend their lease, and those of `ending`, which ends. Returns their number.
 pub async fn fail_interrupted(pg: &PgPool, ending: Option<Uuid>, now: DateTime<Utc>) -> Result<usize, Error> {
     let mut transaction = Transaction::begin(pg).await?;
-    let sql = format!(
+    let sql = concat!(
         "update uploads set
             status = case when cancelled_at is null then 'failed' else 'cancelled' end,
             error = case when cancelled_at is null then $2 end,
             finished_at = coalesce(cancelled_at, $3)
          where status in ('queued', 'running') and (lease_until < now() or process_id = $1)
-         returning {ENDED}"
+         returning ",
+        ended_columns!()
     );
-    let failed: Vec<EndedUpload> = sqlx::query_as(AssertSqlSafe(sql))
+    let failed: Vec<EndedUpload> = sqlx::query_as(sql)
         .bind(ending)
         .bind(INTERRUPTED)
         .bind(Utc::now())
@@ -157,11 +168,12 @@ pub async fn fail_interrupted(pg: &PgPool, ending: Option<Uuid>, now: DateTime<U
 /// Fails queued imports of this process whose files are gone.
 pub async fn fail_lost(pg: &PgPool, lost: &[Uuid], now: DateTime<Utc>) -> Result<(), Error> {
     let mut transaction = Transaction::begin(pg).await?;
-    let sql = format!(
+    let sql = concat!(
         "update uploads set status = 'failed', error = $2, finished_at = $3 where id = any($1) and status = 'queued'
-         returning {ENDED}"
+         returning ",
+        ended_columns!()
     );
-    let failed = sqlx::query_as(AssertSqlSafe(sql))
+    let failed = sqlx::query_as(sql)
         .bind(lost)
         .bind(INTERRUPTED)
         .bind(Utc::now())
@@ -169,11 +181,6 @@ pub async fn fail_lost(pg: &PgPool, lost: &[Uuid], now: DateTime<Utc>) -> Result
         .await?;
     commit_ended(transaction, failed, now).await
 }
-
-/// Columns of [`EndedUpload`].
-pub(super) const ENDED: &str =
-    "id, organization_id, filename, (options->>'dry_run')::boolean as dry_run, status,
-    rows_read, snapshots_written, refused, error";
 
 /// An import that has ended.
 #[derive(Debug, sqlx::FromRow)]

@@ -1,5 +1,7 @@
 //! Events: what happened to accounts, posts and imports.
 
+mod stream;
+
 use salvo::{Router, Writer};
 use salvo_oapi::endpoint;
 
@@ -13,6 +15,11 @@ use crate::store::records::events::{self, EventFilter, EventSort};
 
 pub(super) fn router() -> Router {
     Router::with_path("events").push(get_records(list))
+}
+
+/// The route of the stream, whose responses are no JSON.
+pub(super) fn stream() -> Router {
+    Router::with_path("events/stream").get(stream::open)
 }
 
 impl ListSort for EventSort {
