@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::rankings::{ComparedFigures, Metric, RankingMeta, ShownFigures};
-use crate::http::input::RankingQuery;
+use crate::http::input::{RankingOrder, RankingQuery};
 use crate::http::{Analytics, CachedPage, Ranking, RecordDependency, Result, WindowArgs};
-use crate::model::account::AccountType;
-use crate::model::limits::{DEFAULT_MIN_GAINED_VIEWS, MAX_CATEGORY_CHARS};
+use crate::model::account::{AccountTracking, AccountType};
+use crate::model::limits::{DEFAULT_MIN_GAINED_VIEWS, MAX_CATEGORY_CHARS, MAX_QUERY_CHARS};
 use crate::model::period::Window;
 use crate::model::platform::Platform;
 use crate::model::tracking::TrackingStatus;
@@ -22,6 +22,7 @@ use crate::store::analytics::accounts::{
 };
 use crate::store::analytics::subjects::{self, ComparedTotals};
 use crate::store::analytics::{SubjectScope, VersionedHistory};
+use crate::store::records::accounts::fetch_tracking;
 
 /// Which accounts are ranked, and by what.
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -35,20 +36,28 @@ pub(super) struct RankingRule {
     platform: Option<Platform>,
     /// Filter by `tracking.status`: accounts with any of these.
     status: Option<Vec<TrackingStatus>>,
+    /// Filter by a substring of the username, ignoring case.
+    // Absent in the positions of pages, which earlier versions have without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_QUERY_CHARS), extend("x-trimmed" = true))]
+    q: Option<String>,
+    /// Whether the account has a creator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    linked: Option<bool>,
     /// Metric to rank by: gains of the window, posts in it, or engagement per view.
     #[serde(default)]
     metric: Metric,
-    /// With `metric=engagement_rate`: views that an account has to gain to be ranked.
+    /// With `metric=engagement_rate`: views that an account has to gain to be ranked. With `include_all`, those with fewer
+    /// come last.
     #[schemars(range(min = 0, max = i64::MAX), extend("default" = DEFAULT_MIN_GAINED_VIEWS))]
     min_gained_views: i64,
-    /// Whether to list accounts that gained nothing, too. Does not affect `metric=engagement_rate`.
-    #[serde(default)]
-    include_all: bool,
+    #[serde(flatten)]
+    order: RankingOrder,
 }
 
-/// An account in the ranking.
+/// What the ranking knows of an account.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct TopAccount {
+struct RankedAccount {
     #[serde(flatten)]
     account: AccountIdentity,
     /// Always `account`.
@@ -57,10 +66,20 @@ pub(super) struct TopAccount {
     figures: ShownFigures,
 }
 
+/// An account in the ranking.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct TopAccount {
+    #[serde(flatten)]
+    account: RankedAccount,
+    #[serde(flatten)]
+    tracking: AccountTracking,
+}
+
 /// Rank accounts by gains
 ///
 /// Ranks accounts, including paused ones, by what they and their account-discovered videos gained over the window. Only
-/// gains above 0 are ranked, and by `engagement_rate` only accounts with enough views, whatever the rate.
+/// gains above 0 are ranked, and by `engagement_rate` only accounts with enough views, whatever the rate. With `include_all`
+/// all accounts are listed, those without a rate or with too few views last, by id.
 #[endpoint(operation_id = "listTopAccounts")]
 pub(super) async fn list(
     query: RankingQuery<RankingRule>,
@@ -85,31 +104,40 @@ pub(super) async fn list(
         let data_as_of = subjects::latest_observation_or(&history, &scope, *window, latest).await?;
         entries.iter_mut().for_each(|entry| entry.add_totals(&totals));
         entries.retain(|entry| rule.includes(&entry.figures));
-        let value = |entry: &Entry| entry.figures.value(*metric).unwrap_or_default();
-        let shown = page.select(entries, |entry| (value(entry), entry.account.id))?;
+        let shown = page.select(entries, |entry| (rule.rank(&entry.figures), entry.account.id))?;
         let data = show(&analytics, *window, &shown.entries, *metric).await?;
         Ok(shown.into_response(data, RankingMeta::new(*window, request.meta(data_as_of), *metric)))
     };
     let records = if rule.status.is_some() { RecordDependency::Tracking } else { RecordDependency::Profiles };
     let accounts_query =
         accounts::list_for_ranking(analytics.organization, &analytics.readable, &rule.filter());
-    analytics.respond_page(&request, records, accounts_query, compute).await
+    let ranking = analytics.respond_page(&request, records, accounts_query, compute).await?;
+    // Tracking has no version.
+    let fetch = async |ids: Vec<Uuid>| {
+        let pg = analytics.pg.acquire().await?;
+        fetch_tracking(&pg, analytics.organization, &analytics.readable, &ids).await
+    };
+    ranking.complete(fetch).await
 }
 
 impl RankingRule {
     fn filter(&self) -> RankingFilter {
-        let RankingRule { creator_id: creator, category, platform, status, .. } = self;
+        let RankingRule { creator_id: creator, category, platform, .. } = self;
         let (category, platform) = (category.clone(), *platform);
         let accounts = SubjectFilter { platform, account: None, creator: *creator, category };
-        RankingFilter { accounts, status: status.clone() }
+        RankingFilter { accounts, status: self.status.clone(), q: self.q.clone(), linked: self.linked }
+    }
+
+    /// None without a rate, or with too few views for one.
+    fn rank(&self, figures: &ComparedFigures) -> Option<i64> {
+        let is_ranked =
+            self.metric != Metric::EngagementRate || figures.current.views() >= self.min_gained_views;
+        figures.value(self.metric).filter(|_| is_ranked).map(|value| self.order.rank(value))
     }
 
     fn includes(&self, figures: &ComparedFigures) -> bool {
-        match (self.metric, figures.value(self.metric)) {
-            (_, None) => false,
-            (Metric::EngagementRate, Some(_)) => figures.current.views() >= self.min_gained_views,
-            (_, Some(gain)) => self.include_all || gain > 0,
-        }
+        self.order.includes_all()
+            || self.rank(figures).is_some_and(|gain| self.metric == Metric::EngagementRate || gain > 0)
     }
 }
 
@@ -148,7 +176,7 @@ async fn show(
     window: Window,
     entries: &[Entry],
     metric: Metric,
-) -> Result<Vec<TopAccount>, Error> {
+) -> Result<Vec<RankedAccount>, Error> {
     let ids: Vec<_> = entries.iter().map(|entry| entry.account.id).collect();
     let pg = analytics.pg.acquire().await?;
     let mut found = accounts::fetch_shown(&pg, analytics.organization, &ids, window).await?;
@@ -158,7 +186,7 @@ async fn show(
         if metric != Metric::NewPosts {
             figures.add_posts(posts);
         }
-        Some(TopAccount { account, r#type: AccountType::Account, figures: figures.shown(metric) })
+        Some(RankedAccount { account, r#type: AccountType::Account, figures: figures.shown(metric) })
     };
     Ok(entries.iter().filter_map(show).collect())
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::http::input::RankingQuery;
+use crate::http::input::{RankingOrder, RankingQuery};
 use crate::http::output::WindowMeta;
 use crate::http::{Analytics, CachedPage, Ranking, RecordDependency, Result, WindowArgs};
 use crate::model::content::ContentIdentity;
@@ -39,9 +39,8 @@ pub(super) struct RankingArgs {
     /// `in_window` ranks only videos whose `create_time` is on a day of the window.
     #[serde(default)]
     posted: Posted,
-    /// Whether videos are listed that gained nothing, or less.
-    #[serde(default)]
-    include_all: bool,
+    #[serde(flatten)]
+    order: RankingOrder,
 }
 
 impl RankingArgs {
@@ -52,7 +51,7 @@ impl RankingArgs {
         platform: Option<Platform>,
     ) -> Self {
         let filter = ContentFilter { platform, collection_id: Some(collection), ..ContentFilter::default() };
-        RankingArgs { metric, filter, posted: Posted::Any, include_all: true }
+        RankingArgs { metric, filter, posted: Posted::Any, order: RankingOrder::ALL }
     }
 
     /// The filter with the days that `posted` allows.
@@ -87,7 +86,8 @@ pub(super) struct TopContentMeta {
 
 /// Rank videos by gains
 ///
-/// Account-discovered and individually tracked videos that gained something over the window, by the metric and then by id.
+/// Account-discovered and individually tracked videos that gained something over the window, by the metric and then by id;
+/// with `order_direction=asc` all, from the largest loss on.
 /// `data_as_of` is the latest observation of the accounts and videos in scope: those of the organization, limited by
 /// `platform`, `account_id`, `creator_id` and `category`.
 #[endpoint(
@@ -114,13 +114,14 @@ pub(super) async fn rank(
             filter: &filter,
             metric: args.metric,
             window: *window,
-            include_all: args.include_all,
+            direction: args.order.direction(),
+            include_all: args.order.includes_all(),
             after: page.after(),
             limit: page.entry_count(),
         };
         let ranked = top_content::rank(&analytics.pg, &history, &scope, &ranking).await?;
         let meta = TopContentMeta { window: request.meta(ranked.as_of), metric: args.metric };
-        let page = page.page(ranked.videos, |video| (video.gain, video.identity.id))?;
+        let page = page.page(ranked.videos, |video| (video.rank, video.identity.id))?;
         let videos: Vec<_> = page.entries.iter().map(VideoRef::from).collect();
         let gains = videos::fetch_totals(&history, &videos, *window).await?;
         let entry = |video: &RankedContent| {

@@ -1,6 +1,5 @@
 //! The ranking of creators.
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use salvo::Writer;
@@ -9,27 +8,28 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::fields::AnalyticsQuery;
 use super::rankings::{ComparedFigures, Metric, RankingMeta, ShownFigures};
-use crate::http::{Analytics, Cached, Query, RecordDependency, Result, WindowArgs, WithMeta};
+use crate::http::input::{RankingOrder, RankingQuery};
+use crate::http::{Analytics, CachedPage, Ranking, RecordDependency, Result, WindowArgs};
 use crate::model::creator::CreatorType;
 use crate::model::limits::{DEFAULT_SHORT_LIST_SIZE, MAX_SHORT_LIST_SIZE};
 use crate::model::period::Window;
+use crate::model::platform::Platform;
 use crate::store::Error;
 use crate::store::analytics::creators::{self, CreatorSubjects};
 use crate::store::analytics::subjects::{self, ComparedTotals};
 use crate::store::analytics::{SubjectScope, VersionedHistory, accounts};
 
+/// Which accounts count, and by what creators are ranked.
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub(super) struct TopQuery {
-    #[serde(flatten)]
-    analytics: AnalyticsQuery,
+pub(super) struct RankingRule {
+    /// Filter by platform.
+    platform: Option<Platform>,
     /// Metric to rank by: gains of the window, posts in it, or engagement per view.
     #[serde(default)]
     metric: Metric,
-    /// Maximum number of creators.
-    #[schemars(range(min = 1, max = MAX_SHORT_LIST_SIZE), extend("default" = DEFAULT_SHORT_LIST_SIZE))]
-    limit: usize,
+    #[serde(flatten)]
+    order: RankingOrder,
 }
 
 /// A creator in the ranking.
@@ -57,15 +57,15 @@ pub(super) struct TopCreator {
 /// Rank creators by gains
 ///
 /// Ranks all creators, including paused ones, by what their accounts gained over the window. Those without gains are
-/// included; those without a rate come last.
+/// included, with or without `include_all`; those without a rate come last. Ties are in the order of names and ids.
 #[endpoint(operation_id = "listTopCreators")]
 pub(super) async fn list(
-    query: Query<TopQuery>,
+    query: RankingQuery<RankingRule, DEFAULT_SHORT_LIST_SIZE, MAX_SHORT_LIST_SIZE>,
     analytics: Analytics,
-) -> Result<Cached<WithMeta<Vec<TopCreator>, RankingMeta>>> {
-    let request = analytics.window(query.0, |query| query.analytics.window)?;
-    let WindowArgs { args, window, .. } = &request;
-    let TopQuery { analytics: AnalyticsQuery { platform, .. }, metric, limit } = *args;
+) -> Result<CachedPage<Ranking<TopCreator, RankingMeta>>> {
+    let request = analytics.window(query, |query| query.window)?;
+    let WindowArgs { args: RankingQuery { rule, page, .. }, window, .. } = &request;
+    let RankingRule { platform, metric, order } = *rule;
     let compute = async |creators: Vec<CreatorSubjects>, history: VersionedHistory| {
         let mut entries: Vec<_> = creators.into_iter().map(Entry::new).collect();
         let entries = async {
@@ -81,16 +81,18 @@ pub(super) async fn list(
         let latest = subjects.iter().filter_map(|subject| Some(totals.get(subject)?.as_of)).max();
         let scope = SubjectScope::from_subjects(subjects);
         let data_as_of = subjects::latest_observation_or(&history, &scope, *window, latest).await?;
-        entries.sort_unstable_by(|one, other| one.order(metric).cmp(&other.order(metric)));
-        entries.truncate(limit);
+        let mut shown = page.select_named(entries, |Entry { creator, figures }| {
+            let rank = figures.value(metric).map(|value| order.rank(value));
+            (rank, &creator.name_key, creator.id)
+        })?;
         if metric != Metric::NewPosts {
-            add_posts(&analytics, *window, &mut entries).await?;
+            add_posts(&analytics, *window, &mut shown.entries).await?;
         }
-        let data = entries.into_iter().map(|entry| entry.show(metric)).collect();
-        Ok(WithMeta { data, meta: RankingMeta::new(*window, request.meta(data_as_of), metric) })
+        let data = shown.entries.iter().map(|entry| entry.show(metric)).collect();
+        Ok(shown.into_response(data, RankingMeta::new(*window, request.meta(data_as_of), metric)))
     };
     let creators_query = creators::list_with_subjects(analytics.organization, platform);
-    analytics.respond(&request, RecordDependency::Profiles, creators_query, compute).await
+    analytics.respond_page(&request, RecordDependency::Profiles, creators_query, compute).await
 }
 
 /// A creator with the figures of its accounts.
@@ -110,17 +112,12 @@ impl Entry {
         }
     }
 
-    /// Unknown values come last, and ties are in the order of names and ids.
-    fn order(&self, metric: Metric) -> (Reverse<Option<i64>>, &str, Uuid) {
-        (Reverse(self.figures.value(metric)), &self.creator.name_key, self.creator.id)
-    }
-
-    fn show(self, metric: Metric) -> TopCreator {
+    fn show(&self, metric: Metric) -> TopCreator {
         let Entry { creator, figures } = self;
         TopCreator {
             id: creator.id,
             r#type: CreatorType::Creator,
-            name: creator.name,
+            name: creator.name.clone(),
             views: figures.current.views(),
             engagement: figures.current.engagement(),
             account_count: creator.subjects.len(),

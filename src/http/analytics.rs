@@ -1,6 +1,7 @@
 //! The input of analytics besides arguments: the window of a request, and the version of the data that its response is computed
 //! from, or was computed from when it was cached.
 
+use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,7 +11,8 @@ use salvo::http::StatusCode;
 use salvo::http::header::LINK;
 use salvo::{Depot, Request, Response, Writer, async_trait};
 use salvo_oapi::{Components, EndpointOutRegister, Operation};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 use uuid::Uuid;
 
 use super::caller::Caller;
@@ -24,6 +26,7 @@ use crate::model::period::{Period, Window};
 use crate::model::picture::copies_url;
 use crate::model::readable::ReadablePlatforms;
 use crate::response_cache::{CacheKey, CachedResponse, ResponseCache};
+use crate::store::Error;
 use crate::store::analytics::rollup_cache::ReadVersion;
 use crate::store::analytics::{HistoryReader, VersionedHistory};
 use crate::store::outbox::data_version::{self, CacheDependencies, VersionedRecords};
@@ -190,6 +193,46 @@ pub struct Cached<T> {
 /// A page of a ranking, from the cache or just computed.
 #[derive(Debug)]
 pub struct CachedPage<T>(Cached<T>);
+
+/// The JSON of a ranking.
+#[derive(Serialize, Deserialize)]
+struct RawRanking {
+    data: Vec<Box<RawValue>>,
+    pagination: Box<RawValue>,
+    meta: Box<RawValue>,
+}
+
+#[derive(Deserialize)]
+struct EntryId {
+    id: Uuid,
+}
+
+impl<T, M> CachedPage<Ranking<T, M>> {
+    /// Adds to each entry the fields that `fetch` finds by its id, because they change without a version. Entries that it does
+    /// not find were deleted just now.
+    pub async fn complete<U, F: Serialize>(
+        self,
+        fetch: impl AsyncFnOnce(Vec<Uuid>) -> Result<HashMap<Uuid, F>, Error>,
+    ) -> Result<CachedPage<Ranking<U, M>>, Problem> {
+        let cached = self.0.response;
+        let mut ranking: RawRanking = serde_json::from_slice(cached.body())?;
+        let id = |entry: &RawValue| serde_json::from_str(entry.get()).map(|EntryId { id }| id);
+        let ids: Vec<Uuid> = ranking.data.iter().map(|entry| id(entry)).collect::<Result<_, _>>()?;
+        let mut found = fetch(ids.clone()).await?;
+        let complete = |(entry, id): (&Box<RawValue>, &Uuid)| Some(join(entry, &found.remove(id)?));
+        ranking.data = ranking.data.iter().zip(&ids).filter_map(complete).collect::<Result<_, _>>()?;
+        let response = CachedResponse::new(serde_json::to_vec(&ranking)?);
+        let response = Arc::new(response.with_next_cursor(cached.next_cursor().map(str::to_owned)));
+        Ok(CachedPage(Cached { response, body: PhantomData }))
+    }
+}
+
+/// Joins two objects, neither of them empty.
+fn join(entry: &RawValue, fields: &impl Serialize) -> Result<Box<RawValue>, serde_json::Error> {
+    let fields = to_raw_value(fields)?;
+    let start = &entry.get()[..entry.get().len() - 1];
+    RawValue::from_string(format!("{start},{}", &fields.get()[1..]))
+}
 
 #[async_trait]
 impl<T: Send> Writer for Cached<T> {

@@ -136,6 +136,18 @@ pub struct NamedAccount {
     pub creator_name: Option<String>,
 }
 
+/// Whether an account is updated.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema, sqlx::FromRow)]
+#[schemars(inline)]
+pub struct AccountTracking {
+    /// Whether tracking is active; `false` if paused.
+    #[schemars(example = true)]
+    pub is_active: bool,
+    /// Tracking status.
+    #[sqlx(flatten)]
+    pub tracking: Tracking,
+}
+
 /// The constant `type` of an account.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

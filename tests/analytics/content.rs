@@ -1,8 +1,6 @@
 //! The ranking of videos: every page equals a sort of all videos of the model by what they gained, for every metric, filter and
 //! kind of window.
 
-use std::cmp::Reverse;
-
 use chrono::{Days, NaiveDate, TimeDelta};
 use harness::{Organization, ProxiedApi, Response, Stack, TestApi, wait_until};
 use serde_json::{Value, json};
@@ -14,6 +12,7 @@ use uuid::Uuid;
 use super::agree::{indices, join_ids, parse_time, window_query};
 use super::agreement::{loaded, windows};
 use super::model::{History, Ids, PLATFORMS, Random, figures};
+use super::ranking_model::Order;
 
 const METRICS: [&str; 5] = ["views", "likes", "comments", "shares", "engagement"];
 const SURF: &str = "surf, and \"snow\"";
@@ -100,7 +99,7 @@ impl Selection {
         &self,
         h: &History,
         ids: &Ids,
-        (metric, include_all): (&str, bool),
+        (metric, order): (&str, Order),
         (start, end): (NaiveDate, NaiveDate),
     ) -> Vec<(i64, Uuid, Value)> {
         let entry = |video: &usize| {
@@ -108,8 +107,8 @@ impl Selection {
             (metrics[metric].as_i64().unwrap(), ids.videos[*video].0, metrics)
         };
         let mut entries: Vec<_> = self.videos.iter().map(entry).collect();
-        entries.retain(|(gain, ..)| include_all || *gain > 0);
-        entries.sort_by_key(|(gain, id, _)| (Reverse(*gain), *id));
+        entries.retain(|(gain, ..)| order.lists_all() || *gain > 0);
+        entries.sort_by_key(|(gain, id, _)| (order.place(Some(*gain)), *id));
         entries
     }
 }
@@ -134,14 +133,15 @@ pub async fn rankings_agree(
 ) {
     for selection in Selection::all(h, ids, window) {
         let metric = METRICS[random.below(5) as usize];
-        for include_all in [false, true] {
+        for order in [Order::GAINED, Order::ALL, Order::ASCENDING] {
             let limit = [7, 20, 100][random.below(3) as usize];
             let path = format!(
-                "/content/top?metric={metric}&include_all={include_all}&{}{}",
+                "/content/top?metric={metric}&{}&{}{}",
+                order.query(),
                 window_query(window),
                 selection.query
             );
-            let expected = selection.ranking(h, ids, (metric, include_all), window);
+            let expected = selection.ranking(h, ids, (metric, order), window);
             let pages = walk(organization, &path, limit).await;
             assert_eq!(pages.len(), expected.len().div_ceil(limit).max(1), "{path}");
             let entries: Vec<_> = pages.iter().flat_map(|page| page.list("/data")).collect();
@@ -218,10 +218,9 @@ async fn ranking_agrees(
     window: (NaiveDate, NaiveDate),
     limit: usize,
 ) {
-    for include_all in [false, true] {
-        let path =
-            format!("/content/top?include_all={include_all}&{}{}", window_query(window), selection.query);
-        let expected = selection.ranking(h, ids, ("views", include_all), window);
+    for order in [Order::GAINED, Order::ALL, Order::ASCENDING] {
+        let path = format!("/content/top?{}&{}{}", order.query(), window_query(window), selection.query);
+        let expected = selection.ranking(h, ids, ("views", order), window);
         let pages = walk(organization, &path, limit).await;
         let found: Vec<_> =
             pages.iter().flat_map(|page| page.list("/data")).map(|entry| &entry["id"]).collect();
@@ -326,7 +325,10 @@ async fn invalid_rankings_name_every_field_and_foreign_parents_are_404() {
         ("limit=0", &["limit"][..]),
         ("limit=101", &["limit"]),
         ("cursor=x", &["cursor"]),
-        ("metric=followers&posted=never&include_all=1", &["metric", "posted", "include_all"]),
+        (
+            "metric=followers&posted=never&include_all=1&order_direction=up",
+            &["metric", "posted", "include_all", "order_direction"],
+        ),
         (
             "start_date=2026-01-02&end_date=2026-01-01&platform=x&account_id=x&kind=x&min_views=x",
             &["start_date", "platform", "account_id", "kind", "min_views"],
@@ -354,7 +356,7 @@ async fn cursor_is_bound_to_the_ranking() {
     let first = organization.get(&path).await.ok(200);
     let cursor = first.text("/pagination/next_cursor");
     organization.get(&format!("{path}&cursor={cursor}&metric=views&posted=any")).await.ok(200);
-    for other in ["&metric=likes", "&platform=tiktok", "&posted=in_window"] {
+    for other in ["&metric=likes", "&platform=tiktok", "&posted=in_window", "&order_direction=asc"] {
         let response = organization.get(&format!("{path}{other}&cursor={cursor}")).await;
         assert_eq!(response.fields(), ["cursor"], "{other}");
     }

@@ -10,6 +10,35 @@ use super::model::{self, History, Ids, Random, days, figures};
 
 pub type Window = (NaiveDate, NaiveDate);
 
+/// Which entries a ranking lists, and which come first.
+#[derive(Debug, Clone, Copy)]
+pub struct Order {
+    pub ascending: bool,
+    pub include_all: bool,
+    /// Views below which an account has no rate to rank by.
+    pub min_views: i64,
+}
+
+impl Order {
+    pub const GAINED: Self = Order { ascending: false, include_all: false, min_views: 1_000 };
+    pub const ALL: Self = Order { include_all: true, ..Order::GAINED };
+    pub const ASCENDING: Self = Order { ascending: true, ..Order::GAINED };
+
+    pub fn query(self) -> String {
+        let direction = if self.ascending { "asc" } else { "desc" };
+        format!("order_direction={direction}&include_all={}", self.include_all)
+    }
+
+    pub const fn lists_all(self) -> bool {
+        self.include_all || self.ascending
+    }
+
+    /// Where a value comes: unknown ones last.
+    pub fn place(self, value: Option<i64>) -> (bool, Option<i64>) {
+        (value.is_none(), value.map(|value| if self.ascending { value } else { -value }))
+    }
+}
+
 /// A random history, some of whose accounts have a category and a tracking status of their own.
 pub struct Ranked {
     pub organization: Organization,
@@ -82,15 +111,17 @@ impl Ranked {
         &self,
         window: Window,
         metric: &str,
-        rule: impl Fn(i64, &Value) -> bool,
+        order: Order,
         filter: impl Fn(&Value) -> bool,
     ) -> Vec<Value> {
         let accounts =
             indices(&self.ids.accounts).into_iter().filter(|number| filter(&self.accounts[*number]));
+        let by_rate = metric == "engagement_rate";
         let mut entries: Vec<_> = accounts
             .filter_map(|number| {
                 let mut entry = self.compared(&[number], window, metric);
-                let value = value(&entry["metrics"], metric)?;
+                let has_views = entry["metrics"]["views"].as_i64() >= Some(order.min_views);
+                let value = value(&entry["metrics"], metric).filter(|_| !by_rate || has_views);
                 for field in [
                     "id",
                     "type",
@@ -101,13 +132,16 @@ impl Ranked {
                     "follower_count",
                     "creator_id",
                     "creator_name",
+                    "is_active",
+                    "tracking",
                 ] {
                     entry[field] = self.accounts[number][field].clone();
                 }
-                rule(value, &entry["metrics"]).then_some((-value, self.ids.accounts[number], entry))
+                let is_listed = order.lists_all() || value > if by_rate { None } else { Some(0) };
+                is_listed.then_some((order.place(value), self.ids.accounts[number], entry))
             })
             .collect();
-        entries.sort_by_key(|(value, id, _)| (*value, *id));
+        entries.sort_by_key(|(place, id, _)| (*place, *id));
         entries.into_iter().map(|(_, _, entry)| entry).collect()
     }
 

@@ -80,7 +80,7 @@ async fn statements_of_rankings_read_index_ranges() {
     for (sql, subjects, ids) in [
         (COUNT_POSTS, Some(subjects(10)), None),
         (COUNT_POSTS, Some(subjects(accounts.len())), None),
-        (RANKED_ACCOUNTS_SQL, None, Some(page)),
+        (RANKED_ACCOUNTS_SQL, None, Some(page.clone())),
     ] {
         let mut arguments = PgArguments::default();
         arguments.add(organization).unwrap();
@@ -99,6 +99,10 @@ async fn statements_of_rankings_read_index_ranges() {
         let videos = reads.iter().find(|[table, ..]| table == "videos").unwrap();
         assert!(videos[2].starts_with("videos_of_account"), "{reads:?}");
     }
+    let readable = ReadablePlatforms::new(Platform::ALL);
+    let mut reads = query_reads(pg, &mut records::tracking_query(organization, &readable, &page)).await;
+    reads.retain(|[table, ..]| ["accounts", "scrape_targets"].contains(&table.as_str()));
+    assert_indexed(&reads, &["accounts", "scrape_targets"]);
     let reads = query_reads(pg, creators::find(organization, &creators[..100]).statement()).await;
     assert_indexed(&reads, &["creators", "accounts"]);
     for platform in [None, Some(Platform::Tiktok)] {
@@ -113,8 +117,9 @@ async fn statements_of_rankings_read_index_ranges() {
         SubjectFilter { category: Some("category7".to_owned()), ..SubjectFilter::default() },
     ];
     let by_status = RankingFilter { status: Some(vec![TrackingStatus::Failing]), ..RankingFilter::default() };
-    let filters = accounts.map(|accounts| RankingFilter { accounts, status: None });
-    for filter in filters.into_iter().chain([by_status]) {
+    let by_name = RankingFilter { q: Some("7".to_owned()), linked: Some(true), ..RankingFilter::default() };
+    let filters = accounts.map(|accounts| RankingFilter { accounts, ..RankingFilter::default() });
+    for filter in filters.into_iter().chain([by_status, by_name]) {
         let readable = ReadablePlatforms::new(Platform::ALL);
         let mut query = accounts::list_for_ranking(organization, &readable, &filter);
         let reads = query_reads(pg, query.statement()).await;

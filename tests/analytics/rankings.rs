@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::agree::{indices, join_ids, parse_time, window_query};
 use super::model::History;
-use super::ranking_model::{Ranked, previous, value};
+use super::ranking_model::{Order, Ranked, previous, value};
 
 const METRICS: [&str; 8] =
     ["views", "likes", "comments", "shares", "engagement", "engagement_rate", "followers", "new_posts"];
@@ -46,20 +46,13 @@ fn assert_entries(shown: &[Value], expected: &[Value], path: &str) {
 
 #[tokio::test]
 async fn accounts_are_ranked_by_every_metric_as_in_the_model() {
-    for (seed, limits) in [(11, [3, 5]), (12, [100, 100])] {
+    for (seed, limits) in [(11, [3, 5]), (12, [100, 1])] {
         let ranked = Ranked::load(seed).await;
         for window in ranked.windows(seed) {
             for metric in METRICS {
                 let path = format!("/accounts/top?{}&metric={metric}", window_query(window));
-                let rate = metric == "engagement_rate";
-                let enough =
-                    |least: i64| move |_: i64, metrics: &Value| metrics["views"].as_i64() >= Some(least);
-                let gained = |value: i64, _: &Value| value > 0;
                 let all = |_: &Value| true;
-                let expected = match rate {
-                    true => ranked.top_accounts(window, metric, enough(1_000), all),
-                    false => ranked.top_accounts(window, metric, gained, all),
-                };
+                let expected = ranked.top_accounts(window, metric, Order::GAINED, all);
                 let page = ranked.get(&format!("{path}&limit=100")).await;
                 assert_entries(page.list("/data"), &expected, &path);
                 assert_eq!(page.text("/meta/metric"), metric);
@@ -69,23 +62,16 @@ async fn accounts_are_ranked_by_every_metric_as_in_the_model() {
                     parse_time(&ranked.as_of(all, window.1)),
                     "{path}"
                 );
-                assert_entries(
-                    &walk(&ranked.organization, &format!("{path}&limit={}", limits[0])).await,
-                    &expected,
-                    &path,
-                );
-
-                let path = format!("{path}&include_all=true&min_gained_views=700");
-                let expected = match rate {
-                    true => ranked.top_accounts(window, metric, enough(700), all),
-                    false => ranked.top_accounts(window, metric, |_, _| true, all),
-                };
-                assert!(rate || expected.len() == ranked.accounts.len());
-                assert_entries(
-                    &walk(&ranked.organization, &format!("{path}&limit={}", limits[1])).await,
-                    &expected,
-                    &path,
-                );
+                let pages = walk(&ranked.organization, &format!("{path}&limit={}", limits[0])).await;
+                assert_entries(&pages, &expected, &path);
+                for order in [Order::ALL, Order::ASCENDING] {
+                    let order = Order { min_views: 700, ..order };
+                    let path = format!("{path}&{}&min_gained_views=700", order.query());
+                    let expected = ranked.top_accounts(window, metric, order, all);
+                    assert_eq!(expected.len(), ranked.accounts.len());
+                    let pages = walk(&ranked.organization, &format!("{path}&limit={}", limits[1])).await;
+                    assert_entries(&pages, &expected, &path);
+                }
             }
         }
     }
@@ -102,6 +88,7 @@ async fn filters_select_the_accounts_that_are_ranked() {
         counts
     });
     assert_eq!(statuses.keys().collect::<Vec<_>>(), ["active", "paused", "pending", "unavailable"]);
+    let username = ranked.accounts[0]["username"].as_str().unwrap();
     type Filter<'f> = Box<dyn Fn(&Value) -> bool + 'f>;
     let filters: Vec<(String, Filter<'_>)> = vec![
         ("platform=tiktok".to_owned(), Box::new(|account| account["platform"] == "tiktok")),
@@ -117,6 +104,17 @@ async fn filters_select_the_accounts_that_are_ranked() {
             }),
         ),
         ("status=failing,unsupported,paused_by_creator".to_owned(), Box::new(|_| false)),
+        ("linked=true".to_owned(), Box::new(|account| !account["creator_id"].is_null())),
+        (
+            "linked=false&platform=tiktok".to_owned(),
+            Box::new(|account| account["creator_id"].is_null() && account["platform"] == "tiktok"),
+        ),
+        (
+            format!("q={}", username[2..].to_uppercase()),
+            Box::new(|account| account["username"].as_str().unwrap().contains(&username[2..])),
+        ),
+        ("q=%25".to_owned(), Box::new(|_| false)),
+        ("q=%20".to_owned(), Box::new(|_| true)),
         (
             format!("creator_id={creator}&category=c2&platform=tiktok"),
             Box::new(|account| {
@@ -133,7 +131,7 @@ async fn filters_select_the_accounts_that_are_ranked() {
                 window_query(window)
             );
             let page = ranked.get(&path).await;
-            let expected = ranked.top_accounts(window, metric, |_, _| true, &filter);
+            let expected = ranked.top_accounts(window, metric, Order::ALL, &filter);
             assert_entries(page.list("/data"), &expected, &path);
             let as_of = ranked.as_of(&filter, window.1);
             assert_eq!(parse_time(page.at("/meta/data_as_of")), parse_time(&as_of), "{path}");
@@ -180,7 +178,7 @@ async fn creators_are_ranked_by_every_metric_as_in_the_model() {
                 let on = |account: &usize| {
                     platform.is_none_or(|platform| h.accounts[*account].platform == platform)
                 };
-                let mut entries = Vec::new();
+                let mut creators = Vec::new();
                 for (creator, id) in ids.creators.iter().enumerate() {
                     let accounts: Vec<_> = h.accounts_of(creator).into_iter().filter(on).collect();
                     let mut entry = ranked.compared(&accounts, window, metric);
@@ -194,21 +192,22 @@ async fn creators_are_ranked_by_every_metric_as_in_the_model() {
                     entry["engagement"] = entry["metrics"]["engagement"].clone();
                     entry["account_count"] = json!(accounts.len());
                     entry["follower_count"] = json!(followers.map(Option::unwrap).sum::<i64>());
-                    entries.push((
-                        (value.is_none(), value.map(|value| -value), h.creators[creator].to_lowercase()),
-                        entry,
-                    ));
+                    creators.push((value, (h.creators[creator].to_lowercase(), *id), entry));
                 }
-                entries.sort_by(|(one, _), (other, _)| one.cmp(other));
-                let entries: Vec<_> = entries.into_iter().map(|(_, entry)| entry).collect();
                 let filter = platform.map(|platform| format!("&platform={platform}")).unwrap_or_default();
-                let path = format!("/creators/top?{}&metric={metric}{filter}", window_query(window));
-                let response = ranked.get(&path).await;
-                assert_entries(response.list("/data"), &entries, &path);
-                assert_eq!(response.text("/meta/metric"), metric);
-                if platform.is_none() {
-                    let first = ranked.get(&format!("{path}&limit=1")).await;
-                    assert_entries(first.list("/data"), &entries[..1], &path);
+                for order in [Order::GAINED, Order::ALL, Order::ASCENDING] {
+                    creators.sort_by_key(|(value, name, _)| (order.place(*value), name.clone()));
+                    let entries: Vec<_> = creators.iter().map(|(.., entry)| entry.clone()).collect();
+                    let path = format!(
+                        "/creators/top?{}&metric={metric}&{}{filter}",
+                        window_query(window),
+                        order.query()
+                    );
+                    let response = ranked.get(&path).await;
+                    assert_entries(response.list("/data"), &entries, &path);
+                    assert_eq!(response.text("/meta/metric"), metric);
+                    let pages = walk(&ranked.organization, &format!("{path}&limit=1")).await;
+                    assert_entries(&pages, &entries, &path);
                 }
             }
         }
@@ -282,7 +281,12 @@ async fn rates_need_views_and_may_be_negative() {
     ties.sort_by_key(|account| ids.accounts[*account]);
     let by_rate = vec![(ties[0], json!(0.2)), (ties[1], json!(0.2)), (3, json!(-0.01))];
     assert_eq!(ranking("").await, by_rate, "ties are in the order of ids");
-    assert_eq!(ranking("&include_all=true").await, by_rate, "unknown rates are never ranked");
+    let mut last = [(1, json!(1.0)), (2, Value::Null)];
+    last.sort_by_key(|(account, _)| ids.accounts[*account]);
+    let all = [&by_rate[..], &last].concat();
+    assert_eq!(ranking("&include_all=true").await, all, "unknown rates, and those of few views, come last");
+    let ascending = [&by_rate[2..], &by_rate[..2], &last].concat();
+    assert_eq!(ranking("&order_direction=asc").await, ascending, "in both directions");
     assert_eq!(ranking("&min_gained_views=1001").await, by_rate[..2]);
     let low: Vec<_> = ranking("&min_gained_views=0").await.iter().map(|(account, _)| *account).collect();
     assert_eq!(low, [1, ties[0], ties[1], 3]);
@@ -305,7 +309,8 @@ async fn cursors_are_bound_to_the_ranking() {
     let path = "/accounts/top?include_all=true&limit=2";
     let page = ranked.get(path).await;
     let cursor = page.text("/pagination/next_cursor");
-    for same in ["&metric=views&period=30d", "&limit=5", "&min_gained_views=1000"] {
+    for same in ["&metric=views&period=30d", "&limit=5", "&min_gained_views=1000", "&order_direction=desc&q="]
+    {
         let path = if same.contains("limit") {
             format!("/accounts/top?include_all=true{same}")
         } else {
@@ -316,6 +321,9 @@ async fn cursors_are_bound_to_the_ranking() {
     }
     for other in [
         "&metric=likes",
+        "&order_direction=asc",
+        "&linked=false",
+        "&q=a",
         "&period=7d",
         "&include_today=false",
         "&platform=tiktok",
@@ -329,21 +337,30 @@ async fn cursors_are_bound_to_the_ranking() {
         };
         assert_eq!(ranked.organization.get(&path).await.fields(), ["cursor"], "{path}");
     }
-    assert_eq!(ranked.get("/accounts/top").await.at("/pagination/limit"), &json!(10));
+    let ascending = ranked.get("/accounts/top?order_direction=asc&limit=2").await;
+    let cursor = ascending.text("/pagination/next_cursor");
+    ranked.get(&format!("{path}&order_direction=asc&cursor={cursor}")).await;
+    for noun in ["accounts", "creators"] {
+        assert_eq!(ranked.get(&format!("/{noun}/top")).await.at("/pagination/limit"), &json!(10));
+    }
 }
 
 #[tokio::test]
 async fn invalid_rankings_name_all_fields_and_foreign_creators() {
     let [organization, other] = [Stack::shared().organization().await, Stack::shared().organization().await];
-    let query = "metric=saves&limit=101&status=active,broken&creator_id=x&min_gained_views=-1&include_all=maybe&period=1y&platform=x";
+    let query = "metric=saves&limit=101&status=active,broken&creator_id=x&min_gained_views=-1&include_all=maybe\
+        &period=1y&platform=x&order_direction=up&linked=maybe";
     let response = organization.get(&format!("/accounts/top?{query}")).await;
     let mut fields = response.fields();
     fields.sort_unstable();
     assert_eq!(
         fields.join(" "),
-        "creator_id include_all limit metric min_gained_views period platform status[1]"
+        "creator_id include_all limit linked metric min_gained_views order_direction period platform status[1]"
     );
-    assert_eq!(organization.get("/creators/top?metric=saves&limit=26").await.fields(), ["metric", "limit"]);
+    let response = organization.get("/creators/top?metric=saves&limit=26&cursor=x&order_direction=up").await;
+    let mut fields = response.fields();
+    fields.sort_unstable();
+    assert_eq!(fields, ["cursor", "limit", "metric", "order_direction"]);
     let creator = other.create("/creators", json!({"name": "Ann"})).await;
     organization.get(&format!("/accounts/top?creator_id={creator}")).await.problem(404, "NOT_FOUND");
     assert_eq!(
@@ -386,7 +403,7 @@ async fn windows_before_retention_gain_nothing() {
             let path =
                 format!("/accounts/top?include_all=true&limit=100&metric={metric}&{}", window_query(window));
             let page = ranked.get(&path).await;
-            let expected = ranked.top_accounts(window, metric, |_, _| true, |_| true);
+            let expected = ranked.top_accounts(window, metric, Order::ALL, |_| true);
             assert_entries(page.list("/data"), &expected, &path);
             let as_of = ranked.as_of(|_| true, window.1);
             assert_eq!(parse_time(page.at("/meta/data_as_of")), parse_time(&as_of), "{path}");

@@ -44,8 +44,8 @@ struct Row {
 }
 
 impl Row {
-    fn candidate(&self, gain: i64) -> Candidate {
-        Candidate { internal_id: self.internal_id, gain }
+    fn candidate(&self, rank: i64) -> Candidate {
+        Candidate { internal_id: self.internal_id, rank }
     }
 
     fn key(&self, sort: &str) -> Option<i64> {

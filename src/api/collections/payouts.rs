@@ -191,7 +191,7 @@ pub(super) async fn list_videos(
     let compute = async |membership: Membership, history: VersionedHistory| {
         let paid = payouts::compute(&analytics.pg, &history, &membership, *window).await?;
         let meta = PayoutsMeta::new(&paid, request.meta(paid.as_of));
-        let order = |post: &PaidPost| (-payouts::posting_order(&post.member), post.member.id);
+        let order = |post: &PaidPost| (Some(-payouts::posting_order(&post.member)), post.member.id);
         let shown = page.select(paid.posts, order)?;
         let ids: Vec<_> = shown.entries.iter().map(|post| post.member.id).collect();
         let pg = analytics.pg.acquire().await?;

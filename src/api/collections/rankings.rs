@@ -167,7 +167,7 @@ pub(in crate::api) async fn accounts(
         let (gains, as_of) = collections::fetch_gains(&history, &members, *window).await?;
         let (sums, rest) = group(&members, &gains, |member| member.account_id);
         let meta = CollectionMembersMeta::new(request.meta(as_of), rule.metric, rest);
-        let shown = page.select(sums, |(id, own)| (rule.metric.of(&own.gains), *id))?;
+        let shown = page.select(sums, |(id, own)| (Some(rule.metric.of(&own.gains)), *id))?;
         let ids: Vec<_> = shown.entries.iter().map(|(id, _)| *id).collect();
         let pg = analytics.pg.acquire().await?;
         let mut found = accounts::fetch_shown(&pg, analytics.organization, &ids, *window).await?;
@@ -215,7 +215,7 @@ pub(in crate::api) async fn creators(
         let names = creators::fetch_names(&pg, analytics.organization, &ids).await?;
         let named = sums.into_iter().filter_map(|(id, own)| Some((names.get(&id)?, own)));
         let shown: RankingPage<_> = page.select_named(named.collect(), |(creator, own)| {
-            (rule.metric.of(&own.gains), &creator.name_key, creator.id)
+            (Some(rule.metric.of(&own.gains)), &creator.name_key, creator.id)
         })?;
         let entry = |(creator, own): &(&creators::CreatorName, PostSums)| CollectionCreator {
             id: creator.id,

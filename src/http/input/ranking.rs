@@ -1,13 +1,15 @@
 //! The page of a ranking: its size, and the cursor of the entry that it starts after.
 //!
-//! Rankings are computed as a whole, because gains are sums. Entries are in descending order of a value, then by id.
+//! Rankings are computed as a whole, because gains are sums. Entries are in descending order of their ranks, then by id;
+//! those without a rank come last.
 
 use std::cmp::Reverse;
 
 use salvo_oapi::Operation;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -20,7 +22,19 @@ use crate::http::output::cursor::{self, Binding};
 use crate::http::output::page::{Pagination, Ranking};
 use crate::http::output::problem::Problem;
 use crate::model::limits::{DEFAULT_RANKING_SIZE, MAX_RANKING_SIZE};
-use crate::store::postgres::keyset::{KeysetPosition, SortKey};
+use crate::store::postgres::keyset::{KeysetPosition, SortDirection, SortKey};
+
+/// Which entries a ranking lists, and which come first.
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+pub struct RankingOrder {
+    /// `asc` lists the smallest values first, as losses are, and implies `include_all`. Ties are in the same order either
+    /// way, and entries without a value come last.
+    #[serde(default)]
+    order_direction: SortDirection,
+    /// Whether entries are listed that gained nothing, or less.
+    #[serde(default)]
+    include_all: bool,
+}
 
 /// A requested page of a ranking.
 #[derive(Debug, Clone, Serialize)]
@@ -78,6 +92,37 @@ impl_extractible!(
     RankingQuery<F, SIZE, MAX>
 );
 
+impl RankingOrder {
+    /// The largest values first, and all entries.
+    pub const ALL: Self = RankingOrder { order_direction: SortDirection::Desc, include_all: true };
+
+    pub const fn direction(self) -> SortDirection {
+        self.order_direction
+    }
+
+    pub fn includes_all(self) -> bool {
+        self.include_all || self.order_direction == SortDirection::Asc
+    }
+
+    /// The rank of a value.
+    pub const fn rank(self, value: i64) -> i64 {
+        value * self.order_direction.sign()
+    }
+}
+
+/// What spells the same order is the same.
+impl Serialize for RankingOrder {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_map(None)?;
+        fields.serialize_entry("include_all", &self.includes_all())?;
+        // The default is absent in the positions of pages, which earlier versions have without it.
+        if self.order_direction == SortDirection::Asc {
+            fields.serialize_entry("order_direction", &self.order_direction)?;
+        }
+        fields.end()
+    }
+}
+
 impl RankingParams {
     /// Reads the page. Its cursor is bound to the window and to the filter, which includes what entries are ranked by.
     fn read<const SIZE: i64, const MAX: i64>(
@@ -98,65 +143,72 @@ impl RankingParams {
         usize::try_from(self.limit).unwrap_or_default() + 1
     }
 
-    /// The value and the id of the entry after which the page starts.
+    /// The rank and the id of the entry after which the page starts.
     pub const fn after(&self) -> Option<(i64, Uuid)> {
         match &self.after {
-            Some(KeysetPosition { key: SortKey::Int(value), id }) => Some((*value, *id)),
+            Some(KeysetPosition { key: SortKey::Int(rank), id }) => Some((*rank, *id)),
             _ => None,
         }
     }
 
-    /// Sorts entries by their values, names and ids, and returns those of the page.
+    /// Sorts entries by their ranks, names and ids, and returns those of the page.
     pub fn select_named<T>(
         &self,
         mut entries: Vec<T>,
-        position: impl Fn(&T) -> (i64, &String, Uuid),
+        place: impl for<'e> Fn(&'e T) -> (Option<i64>, &'e str, Uuid),
     ) -> Result<RankingPage<T>, Problem> {
-        let order = |entry: &T| {
-            let (value, name, id) = position(entry);
-            (Reverse(value), name.clone(), id)
-        };
-        entries.sort_by_cached_key(order);
+        entries.sort_unstable_by(|one, other| order(place(one)).cmp(&order(place(other))));
         let start = match &self.after {
             Some(KeysetPosition { key: SortKey::Text(text), id }) => {
-                let (value, name) = text.split_once(' ').unwrap_or_default();
-                let last = (Reverse(value.parse().unwrap_or(i64::MAX)), name.to_owned(), *id);
-                entries.partition_point(|entry| order(entry) <= last)
+                let (rank, name) = text.split_once(' ').unwrap_or_default();
+                let last = order((rank.parse().ok(), name, *id));
+                entries.partition_point(|entry| order(place(entry)) <= last)
             }
             _ => 0,
         };
         self.cut(entries.split_off(start), |entry| {
-            let (value, name, id) = position(entry);
-            KeysetPosition { key: SortKey::Text(format!("{value} {name}")), id }
+            let (rank, name, id) = place(entry);
+            let rank = rank.map(|rank| rank.to_string()).unwrap_or_default();
+            KeysetPosition { key: SortKey::Text(format!("{rank} {name}")), id }
         })
     }
 
-    /// Sorts entries by their values and ids, and returns those of the page.
+    /// Sorts entries by their ranks and ids, and returns those of the page.
     pub fn select<T>(
         &self,
         mut entries: Vec<T>,
-        position: impl Fn(&T) -> (i64, Uuid),
+        place: impl Fn(&T) -> (Option<i64>, Uuid),
     ) -> Result<RankingPage<T>, Problem> {
-        let order = |entry: &T| {
-            let (value, id) = position(entry);
-            (Reverse(value), id)
+        let sort_key = |entry: &T| {
+            let (rank, id) = place(entry);
+            (Reverse(rank), id)
         };
-        entries.sort_unstable_by_key(order);
-        let start = self
-            .after()
-            .map_or(0, |(value, id)| entries.partition_point(|entry| order(entry) <= (Reverse(value), id)));
-        self.page(entries.split_off(start), position)
+        entries.sort_unstable_by_key(sort_key);
+        let start = match &self.after {
+            Some(KeysetPosition { key, id }) => {
+                let last = match key {
+                    SortKey::Int(rank) => Some(*rank),
+                    _ => None,
+                };
+                entries.partition_point(|entry| sort_key(entry) <= (Reverse(last), *id))
+            }
+            None => 0,
+        };
+        self.cut(entries.split_off(start), |entry| {
+            let (rank, id) = place(entry);
+            KeysetPosition { key: rank.map_or(SortKey::Null, SortKey::Int), id }
+        })
     }
 
     /// Returns the page from the sorted entries after its start, of which there may be more than it shows.
     pub fn page<T>(
         &self,
         entries: Vec<T>,
-        position: impl Fn(&T) -> (i64, Uuid),
+        place: impl Fn(&T) -> (i64, Uuid),
     ) -> Result<RankingPage<T>, Problem> {
         self.cut(entries, |entry| {
-            let (value, id) = position(entry);
-            KeysetPosition { key: SortKey::Int(value), id }
+            let (rank, id) = place(entry);
+            KeysetPosition { key: SortKey::Int(rank), id }
         })
     }
 
@@ -173,6 +225,11 @@ impl RankingParams {
         let pagination = Pagination { next_cursor, has_next, limit: self.limit, total_count: None };
         Ok(RankingPage { entries, pagination })
     }
+}
+
+/// The order of entries. `None` is less than any rank.
+const fn order((rank, name, id): (Option<i64>, &str, Uuid)) -> (Reverse<Option<i64>>, &str, Uuid) {
+    (Reverse(rank), name, id)
 }
 
 impl<T> RankingPage<T> {

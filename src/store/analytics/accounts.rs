@@ -32,6 +32,10 @@ pub struct RankingFilter {
     pub accounts: SubjectFilter,
     /// Accounts with one of these statuses.
     pub status: Option<Vec<TrackingStatus>>,
+    /// A substring of the username.
+    pub q: Option<String>,
+    /// Whether it has a creator.
+    pub linked: Option<bool>,
 }
 
 /// Columns of an account in a ranking besides the metrics of the window.
@@ -151,6 +155,10 @@ pub fn list_for_ranking(
     filter.accounts.push_to(&mut query);
     if let Some(statuses) = &filter.status {
         accounts::push_status_condition(&mut query, readable, statuses);
+    }
+    push_equal(&mut query, "(a.creator_id is not null)", filter.linked);
+    if let Some(text) = accounts::username_filter(filter.q.as_deref()) {
+        text.push(&mut query);
     }
     query.push(") ranked");
     RecordsQuery::row(query).and_then(|RankingRow { ids, internal_ids, has_creator }| {

@@ -4,6 +4,8 @@
 //! the whole ranking. Otherwise ClickHouse returns the videos with the largest gains, and Postgres selects from them, until a
 //! page is full. Videos of equal gain, which are in the order of their ids, are always selected from together.
 //!
+//! Videos are in descending order of their rank: what they gained, negated if the smallest gains come first.
+//!
 //! Gains are summed by video, whatever its subject: the rollup contains a video that moves to another subject exactly once.
 
 use std::cmp::Reverse;
@@ -23,6 +25,7 @@ use super::subjects;
 use crate::model::gains::GainMetric;
 use crate::model::period::{Window, clamp_day};
 use crate::store::Error;
+use crate::store::postgres::keyset::SortDirection;
 use crate::store::postgres::{FairReads, RecordsQuery};
 use crate::store::records::content::{self, Candidate, ContentFilter, RankedContent, VideoKey};
 
@@ -51,9 +54,10 @@ pub struct ContentRanking<'a> {
     pub filter: &'a ContentFilter,
     pub metric: GainMetric,
     pub window: Window,
-    /// Whether videos without a gain, or with a negative one, are included.
+    pub direction: SortDirection,
+    /// Whether videos are included that are not above a gain of 0.
     pub include_all: bool,
-    /// The gain and the id of the video after which the page starts.
+    /// The rank and the id of the video after which the page starts.
     pub after: Option<(i64, Uuid)>,
     pub limit: usize,
 }
@@ -90,9 +94,9 @@ pub async fn rank(
 }
 
 #[derive(Row, Deserialize)]
-struct GainRow {
+struct RankRow {
     video_id: u64,
-    total: i64,
+    rank: i64,
 }
 
 struct Ranker<'a> {
@@ -114,16 +118,16 @@ impl Ranker<'_> {
                 return self.rank_listed(listed).await;
             }
         }
-        let start = after.map_or(i64::MAX, |(gain, _)| gain);
+        let start = after.map_or(i64::MAX, |(rank, _)| rank);
         let mut videos = Vec::new();
         if start > 0 {
-            self.add_gained(&mut videos, 1..=start).await?;
+            self.add_ranked(&mut videos, 1..=start).await?;
         }
         if include_all && start >= 0 && videos.len() < limit {
             self.append_zero_gain(&mut videos).await?;
         }
         if include_all && videos.len() < limit {
-            self.add_gained(&mut videos, i64::MIN..=start.min(-1)).await?;
+            self.add_ranked(&mut videos, i64::MIN..=start.min(-1)).await?;
         }
         Ok(videos)
     }
@@ -131,22 +135,22 @@ impl Ranker<'_> {
     /// Ranks all videos that match the filter.
     async fn rank_listed(&self, listed: Vec<VideoKey>) -> Result<Vec<RankedContent>, Error> {
         let ContentRanking { include_all, after, limit, .. } = *self.ranking;
-        let gains = self.fetch_gains_of(&listed).await?;
+        let ranks = self.fetch_ranks_of(&listed).await?;
         let sort_key =
-            |video: VideoKey| (Reverse(gains.get(&video.internal_id).copied().unwrap_or(0)), video.id, video);
+            |video: VideoKey| (Reverse(ranks.get(&video.internal_id).copied().unwrap_or(0)), video.id, video);
         let mut ranked: Vec<_> = listed.into_iter().map(sort_key).collect();
-        ranked.retain(|(Reverse(gain), id, _)| {
-            (include_all || *gain > 0)
-                && after.is_none_or(|(start, last)| (Reverse(*gain), *id) > (Reverse(start), last))
+        ranked.retain(|(Reverse(rank), id, _)| {
+            (include_all || *rank > 0)
+                && after.is_none_or(|(start, last)| (Reverse(*rank), *id) > (Reverse(start), last))
         });
-        ranked.sort_unstable_by_key(|(gain, id, _)| (*gain, *id));
+        ranked.sort_unstable_by_key(|(rank, id, _)| (*rank, *id));
         ranked.truncate(limit);
-        let candidate = |(Reverse(gain), _, video): &(_, _, VideoKey)| Candidate::new(*video, *gain);
+        let candidate = |(Reverse(rank), _, video): &(_, _, VideoKey)| Candidate::new(*video, *rank);
         self.select(ranked.iter().map(candidate).collect(), limit).await
     }
 
-    /// Adds videos whose gains are within bounds that exclude 0, until the page is full.
-    async fn add_gained(
+    /// Adds videos whose ranks are within bounds that exclude 0, until the page is full.
+    async fn add_ranked(
         &self,
         videos: &mut Vec<RankedContent>,
         bounds: RangeInclusive<i64>,
@@ -155,9 +159,9 @@ impl Ranker<'_> {
         let (least, mut most) = bounds.into_inner();
         let mut count = if filter.is_selective() { FILTERED_CANDIDATES } else { limit + SPARE_CANDIDATES };
         loop {
-            let rows = self.fetch_gains(least..=most, count).await?;
+            let rows = self.fetch_ranks(least..=most, count).await?;
             let is_last = rows.len() < count;
-            let smallest = rows.last().map(|row| row.gain);
+            let smallest = rows.last().map(|row| row.rank);
             videos.extend(self.select(rows, limit - videos.len()).await?);
             match smallest {
                 Some(smallest) if !is_last && videos.len() < limit && smallest > least => most = smallest - 1,
@@ -171,11 +175,11 @@ impl Ranker<'_> {
     async fn append_zero_gain(&self, videos: &mut Vec<RankedContent>) -> Result<(), Error> {
         let ContentRanking { filter, limit, .. } = *self.ranking;
         let organization = self.history.organization();
-        let gained = self.fetch_gains(i64::MIN..=i64::MAX, usize::MAX >> 1).await?;
+        let gained = self.fetch_ranks(i64::MIN..=i64::MAX, usize::MAX >> 1).await?;
         // A set would take a multiple of the memory.
         let mut gained: Vec<_> = gained.into_iter().map(|row| row.internal_id).collect();
         gained.sort_unstable();
-        let mut after = self.ranking.after.filter(|(gain, _)| *gain == 0).map(|(_, id)| id);
+        let mut after = self.ranking.after.filter(|(rank, _)| *rank == 0).map(|(_, id)| id);
         let mut count = limit + SPARE_UNGAINED;
         let mut ungained = Vec::new();
         loop {
@@ -206,25 +210,25 @@ impl Ranker<'_> {
         content::select_candidates(&pg, organization, filter, &candidates, after, limit as i64).await
     }
 
-    /// Reads up to `count` of the largest gains within bounds, descending, and those that equal the last one.
-    async fn fetch_gains(&self, bounds: RangeInclusive<i64>, count: usize) -> Result<Vec<Candidate>, Error> {
+    /// Reads up to `count` of the largest ranks within bounds, descending, and those that equal the last one.
+    async fn fetch_ranks(&self, bounds: RangeInclusive<i64>, count: usize) -> Result<Vec<Candidate>, Error> {
         let Some(window) = self.history.clip(self.ranking.window) else { return Ok(Vec::new()) };
         let chunks = self.scope.chunks(SQL);
         let is_split = chunks.len() > 1;
         let bind = |query| self.bind(query, &bounds, count);
-        let rows: Vec<GainRow> = self.history.fetch_chunks(chunks, window, bind).await?;
-        let mut gains: Vec<_> = rows.into_iter().map(Candidate::from).collect();
+        let rows: Vec<RankRow> = self.history.fetch_chunks(chunks, window, bind).await?;
+        let mut ranked: Vec<_> = rows.into_iter().map(Candidate::from).collect();
         if is_split {
-            gains.sort_unstable_by_key(|candidate| Reverse(candidate.gain));
-            if let Some(last) = gains.get(count - 1).map(|candidate| candidate.gain) {
-                gains.truncate(gains.partition_point(|candidate| candidate.gain >= last));
+            ranked.sort_unstable_by_key(|candidate| Reverse(candidate.rank));
+            if let Some(last) = ranked.get(count - 1).map(|candidate| candidate.rank) {
+                ranked.truncate(ranked.partition_point(|candidate| candidate.rank >= last));
             }
         }
-        Ok(gains)
+        Ok(ranked)
     }
 
-    /// Reads the gains of up to [`MAX_LISTED`] videos by their internal ids; those of 0 are absent.
-    async fn fetch_gains_of(&self, listed: &[VideoKey]) -> Result<HashMap<i64, i64>, Error> {
+    /// Reads the ranks of up to [`MAX_LISTED`] videos by their internal ids; those of 0 are absent.
+    async fn fetch_ranks_of(&self, listed: &[VideoKey]) -> Result<HashMap<i64, i64>, Error> {
         let subjects = listed.iter().map(|video| video.subject_id);
         let (Some(first), Some(last), Some(window)) =
             (subjects.clone().min(), subjects.max(), self.history.clip(self.ranking.window))
@@ -237,22 +241,23 @@ impl Ranker<'_> {
             let query = query.param("first", first).param("last", last).param("videos", videos);
             self.bind(query, &(i64::MIN..=i64::MAX), MAX_CANDIDATES)
         };
-        let rows: Vec<GainRow> = self.history.fetch_all(VIDEOS_SQL, bind).await?;
-        let gains = rows.into_iter().map(Candidate::from);
-        Ok(gains.map(|row| (row.internal_id, row.gain)).collect())
+        let rows: Vec<RankRow> = self.history.fetch_all(VIDEOS_SQL, bind).await?;
+        let ranks = rows.into_iter().map(Candidate::from);
+        Ok(ranks.map(|row| (row.internal_id, row.rank)).collect())
     }
 
     fn bind(&self, query: Query, bounds: &RangeInclusive<i64>, count: usize) -> Query {
         query
             .param("gain", self.ranking.metric.gain_column())
+            .param("sign", self.ranking.direction.sign())
             .param("least", bounds.start())
             .param("most", bounds.end())
             .param("limit", count)
     }
 }
 
-impl From<GainRow> for Candidate {
-    fn from(row: GainRow) -> Self {
-        Candidate { internal_id: row.video_id.cast_signed(), gain: row.total }
+impl From<RankRow> for Candidate {
+    fn from(row: RankRow) -> Self {
+        Candidate { internal_id: row.video_id.cast_signed(), rank: row.rank }
     }
 }

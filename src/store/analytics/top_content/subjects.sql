@@ -1,14 +1,16 @@
--- Gains in one counter over a window per video, without those of 0: the largest ones, and all that equal the last of them.
+-- Gains in one counter over a window per video, without those of 0: the largest ones, or with a negative sign the smallest,
+-- and all that equal the last of them.
 -- All videos of some subjects.
 --
 -- gain         column of the counter's gains
--- least, most  bounds of the gains, both inclusive
-SELECT video_id, sum({gain:Identifier}) AS total
+-- sign         1 or -1, a factor of the gains
+-- least, most  bounds of the product, both inclusive
+SELECT video_id, {sign:Int64} * sum({gain:Identifier}) AS rank
 FROM video_daily FINAL
 WHERE org_id = {org:UUID} AND date BETWEEN {start:Date} AND {end:Date} AND subject_id IN {subjects:Array(UInt64)}
 GROUP BY video_id
-HAVING total BETWEEN {least:Int64} AND {most:Int64} AND total != 0
-ORDER BY total DESC
+HAVING rank BETWEEN {least:Int64} AND {most:Int64} AND rank != 0
+ORDER BY rank DESC
 LIMIT {limit:UInt64} WITH TIES
 SETTINGS max_threads = 1, group_by_two_level_threshold = 0, group_by_two_level_threshold_bytes = 0,
     local_filesystem_read_method = 'mmap', min_bytes_to_use_mmap_io = 1

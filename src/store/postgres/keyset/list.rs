@@ -309,7 +309,8 @@ impl TextFilter {
         (!key.is_empty()).then_some(TextFilter { column, key, blocks })
     }
 
-    fn push(&self, query: &mut QueryBuilder<Postgres>) {
+    /// Adds the condition to a query.
+    pub(in crate::store) fn push(&self, query: &mut QueryBuilder<Postgres>) {
         query.push(format_args!(" and strpos({}, ", self.column)).push_bind(&self.key).push(") > 0");
     }
 }

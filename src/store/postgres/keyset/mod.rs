@@ -14,10 +14,11 @@ pub(in crate::store) use list::{
     List, ParentFilter, ParentValue, SortedRows, TextBlocks, TextFilter, push_equal,
 };
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SortDirection {
     Asc,
+    #[default]
     Desc,
 }
 
@@ -110,6 +111,14 @@ impl SortDirection {
         match self {
             SortDirection::Asc => "asc",
             SortDirection::Desc => "desc",
+        }
+    }
+
+    /// What makes descending order out of this one, as a factor of the values.
+    pub const fn sign(self) -> i64 {
+        match self {
+            SortDirection::Asc => -1,
+            SortDirection::Desc => 1,
         }
     }
 }

@@ -155,6 +155,11 @@ pub fn named_query(
     query
 }
 
+/// Limits a query to accounts `a` whose username contains a text.
+pub(in crate::store) fn username_filter(q: Option<&str>) -> Option<TextFilter> {
+    TextFilter::new(q, "a.username", None)
+}
+
 /// Builds the filtered list. Accounts of creators are read creator by creator.
 fn build_list(
     organization: Uuid,
@@ -197,7 +202,7 @@ fn build_list(
         values: vec![("id", ParentValue::AnyOf(creators.clone()))],
         reference: "a.creator_id",
     });
-    let text = TextFilter::new(filter.q.as_deref(), "a.username", None);
+    let text = username_filter(filter.q.as_deref());
     if !by_target {
         return List {
             table: "accounts a",

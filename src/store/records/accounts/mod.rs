@@ -11,7 +11,7 @@ use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use sqlx::{PgExecutor, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use crate::model::account::{Account, AccountCategory, AccountStats};
+use crate::model::account::{Account, AccountCategory, AccountStats, AccountTracking};
 use crate::model::counters::Counters;
 use crate::model::identifier::Username;
 use crate::model::platform::{Platform, names};
@@ -21,6 +21,7 @@ use crate::model::tracking::{FailureReason, TrackingStatus};
 use crate::store::pictures::picture_url;
 use crate::store::{Error, Write};
 
+pub(in crate::store) use list::username_filter;
 pub use list::{AccountFilter, AccountSort, list, list_named, list_query, named_query};
 
 /// How a request identifies an account.
@@ -109,6 +110,36 @@ pub async fn get(
     query.push_bind(organization).push(" and id = ").push_bind(id).push(") ");
     push_select(&mut query, readable);
     query.build_query_as().fetch_optional(pg).await?.ok_or(Error::NotFound("account"))
+}
+
+/// Reads whether accounts are updated, by id.
+pub async fn fetch_tracking(
+    pg: &PgPool,
+    organization: Uuid,
+    readable: &ReadablePlatforms,
+    ids: &[Uuid],
+) -> Result<HashMap<Uuid, AccountTracking>, Error> {
+    #[derive(sqlx::FromRow)]
+    struct TrackingRow {
+        id: Uuid,
+        #[sqlx(flatten)]
+        tracking: AccountTracking,
+    }
+    let rows: Vec<TrackingRow> =
+        tracking_query(organization, readable, ids).build_query_as().fetch_all(pg).await?;
+    Ok(rows.into_iter().map(|TrackingRow { id, tracking }| (id, tracking)).collect())
+}
+
+/// Builds the query of [`fetch_tracking`].
+pub fn tracking_query(
+    organization: Uuid,
+    readable: &ReadablePlatforms,
+    ids: &[Uuid],
+) -> QueryBuilder<Postgres> {
+    let mut query = QueryBuilder::new("with page as (select id from accounts where organization_id = ");
+    query.push_bind(organization).push(" and id = any(").push_bind(ids).push(")) select a.id, a.is_active, ");
+    query.push(TRACKING).push(" a.platform = any(").push_bind(names(&readable.accounts)).push(JOINS);
+    query
 }
 
 /// Finds the account that a request identifies. Fails if a username matches on several platforms.

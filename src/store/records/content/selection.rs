@@ -22,16 +22,16 @@ pub struct VideoKey {
     pub subject_id: i64,
 }
 
-/// A video that may be part of a ranking, by what it gained.
+/// A video that may be part of a ranking.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate {
     pub internal_id: i64,
-    pub gain: i64,
+    pub rank: i64,
 }
 
 impl Candidate {
-    pub const fn new(video: VideoKey, gain: i64) -> Self {
-        Candidate { internal_id: video.internal_id, gain }
+    pub const fn new(video: VideoKey, rank: i64) -> Self {
+        Candidate { internal_id: video.internal_id, rank }
     }
 }
 
@@ -40,7 +40,7 @@ impl Candidate {
 pub struct RankedContent {
     #[sqlx(flatten)]
     pub identity: ContentIdentity,
-    pub gain: i64,
+    pub rank: i64,
     /// Whether the counters of its first snapshot are gains.
     pub from_zero: bool,
     /// UTC day of its own earliest observation.
@@ -143,7 +143,7 @@ pub fn list_by_id_query(
     query
 }
 
-/// Selects up to `limit` of the candidates that exist and match a filter, by gain and then id, after a gain and an id.
+/// Selects up to `limit` of the candidates that exist and match a filter, by rank and then id, after a rank and an id.
 pub async fn select_candidates(
     pg: &PgPool,
     organization: Uuid,
@@ -165,25 +165,25 @@ pub fn candidates_query(
     limit: i64,
 ) -> QueryBuilder<Postgres> {
     let column = |value: fn(&Candidate) -> i64| candidates.iter().map(value).collect::<Vec<_>>();
-    let mut query = QueryBuilder::new("with page as materialized (select v.id as page_id, gain from unnest(");
+    let mut query = QueryBuilder::new("with page as materialized (select v.id as page_id, rank from unnest(");
     query.push_bind(column(|candidate| candidate.internal_id)).push("::bigint[], ");
-    query.push_bind(column(|candidate| candidate.gain));
+    query.push_bind(column(|candidate| candidate.rank));
     // `offset 0` keeps the planner from other indexes. While statistics do not know the new videos of an organization or a
     // subject, it would expect one of them, and read all for each candidate.
     query.push(
-        "::bigint[]) as candidate (internal_id, gain)
+        "::bigint[]) as candidate (internal_id, rank)
          cross join lateral (
              select * from videos where internal_id = candidate.internal_id offset 0
          ) v where v.organization_id = ",
     );
     query.push_bind(organization).push(" and ");
     build_list(organization, filter, CategoryScope::Organization).push_conditions(&mut query);
-    if let Some((gain, id)) = after {
-        query.push(" and (gain < ").push_bind(gain).push(" or gain = ").push_bind(gain);
+    if let Some((rank, id)) = after {
+        query.push(" and (rank < ").push_bind(rank).push(" or rank = ").push_bind(rank);
         query.push(" and v.id > ").push_bind(id).push(")");
     }
-    query.push(format_args!(" order by gain desc, v.id limit {limit}) select gain, v.tracked_since, "));
+    query.push(format_args!(" order by rank desc, v.id limit {limit}) select rank, v.tracked_since, "));
     query.push(videos::FROM_ZERO).push(", ").push(IDENTITY.as_str()).push(IDENTITY_JOINS);
-    query.push(" join page on page_id = v.id order by gain desc, v.id");
+    query.push(" join page on page_id = v.id order by rank desc, v.id");
     query
 }
