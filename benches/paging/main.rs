@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use chrono::{Days, Utc};
 use harness::{TestApi, create_organization, population::Population};
+use tidemark::model::account::AccountLabels;
 use tidemark::model::content::ContentKind;
 use tidemark::model::date_or_time::DateOrTime;
 use tidemark::model::video::VideoType;
@@ -16,6 +17,10 @@ use tidemark::store::records::creators::{self, CreatorFilter, CreatorSort};
 use tidemark::store::records::organizations::OrganizationChange;
 use tidemark::store::records::videos::{self, VideoFilter, VideoSort};
 use uuid::Uuid;
+
+fn category(name: &str) -> AccountLabels {
+    AccountLabels { category: Some(name.to_owned()), ..AccountLabels::default() }
+}
 
 const MEASURED: Population = Population { accounts: 5_000, videos: 70_000, on_first_account: 4 };
 const LARGER: Population = Population { accounts: 3_000, videos: 300_000, on_first_account: 1 };
@@ -100,7 +105,7 @@ async fn measure_records(api: &TestApi) {
         })
         .await;
     }
-    let filter = AccountFilter { category: Some("category7".to_owned()), ..AccountFilter::default() };
+    let filter = AccountFilter { labels: category("category7"), ..AccountFilter::default() };
     let page = first_page(AccountSort::FollowerCount, SortDirection::Desc);
     measure("accounts of a category", || count_accounts(api, filter.clone(), page.clone())).await;
 }
@@ -212,8 +217,8 @@ async fn measure_content_filters(api: &TestApi) {
         ("kind=tracked", ContentFilter { kind: Some(ContentKind::Tracked), ..all() }, ContentSort::AddedAt),
         ("is_unavailable=true (none)", ContentFilter { is_unavailable: Some(true), ..all() }, by_views),
         ("media_type in none", ContentFilter { media_type: Some(vec!["x".to_owned()]), ..all() }, by_views),
-        ("category of a 500th", ContentFilter { category: Some("category7".to_owned()), ..all() }, by_views),
-        ("category of none", ContentFilter { category: Some("x".to_owned()), ..all() }, by_views),
+        ("category of a 500th", ContentFilter { labels: category("category7"), ..all() }, by_views),
+        ("category of none", ContentFilter { labels: category("x"), ..all() }, by_views),
         ("posted in the last 7 days", ContentFilter { posted_after: day(7), ..all() }, by_views),
         ("posted in the last 600 days", ContentFilter { posted_after: day(600), ..all() }, by_views),
         ("posted over 600 days ago", ContentFilter { posted_before: day(600), ..all() }, by_create_time),

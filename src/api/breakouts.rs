@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::http::{Analytics, Cached, Query, RecordDependency, Result, WithMeta};
+use crate::model::account::Metadata;
 use crate::model::ages::STORED_AGES;
 use crate::model::content::ContentIdentity;
 use crate::model::date_or_time::DateOrTime;
@@ -30,12 +31,8 @@ pub(super) struct BreakoutsQuery {
     min_multiple: f64,
     /// Earliest `create_time`: a date, which includes its whole UTC day, or a time. Default: 90 days ago.
     posted_after: Option<DateOrTime>,
-    /// Filter by platform.
-    platform: Option<Platform>,
-    /// Filter by account.
-    account_id: Option<Uuid>,
-    /// Filter by the creator of the account.
-    creator_id: Option<Uuid>,
+    #[serde(flatten)]
+    accounts: SubjectFilter,
     /// Filter by collection.
     collection_id: Option<Uuid>,
     /// Filter by hashtags of the caption, of which the video has any. Case and a leading `#` do not matter.
@@ -99,6 +96,12 @@ pub(super) struct BreakoutsMeta {
     account_id: Option<Uuid>,
     /// Creator; null for all.
     creator_id: Option<Uuid>,
+    /// Category of the account; null for all.
+    #[schemars(example = &"surf")]
+    category: Option<String>,
+    /// Tags of the account.
+    #[schemars(example = Metadata::from([("team".to_owned(), "north".to_owned())]))]
+    metadata: Metadata,
     /// Collection; null for all.
     collection_id: Option<Uuid>,
     /// Hashtags; null for all.
@@ -142,13 +145,16 @@ pub(super) async fn list(
             limit: usize::try_from(args.limit).unwrap_or_default(),
         };
         let found = breakouts::find(&analytics.pg, &history, &scope, &breakout_query).await?;
+        let SubjectFilter { platform, account, creator, labels } = args.accounts.clone();
         let meta = BreakoutsMeta {
             age_days: args.age_days,
             min_multiple: args.min_multiple,
             posted_after,
-            platform: args.platform,
-            account_id: args.account_id,
-            creator_id: args.creator_id,
+            platform,
+            account_id: account,
+            creator_id: creator,
+            category: labels.category,
+            metadata: labels.metadata,
             collection_id: args.collection_id,
             hashtag: args.hashtag.clone(),
             limit: args.limit,
@@ -156,8 +162,6 @@ pub(super) async fn list(
         };
         Ok(WithMeta { data: found.videos.into_iter().map(BreakoutVideo::new).collect(), meta })
     };
-    let BreakoutsQuery { platform, account_id: account, creator_id: creator, .. } = *args;
-    let filter = SubjectFilter { platform, account, creator, category: None };
-    let scope_query = SubjectScope::find(analytics.organization, &filter);
+    let scope_query = SubjectScope::find(analytics.organization, &args.accounts);
     analytics.respond(&request, RecordDependency::Profiles, scope_query, compute).await
 }

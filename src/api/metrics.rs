@@ -14,6 +14,7 @@ use uuid::Uuid;
 use crate::http::input::{FromBody, WindowParams};
 use crate::http::output::WindowMeta;
 use crate::http::{Analytics, Body, Cached, Query, RecordDependency, Result, WindowArgs, WithMeta};
+use crate::model::account::AccountLabels;
 use crate::model::gains::{AccountGains, Gains};
 use crate::model::limits::MAX_BATCH_IDS;
 use crate::store::analytics::subjects;
@@ -139,7 +140,7 @@ async fn respond_creators(
 ) -> Result<Cached<Totals<Uuid, AccountGains>>> {
     let request = analytics.window(batch, |batch| batch.window)?;
     let ids = &request.args.ids;
-    let query = creators::find(analytics.organization, ids)
+    let query = creators::find(analytics.organization, ids, &AccountLabels::default())
         .map(|found| found.into_iter().map(|creator| (creator.id, creator.subjects)).collect());
     respond_sums(analytics, &request, ids, query).await
 }

@@ -94,7 +94,7 @@ impl OverviewMeta {
 /// Get the organization's overview
 ///
 /// Current totals, the gains of the window compared with those of the previous window of equal length, and the followers
-/// at the end of both. With `account_id`, `creator_id` or `category`, only the accounts that match and their
+/// at the end of both. With `account_id`, `creator_id`, `category` or `metadata.KEY`, only the accounts that match and their
 /// account-discovered videos count.
 #[endpoint(
     operation_id = "getOverview",

@@ -103,7 +103,7 @@ struct SeriesRow {
 /// Get a time series
 ///
 /// Gains, followers, new posts and the number of observed subjects on each day, week or month of the window. With
-/// `account_id`, `creator_id` or `category`, individually tracked videos are not included.
+/// `account_id`, `creator_id`, `category` or `metadata.KEY`, individually tracked videos are not included.
 #[endpoint(
     operation_id = "getTimeseries",
     responses((status_code = 404, description = "The account or creator does not exist."))

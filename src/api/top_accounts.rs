@@ -11,8 +11,8 @@ use uuid::Uuid;
 use super::rankings::{ComparedFigures, Metric, RankingMeta, ShownFigures};
 use crate::http::input::{RankingOrder, RankingQuery};
 use crate::http::{Analytics, CachedPage, Ranking, RecordDependency, Result, WindowArgs};
-use crate::model::account::{AccountTracking, AccountType};
-use crate::model::limits::{DEFAULT_MIN_GAINED_VIEWS, MAX_CATEGORY_CHARS, MAX_QUERY_CHARS};
+use crate::model::account::{AccountLabels, AccountTracking, AccountType};
+use crate::model::limits::{DEFAULT_MIN_GAINED_VIEWS, MAX_QUERY_CHARS};
 use crate::model::period::Window;
 use crate::model::platform::Platform;
 use crate::model::tracking::TrackingStatus;
@@ -29,9 +29,8 @@ use crate::store::records::accounts::fetch_tracking;
 pub(super) struct RankingRule {
     /// Filter by creator.
     creator_id: Option<Uuid>,
-    /// Filter by category (exact match).
-    #[schemars(length(max = MAX_CATEGORY_CHARS))]
-    category: Option<String>,
+    #[serde(flatten)]
+    labels: AccountLabels,
     /// Filter by platform.
     platform: Option<Platform>,
     /// Filter by `tracking.status`: accounts with any of these.
@@ -122,9 +121,8 @@ pub(super) async fn list(
 
 impl RankingRule {
     fn filter(&self) -> RankingFilter {
-        let RankingRule { creator_id: creator, category, platform, .. } = self;
-        let (category, platform) = (category.clone(), *platform);
-        let accounts = SubjectFilter { platform, account: None, creator: *creator, category };
+        let (platform, creator, labels) = (self.platform, self.creator_id, self.labels.clone());
+        let accounts = SubjectFilter { platform, account: None, creator, labels };
         RankingFilter { accounts, status: self.status.clone(), q: self.q.clone(), linked: self.linked }
     }
 

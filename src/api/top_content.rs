@@ -89,7 +89,7 @@ pub(super) struct TopContentMeta {
 /// Account-discovered and individually tracked videos that gained something over the window, by the metric and then by id;
 /// with `order_direction=asc` all, from the largest loss on.
 /// `data_as_of` is the latest observation of the accounts and videos in scope: those of the organization, limited by
-/// `platform`, `account_id`, `creator_id` and `category`.
+/// `platform`, `account_id`, `creator_id`, `category` and `metadata.KEY`.
 #[endpoint(
     operation_id = "listTopContent",
     responses((status_code = 404, description = "The account, creator or collection does not exist."))

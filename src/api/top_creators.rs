@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::rankings::{ComparedFigures, Metric, RankingMeta, ShownFigures};
 use crate::http::input::{RankingOrder, RankingQuery};
 use crate::http::{Analytics, CachedPage, Ranking, RecordDependency, Result, WindowArgs};
+use crate::model::account::AccountLabels;
 use crate::model::creator::CreatorType;
 use crate::model::limits::{DEFAULT_SHORT_LIST_SIZE, MAX_SHORT_LIST_SIZE};
 use crate::model::period::Window;
@@ -25,6 +26,8 @@ use crate::store::analytics::{SubjectScope, VersionedHistory, accounts};
 pub(super) struct RankingRule {
     /// Filter by platform.
     platform: Option<Platform>,
+    #[serde(flatten)]
+    labels: AccountLabels,
     /// Metric to rank by: gains of the window, posts in it, or engagement per view.
     #[serde(default)]
     metric: Metric,
@@ -45,7 +48,7 @@ pub(super) struct TopCreator {
     views: i64,
     /// Likes, comments and shares that its accounts gained.
     engagement: i64,
-    /// Number of its accounts; with `platform`, on that platform.
+    /// Number of its accounts that match.
     account_count: usize,
     /// Current followers of these accounts together.
     #[schemars(example = 60_480)]
@@ -57,7 +60,8 @@ pub(super) struct TopCreator {
 /// Rank creators by gains
 ///
 /// Ranks all creators, including paused ones, by what their accounts gained over the window. Those without gains are
-/// included, with or without `include_all`; those without a rate come last. Ties are in the order of names and ids.
+/// included, with or without `include_all`; those without a rate come last. Ties are in the order of names and ids. With
+/// `category` or `metadata.KEY`, only such accounts count, and creators without one are left out.
 #[endpoint(operation_id = "listTopCreators")]
 pub(super) async fn list(
     query: RankingQuery<RankingRule, DEFAULT_SHORT_LIST_SIZE, MAX_SHORT_LIST_SIZE>,
@@ -65,7 +69,7 @@ pub(super) async fn list(
 ) -> Result<CachedPage<Ranking<TopCreator, RankingMeta>>> {
     let request = analytics.window(query, |query| query.window)?;
     let WindowArgs { args: RankingQuery { rule, page, .. }, window, .. } = &request;
-    let RankingRule { platform, metric, order } = *rule;
+    let RankingRule { platform, metric, order, .. } = *rule;
     let compute = async |creators: Vec<CreatorSubjects>, history: VersionedHistory| {
         let mut entries: Vec<_> = creators.into_iter().map(Entry::new).collect();
         let entries = async {
@@ -91,7 +95,7 @@ pub(super) async fn list(
         let data = shown.entries.iter().map(|entry| entry.show(metric)).collect();
         Ok(shown.into_response(data, RankingMeta::new(*window, request.meta(data_as_of), metric)))
     };
-    let creators_query = creators::list_with_subjects(analytics.organization, platform);
+    let creators_query = creators::list_with_subjects(analytics.organization, platform, &rule.labels);
     analytics.respond_page(&request, RecordDependency::Profiles, creators_query, compute).await
 }
 

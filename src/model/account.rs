@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::counters::CounterSums;
-use super::limits::{MAX_METADATA_CHARS, MAX_METADATA_KEYS};
+use super::limits::{MAX_CATEGORY_CHARS, MAX_METADATA_CHARS, MAX_METADATA_FILTERS, MAX_METADATA_KEYS};
 use super::picture::PictureUrl;
 use super::platform::Platform;
 use super::record::record;
@@ -26,6 +26,26 @@ pub fn metadata_schema(_generator: &mut SchemaGenerator) -> Schema {
         "propertyNames": {"type": "string", "minLength": 1, "maxLength": MAX_METADATA_CHARS},
         "additionalProperties": {"type": "string", "maxLength": MAX_METADATA_CHARS},
     })
+}
+
+/// Your own labels that an account has to have.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AccountLabels {
+    /// Filter by the category of the account (exact match).
+    #[schemars(length(max = MAX_CATEGORY_CHARS))]
+    pub category: Option<String>,
+    /// Filter by your own tags of the account: `metadata.KEY=value` for each tag that it has to have, with exactly this
+    /// value.
+    // Absent in the positions of pages, which earlier versions have without it.
+    #[serde(default, skip_serializing_if = "Metadata::is_empty")]
+    #[schemars(schema_with = "metadata_schema", extend("maxProperties" = MAX_METADATA_FILTERS))]
+    pub metadata: Metadata,
+}
+
+impl AccountLabels {
+    pub fn is_empty(&self) -> bool {
+        self.category.is_none() && self.metadata.is_empty()
+    }
 }
 
 /// The example of tags in the API document.

@@ -177,6 +177,13 @@ impl Counters {
         *self == Counters::default()
     }
 
+    /// The names of a platform's counters.
+    pub fn names_on(platform: Platform) -> impl Iterator<Item = &'static str> {
+        let only_on_instagram = ["ig_play_count", "fb_play_count", "fb_like_count"];
+        let exists = move |name: &&str| platform == Platform::Instagram || !only_on_instagram.contains(name);
+        Self::NAMES.into_iter().filter(exists)
+    }
+
     /// Applies a platform's rules: on TikTok, plays are views.
     #[must_use]
     pub const fn normalize_for(mut self, platform: Platform) -> Self {

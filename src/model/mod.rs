@@ -33,5 +33,6 @@ pub mod share;
 pub mod snapshot;
 pub mod text;
 pub mod tracking;
+pub mod unknown_counters;
 pub mod upload;
 pub mod video;

@@ -12,6 +12,7 @@ use super::picture::PictureUrl;
 use super::platform::Platform;
 use super::record::record;
 use super::tracking::Tracking;
+use super::unknown_counters::UnknownCounters;
 
 record! {
     /// A video, with its latest counters and the account on which it was discovered.
@@ -105,6 +106,10 @@ record! {
         #[serde(flatten)]
         #[sqlx(flatten)]
         pub counters: LatestCounters,
+        /// Counters that the platform has and that were never known, for example hidden likes: their value is 0 or null.
+        #[sqlx(flatten)]
+        #[schemars(example = ["share_count", "saved_count"])]
+        pub unknown_counters: UnknownCounters,
         /// Other data that the platform reported.
         #[schemars(example = json!({"media_product_type": "REELS"}))]
         #[schemars(with = "serde_json::Map<String, Value>")]

@@ -58,6 +58,7 @@ impl Selection {
         let mut selections = vec![
             Selection::scoped(h, String::new(), |_| true, |_| true),
             Selection::scoped(h, format!("&category={SURF}"), is_surf, |video| on(video, &is_surf)),
+            Selection::scoped(h, "&metadata.team=n".to_owned(), is_surf, |video| on(video, &is_surf)),
             Selection::filtered(h, "&kind=tracked".to_owned(), |video| h.videos[video].is_tracked),
             Selection::filtered(h, "&kind=discovered".to_owned(), |video| h.videos[video].account.is_some()),
             Selection::filtered(h, "&posted=in_window".to_owned(), |video| posted(video, window)),
@@ -167,7 +168,10 @@ pub async fn rankings_agree(
 async fn load(seed: u64) -> (Organization, History, Ids, NaiveDate) {
     let (organization, history, ids, today) = loaded(seed).await;
     for (account, id) in ids.accounts.iter().enumerate().filter(|(account, _)| is_surf(*account)) {
-        organization.patch(&format!("/accounts/{id}"), json!({"category": SURF})).await.ok(200);
+        organization
+            .patch(&format!("/accounts/{id}"), json!({"category": SURF, "metadata": {"team": "n"}}))
+            .await
+            .ok(200);
         assert!(account < history.accounts.len());
     }
     organization.wait_applied().await;

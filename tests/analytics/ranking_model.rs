@@ -60,6 +60,7 @@ impl Ranked {
         for (number, id) in ids.accounts.iter().enumerate() {
             sqlx::query(
                 "update accounts set category = case when $2 % 3 > 0 then 'c' || $2 % 3 end, is_unavailable = $2 % 5 = 1,
+                     metadata = case when $2 % 4 < 2 then jsonb_build_object('team', 't' || $2 % 2, 'x y', 'ö') else '{}' end,
                      is_active = $2 % 5 > 2, last_scrape_time = case when $2 % 5 = 4 then now() end
                  where id = $1",
             )

@@ -5,6 +5,7 @@ use harness::population::{PopulatedDatabase, Population};
 use serde_json::Value;
 use sqlx::postgres::PgArguments;
 use sqlx::{Arguments, AssertSqlSafe, Execute, PgPool, Postgres, QueryBuilder};
+use tidemark::model::account::AccountLabels;
 use tidemark::model::platform::Platform;
 use tidemark::model::readable::ReadablePlatforms;
 use tidemark::model::tracking::TrackingStatus;
@@ -103,18 +104,24 @@ async fn statements_of_rankings_read_index_ranges() {
     let mut reads = query_reads(pg, &mut records::tracking_query(organization, &readable, &page)).await;
     reads.retain(|[table, ..]| ["accounts", "scrape_targets"].contains(&table.as_str()));
     assert_indexed(&reads, &["accounts", "scrape_targets"]);
-    let reads = query_reads(pg, creators::find(organization, &creators[..100]).statement()).await;
-    assert_indexed(&reads, &["creators", "accounts"]);
-    for platform in [None, Some(Platform::Tiktok)] {
-        let reads = query_reads(pg, creators::list_with_subjects(organization, platform).statement()).await;
-        assert_indexed(&reads, &["creators", "accounts"]);
+    let category = AccountLabels { category: Some("category7".to_owned()), ..AccountLabels::default() };
+    let tag = AccountLabels { metadata: [("team".to_owned(), "7".to_owned())].into(), ..category.clone() };
+    let tag = AccountLabels { category: None, ..tag };
+    for labels in [AccountLabels::default(), category.clone(), tag.clone()] {
+        let mut found = creators::find(organization, &creators[..100], &labels);
+        assert_indexed(&query_reads(pg, found.statement()).await, &["creators", "accounts"]);
+        for platform in [None, Some(Platform::Tiktok)] {
+            let mut listed = creators::list_with_subjects(organization, platform, &labels);
+            assert_indexed(&query_reads(pg, listed.statement()).await, &["creators", "accounts"]);
+        }
     }
 
     let accounts = [
         SubjectFilter::default(),
         SubjectFilter { platform: Some(Platform::Tiktok), ..SubjectFilter::default() },
         SubjectFilter { creator: Some(creators[0]), ..SubjectFilter::default() },
-        SubjectFilter { category: Some("category7".to_owned()), ..SubjectFilter::default() },
+        SubjectFilter { labels: category.clone(), ..SubjectFilter::default() },
+        SubjectFilter { labels: tag.clone(), ..SubjectFilter::default() },
     ];
     let by_status = RankingFilter { status: Some(vec![TrackingStatus::Failing]), ..RankingFilter::default() };
     let by_name = RankingFilter { q: Some("7".to_owned()), linked: Some(true), ..RankingFilter::default() };

@@ -104,6 +104,11 @@ async fn filters_select_the_accounts_that_are_ranked() {
             }),
         ),
         ("status=failing,unsupported,paused_by_creator".to_owned(), Box::new(|_| false)),
+        ("metadata.team=t1".to_owned(), Box::new(|account| account["metadata"]["team"] == "t1")),
+        (
+            "metadata%5Bteam%5D=t0&metadata%5Bmetadata.x%20y%5D=%C3%B6&category=c1".to_owned(),
+            Box::new(|account| account["metadata"]["team"] == "t0" && account["category"] == "c1"),
+        ),
         ("linked=true".to_owned(), Box::new(|account| !account["creator_id"].is_null())),
         (
             "linked=false&platform=tiktok".to_owned(),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Datelike, Days, NaiveDate, Utc};
 use harness::{Organization, Stack, wait_until};
+use tidemark::model::account::AccountLabels;
 use tidemark::model::gains::{GainMetric, Gains};
 use tidemark::model::period::{Period, Window};
 use tidemark::model::platform::Platform;
@@ -185,7 +186,8 @@ impl Readers {
             1 => {
                 let creator = course.ids.creators.get(random.below(3) as usize).copied();
                 let category = random.chance(20).then(|| "music".to_owned());
-                let filter = SubjectFilter { creator, category, platform, account: None };
+                let labels = AccountLabels { category, ..AccountLabels::default() };
+                let filter = SubjectFilter { creator, labels, platform, account: None };
                 SubjectScope::find(organization, &filter).fetch(pg).await.unwrap()
             }
             2 => SubjectScope::from_subjects(subjects),

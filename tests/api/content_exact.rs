@@ -19,7 +19,7 @@ use super::paging_exact::Random;
 
 const SORTS: [&str; 5] = ["create_time", "view_count", "like_count", "play_count", "added_at"];
 const DIRECTIONS: [&str; 2] = ["desc", "asc"];
-const FILTERS: usize = 13;
+const FILTERS: usize = 14;
 /// The scanned start of a range is shorter, so that caption blocks are searched too.
 const VIDEOS: usize = 1_100;
 
@@ -31,6 +31,8 @@ struct Row {
     account_id: Option<Uuid>,
     creator_id: Option<Uuid>,
     category: Option<String>,
+    /// A tag of the account.
+    team: Option<String>,
     is_tracked: bool,
     is_active: bool,
     is_unavailable: bool,
@@ -115,6 +117,10 @@ impl Condition {
                 Condition::new("min_views", row.view_count, move |other| other.view_count >= row.view_count)
             }
             11 => Condition::hashtags(random),
+            12 => {
+                let team = row.team.unwrap_or_default();
+                Condition::new("metadata.team", team.clone(), move |row| row.team == Some(team.clone()))
+            }
             _ => Condition::caption(random, &row),
         }
     }
@@ -173,18 +179,20 @@ impl Condition {
     }
 }
 
-/// Creates two creators with two accounts each, of both platforms and two categories, and an account with neither. One of
-/// the categories has so many other accounts that its videos are found in the range of the organization.
+/// Creates two creators with two accounts each, of both platforms and two categories, and an account with neither; one of
+/// these has no tag. One of the categories, and of the tags, has so many other accounts that its videos are found in the range of the organization.
 async fn create_accounts(pg: &PgPool, organization: Uuid) -> Vec<Uuid> {
     sqlx::query_scalar(
         "with creators as (
              insert into creators (id, organization_id, name, name_key, added_at, updated_at)
              select gen_random_uuid(), $1, 'c' || n, 'c' || n, now(), now() from generate_series(0, 1) n
              returning id, name)
-         insert into accounts (id, organization_id, platform, username, creator_id, category, added_at, updated_at)
+         insert into accounts (id, organization_id, platform, username, creator_id, category, metadata, added_at, updated_at)
          select gen_random_uuid(), $1, (array['tiktok', 'instagram'])[n % 2 + 1], 'a' || n,
              (select id from creators where name = 'c' || n / 2),
-             case when n <> 4 then case when n in (0, 1, 2) then 'a, b' else 'Ä' end end, now(), now()
+             case when n <> 4 then case when n in (0, 1, 2) then 'a, b' else 'Ä' end end,
+             case when n <> 3 then jsonb_build_object('team', case when n in (0, 4) then 'ö & co' else 'x' end) else '{}' end,
+             now(), now()
          from generate_series(0, 120) n
          returning id",
     )
@@ -218,13 +226,13 @@ async fn create_videos(pg: &PgPool, organization: Uuid, random: &mut Random) -> 
     sqlx::query(
         "insert into videos (id, subject_id, organization_id, platform, external_id, account_id, is_tracked, is_active,
              is_unavailable, description, description_key, media_type, create_time, added_at, tracked_at, updated_at,
-             view_count, like_count, play_count)
+             view_count, like_count, play_count, metadata)
          select gen_random_uuid(), 0, $1, coalesce(a.platform, (array['tiktok', 'instagram'])[number % 2 + 1]),
              gen_random_uuid()::text, account, account is null or number % 3 = 0, number % 5 > 0, number % 7 = 0,
              caption, key, (array['VIDEO', 'IMAGE', 'carousel album'])[number % 4 + 1], time,
              '2026-02-01'::timestamptz + number % 50 * interval '1 hour',
              case when account is null or number % 3 = 0 then '2026-03-01'::timestamptz end, now(), number % 40, number,
-             number % 3
+             number % 3, jsonb_build_object('team', 'x')
          from unnest($2::text[], $3::text[], $4::uuid[], $5::timestamptz[], $6::bigint[])
              as x(caption, key, account, time, number)
          left join accounts a on a.id = account",
@@ -240,7 +248,7 @@ async fn create_videos(pg: &PgPool, organization: Uuid, random: &mut Random) -> 
     .unwrap();
     rebuild_derived_tables(pg, organization).await;
     fill_hashtags(pg, organization).await;
-    sqlx::query_as("select v.*, a.creator_id, a.category from videos v left join accounts a on a.id = v.account_id where v.organization_id = $1")
+    sqlx::query_as("select v.*, a.creator_id, a.category, a.metadata ->> 'team' as team from videos v left join accounts a on a.id = v.account_id where v.organization_id = $1")
         .bind(organization)
         .fetch_all(pg)
         .await
@@ -412,7 +420,8 @@ fn parse_filter(Condition { name, value, .. }: &Condition) -> ContentFilter {
         "platform" => filter.platform = value.parse().ok(),
         "account_id" => filter.account_id = value.parse().ok(),
         "creator_id" => filter.creator_id = value.parse().ok(),
-        "category" => filter.category = Some(value.clone()),
+        "category" => filter.labels.category = Some(value.clone()),
+        "metadata.team" => drop(filter.labels.metadata.insert("team".to_owned(), value.clone())),
         "kind" => filter.kind = Some(if value == "tracked" { Tracked } else { Discovered }),
         "is_active" => filter.is_active = value.parse().ok(),
         "is_unavailable" => filter.is_unavailable = value.parse().ok(),

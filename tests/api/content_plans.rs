@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use harness::population::{PopulatedDatabase, Population};
 use sqlx::{AssertSqlSafe, Execute, PgPool, Postgres, QueryBuilder};
+use tidemark::model::account::AccountLabels;
 use tidemark::model::content::ContentKind;
 use tidemark::model::date_or_time::DateOrTime;
 use tidemark::model::platform::Platform;
 use tidemark::model::readable::ReadablePlatforms;
 use tidemark::store::postgres::keyset::{KeysetPosition, PageRequest, SortDirection, SortKey};
 use tidemark::store::records::content::{
-    self, Candidate, CategoryScope, ContentFilter, ContentReader, ContentRows, ContentSort,
+    self, Candidate, ContentFilter, ContentReader, ContentRows, ContentSort, LabelScope,
 };
 use tidemark::store::records::videos::VideoSort;
 use tidemark::store::tracking::target_status;
@@ -27,6 +28,10 @@ const SORTS: [ContentSort; 5] = [
     ContentSort::As(VideoSort::LikeCount),
     ContentSort::As(VideoSort::PlayCount),
 ];
+
+fn category(name: &str) -> AccountLabels {
+    AccountLabels { category: Some(name.to_owned()), ..AccountLabels::default() }
+}
 
 #[tokio::test]
 async fn content_of_a_single_organization_is_read_by_indexes() {
@@ -58,7 +63,7 @@ async fn check_sorts(database: &PopulatedDatabase) {
     {
         let filter = ContentFilter { account_id, ..ContentFilter::default() };
         let statement = |page: &PageRequest<ContentSort>| {
-            content::list_query(organization, readable, &filter, CategoryScope::Accounts, page)
+            content::list_query(organization, readable, &filter, LabelScope::Accounts, page)
         };
         let plans = ListPlans { pg, table: "videos", scope, statement: &statement };
         for sort in SORTS {
@@ -96,8 +101,8 @@ async fn check_filters(database: &PopulatedDatabase) {
         ("media_type", ContentFilter { media_type: Some(vec!["video".to_owned()]), ..all() }, &SORTS, few),
         ("views", ContentFilter { min_views: Some(4_150), ..all() }, &[BY_VIEWS], few),
         // Nine videos of each of four accounts at most; they are read twice where the sort value is nullable.
-        ("category", ContentFilter { category: Some("category7".to_owned()), ..all() }, &SORTS, 80),
-        ("no category", ContentFilter { category: Some("none".to_owned()), ..all() }, &SORTS, 0),
+        ("category", ContentFilter { labels: category("category7"), ..all() }, &SORTS, 80),
+        ("no category", ContentFilter { labels: category("none"), ..all() }, &SORTS, 0),
         (
             "day",
             ContentFilter { posted_after: Some(day), posted_before: Some(day), ..all() },
@@ -112,7 +117,7 @@ async fn check_filters(database: &PopulatedDatabase) {
         ("no hashtag", tagged("none"), &SORTS, 0),
     ] {
         let statement = |page: &PageRequest<ContentSort>| {
-            content::list_query(organization, readable, &filter, CategoryScope::Accounts, page)
+            content::list_query(organization, readable, &filter, LabelScope::Accounts, page)
         };
         let plans = ListPlans { pg, table: "videos", scope: "", statement: &statement };
         for sort in sorts {
@@ -186,7 +191,7 @@ async fn check_candidates(PopulatedDatabase { pg, organization, .. }: &Populated
     let candidates: Vec<_> = found.into_iter().map(|video| Candidate::new(video, 1)).collect();
     for filter in [
         all(),
-        ContentFilter { category: Some("category7".to_owned()), ..all() },
+        ContentFilter { labels: category("category7"), ..all() },
         ContentFilter { platform: Some(Platform::Tiktok), q: Some("dance".to_owned()), ..all() },
     ] {
         let mut query = content::candidates_query(*organization, &filter, &candidates, None, LIMIT);
@@ -207,7 +212,7 @@ async fn new_records_are_read_by_their_ids() {
     for filter in [
         all,
         ContentFilter { kind: Some(ContentKind::Discovered), ..ContentFilter::default() },
-        ContentFilter { category: Some("category7".to_owned()), ..ContentFilter::default() },
+        ContentFilter { labels: category("category7"), ..ContentFilter::default() },
     ] {
         let mut query = content::candidates_query(organization, &filter, &candidates, None, LIMIT);
         let plan = explain(pg, &mut query).await;

@@ -4,6 +4,7 @@
 use harness::population::{PopulatedDatabase, Population};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Execute, PgConnection, PgPool, Postgres, QueryBuilder};
+use tidemark::model::account::{AccountLabels, Metadata};
 use tidemark::model::platform::Platform;
 use tidemark::model::readable::ReadablePlatforms;
 use tidemark::model::tracking::TrackingStatus;
@@ -319,22 +320,20 @@ async fn check_account_filters(database: &PopulatedDatabase) {
             .unwrap();
     let creator = creators[0];
     let all = AccountFilter::default;
+    let category = |name: &str| AccountLabels { category: Some(name.to_owned()), metadata: Metadata::new() };
+    let tag = AccountLabels { category: None, metadata: [("team".to_owned(), "7".to_owned())].into() };
     for (name, filter, max_rows) in [
         ("platform", AccountFilter { platform: Some(Platform::Instagram), ..all() }, MAX_FILTERED_ROWS),
         ("is_active", AccountFilter { is_active: Some(false), ..all() }, MAX_FILTERED_ROWS),
         ("frequent q", AccountFilter { q: Some("a1".to_owned()), ..all() }, MAX_FILTERED_ROWS),
         // Four accounts match; they are read twice where the sort value is nullable.
-        ("category", AccountFilter { category: Some("category7".to_owned()), ..all() }, 8),
-        ("no category", AccountFilter { category: Some("none".to_owned()), ..all() }, 0),
+        ("category", AccountFilter { labels: category("category7"), ..all() }, 8),
+        ("no category", AccountFilter { labels: category("none"), ..all() }, 0),
         ("creator", AccountFilter { creator_id: Some(vec![creator]), ..all() }, 2),
         ("three creators", AccountFilter { creator_id: Some(creators.clone()), ..all() }, 6),
         ("linked", AccountFilter { linked: Some(true), ..all() }, MAX_FILTERED_ROWS),
         ("status", AccountFilter { status: Some(vec![TrackingStatus::Active]), ..all() }, MAX_FILTERED_ROWS),
-        (
-            "metadata",
-            AccountFilter { metadata: [("team".to_owned(), "7".to_owned())].into(), ..all() },
-            MAX_FILTERED_ROWS,
-        ),
+        ("metadata", AccountFilter { labels: tag, ..all() }, MAX_FILTERED_ROWS),
     ] {
         let statement =
             |page: &PageRequest<AccountSort>| accounts::list_query(organization, readable, &filter, page);

@@ -4,28 +4,42 @@ use std::collections::HashMap;
 
 use salvo::Writer;
 use salvo_oapi::endpoint;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use uuid::Uuid;
 
 use super::{ExportQuery, Reader, first_page, next_page};
 use crate::api::rankings::{Figures, RankingMetrics};
 use crate::app::App;
 use crate::http::{Analytics, CsvFile, CsvSource, Query, Result};
+use crate::model::account::AccountLabels;
 use crate::model::file_row::file_row;
 use crate::store::analytics;
+use crate::store::analytics::creators::CreatorAccounts;
 use crate::store::postgres::keyset::{ListPage, PageRequest, SortDirection};
 use crate::store::records::creators::{self as records, CreatorFilter, CreatorSort};
 
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct ExportFilter {
+    #[serde(flatten)]
+    creators: CreatorFilter,
+    #[serde(flatten)]
+    labels: AccountLabels,
+}
+
 /// Export creators
 ///
-/// Creators by name, with the gains of the window of the accounts that are linked now, under the names of `metrics`. The
-/// connection is closed early if the file cannot be completed.
+/// Creators by name, with the gains of the window of the accounts that are linked now, under the names of `metrics`. With
+/// `category` or `metadata.KEY`, only such accounts count, and creators without one are left out. The connection is closed
+/// early if the file cannot be completed.
 #[endpoint(operation_id = "exportCreators")]
 pub(super) async fn get(
     app: App,
-    query: Query<ExportQuery<CreatorFilter>>,
+    query: Query<ExportQuery<ExportFilter>>,
     analytics: Analytics,
 ) -> Result<CsvFile<CreatorRows>> {
-    let (reader, filter, raw) = Reader::begin(&app, analytics, query.0)?;
+    let (reader, ExportFilter { creators, labels }, raw) = Reader::begin(&app, analytics, query.0)?;
+    let filter = CreatorFilter { labels, ..creators };
     let page = Some(first_page(CreatorSort::Name, SortDirection::Asc));
     CsvFile::begin(raw, CreatorRows { reader, filter, page }).await
 }
@@ -59,21 +73,22 @@ impl CsvSource for CreatorRows {
             records::list(&*pg.acquire().await?, *organization, &self.filter, &page).await?;
         self.page = next_page(page, next);
         let ids: Vec<_> = items.iter().map(|creator| creator.id).collect();
-        let found = analytics::creators::find(*organization, &ids).fetch(&*pg.acquire().await?).await?;
+        let found = analytics::creators::find(*organization, &ids, &self.filter.labels);
+        let found = found.fetch(&*pg.acquire().await?).await?;
         let all_subjects = found.iter().flat_map(|creator| &creator.subjects).copied().collect();
         let figures = self.reader.fetch_figures(&history, all_subjects).await?;
-        let accounts: HashMap<_, _> = found.iter().map(|found| (found.id, &found.subjects)).collect();
+        let accounts: HashMap<_, _> = found.iter().map(|found| (found.id, found)).collect();
         let rows = items.into_iter().filter_map(|creator| {
             // Without an entry, it was deleted just now.
-            let subjects = accounts.get(&creator.id)?;
+            let CreatorAccounts { subjects, follower_count, .. } = accounts.get(&creator.id)?;
             let mut sum = Figures::default();
             subjects.iter().filter_map(|subject| figures.get(subject)).for_each(|figures| sum += *figures);
             Some(CreatorRow {
                 id: creator.id,
                 name: creator.name,
                 is_active: creator.is_active,
-                account_count: creator.accounts_summary.total,
-                follower_count: creator.accounts_summary.total_followers,
+                account_count: subjects.len() as i64,
+                follower_count: *follower_count,
                 metrics: sum.into(),
             })
         });

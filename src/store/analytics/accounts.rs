@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use crate::model::limits::MAX_CATEGORY_CHARS;
+use crate::model::account::AccountLabels;
 use crate::model::period::Window;
 use crate::model::picture::PictureUrl;
 use crate::model::platform::Platform;
@@ -16,7 +16,7 @@ use crate::model::tracking::TrackingStatus;
 use crate::store::Error;
 use crate::store::pictures::picture_url;
 use crate::store::postgres::RecordsQuery;
-use crate::store::postgres::keyset::push_equal;
+use crate::store::postgres::keyset::{push_equal, push_labels};
 use crate::store::records::accounts;
 
 /// An account, and the subject of its history.
@@ -90,9 +90,8 @@ pub struct SubjectFilter {
     /// Filter by the creator of the account.
     #[serde(rename = "creator_id")]
     pub creator: Option<Uuid>,
-    /// Filter by the category of the account (exact match).
-    #[schemars(length(max = MAX_CATEGORY_CHARS))]
-    pub category: Option<String>,
+    #[serde(flatten)]
+    pub labels: AccountLabels,
 }
 
 impl SubjectFilter {
@@ -105,16 +104,16 @@ impl SubjectFilter {
     }
 
     /// Whether it excludes videos without an account: they have no value but a platform.
-    pub const fn is_limited_to_accounts(&self) -> bool {
-        self.account.is_some() || self.creator.is_some() || self.category.is_some()
+    pub fn is_limited_to_accounts(&self) -> bool {
+        self.account.is_some() || self.creator.is_some() || !self.labels.is_empty()
     }
 
     /// Adds its conditions on accounts, as `a`, to those of a query.
     pub(super) fn push_to(&self, query: &mut QueryBuilder<Postgres>) {
         push_equal(query, "a.id", self.account);
         push_equal(query, "a.creator_id", self.creator);
-        push_equal(query, "a.category", self.category.as_ref());
         push_equal(query, "a.platform", self.platform);
+        push_labels(query, "a", &self.labels);
     }
 
     /// Adds the columns `has_account` and `has_creator` to a query, false if the organization lacks them.

@@ -3,9 +3,10 @@
 use sqlx::QueryBuilder;
 use uuid::Uuid;
 
+use crate::model::account::AccountLabels;
 use crate::model::platform::Platform;
 use crate::store::postgres::RecordsQuery;
-use crate::store::postgres::keyset::push_equal;
+use crate::store::postgres::keyset::{push_equal, push_labels};
 
 /// A creator in the ranking.
 #[derive(Debug, Clone, sqlx::FromRow)]
@@ -23,38 +24,43 @@ pub struct CreatorSubjects {
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct CreatorAccounts {
     pub id: Uuid,
-    /// Internal ids of its accounts.
+    /// Current followers of these accounts together.
+    pub follower_count: i64,
+    /// Internal ids of its accounts that have the labels.
     pub subjects: Vec<i64>,
 }
 
-/// Finds the creators of the organization among ids.
-pub fn find(organization: Uuid, ids: &[Uuid]) -> RecordsQuery<Vec<CreatorAccounts>> {
+/// Finds the creators of the organization among ids, with their accounts that have labels.
+pub fn find(organization: Uuid, ids: &[Uuid], labels: &AccountLabels) -> RecordsQuery<Vec<CreatorAccounts>> {
     let mut query = QueryBuilder::new(
-        "select c.id, array(
-             select a.internal_id from accounts a where a.organization_id = ",
+        "select c.id, own.follower_count, own.subjects
+         from creators c cross join lateral (
+             select coalesce(sum(a.follower_count), 0)::bigint as follower_count,
+                 coalesce(array_agg(a.internal_id), '{}') as subjects
+             from accounts a where a.creator_id = c.id and a.organization_id = ",
     );
-    query.push_bind(organization).push(
-        " and a.creator_id = c.id
-         ) as subjects
-         from creators c where c.organization_id = ",
-    );
-    query.push_bind(organization).push(" and c.id = any(").push_bind(ids).push(")");
+    query.push_bind(organization);
+    push_labels(&mut query, "a", labels);
+    query.push(") own where c.organization_id = ").push_bind(organization);
+    query.push(" and c.id = any(").push_bind(ids).push(")");
     RecordsQuery::rows(query)
 }
 
-/// Lists all creators of the organization with their accounts.
+/// Lists all creators of the organization with their accounts; with labels, those of such accounts.
 pub fn list_with_subjects(
     organization: Uuid,
     platform: Option<Platform>,
+    labels: &AccountLabels,
 ) -> RecordsQuery<Vec<CreatorSubjects>> {
     let mut query = QueryBuilder::new(
         "select c.id, c.name, c.name_key, coalesce(sum(a.follower_count), 0)::bigint as follower_count,
              coalesce(array_agg(a.internal_id) filter (where a.id is not null), '{}') as subjects
-         from creators c
-         left join accounts a on a.creator_id = c.id and a.organization_id = ",
+         from creators c ",
     );
-    query.push_bind(organization);
+    query.push(if labels.is_empty() { "left join" } else { "join" });
+    query.push(" accounts a on a.creator_id = c.id and a.organization_id = ").push_bind(organization);
     push_equal(&mut query, "a.platform", platform);
+    push_labels(&mut query, "a", labels);
     query.push(" where c.organization_id = ").push_bind(organization).push(" group by c.id");
     RecordsQuery::rows(query)
 }

@@ -70,11 +70,11 @@ pub struct RankedPage {
 
 /// Finds the subjects of the videos to rank. Fails if the organization lacks the account or the creator to filter by.
 pub fn find_scope(organization: Uuid, filter: &ContentFilter) -> RecordsQuery<SubjectScope> {
-    let ContentFilter { platform, account_id, creator_id, category, .. } = filter;
+    let ContentFilter { platform, account_id, creator_id, labels, .. } = filter;
     let accounts = SubjectFilter {
         account: *account_id,
         creator: *creator_id,
-        category: category.clone(),
+        labels: labels.clone(),
         platform: *platform,
     };
     SubjectScope::find(organization, &accounts)

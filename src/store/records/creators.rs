@@ -9,12 +9,13 @@ use sqlx::types::Json;
 use sqlx::{PgExecutor, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use crate::model::account::{Metadata, metadata_schema};
+use crate::model::account::{AccountLabels, Metadata, metadata_schema};
 use crate::model::creator::Creator;
 use crate::model::limits::{MAX_NAME_CHARS, MAX_QUERY_CHARS};
 use crate::model::text::{fold_case, search_key};
 use crate::store::postgres::keyset::{
     KeysetPosition, List, ListPage, PageRequest, Sort, SortColumn, SortKey, TextFilter, push_equal,
+    push_labels,
 };
 use crate::store::{Error, Write};
 
@@ -26,6 +27,10 @@ pub struct CreatorFilter {
     pub q: Option<String>,
     /// Filter by `is_active`.
     pub is_active: Option<bool>,
+    /// Labels of which an account has all. No parameter of the list, because creators have tags of their own.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub labels: AccountLabels,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -124,6 +129,11 @@ fn build_list(organization: Uuid, filter: &CreatorFilter) -> List<impl Fn(&mut Q
     let conditions = move |query: &mut QueryBuilder<Postgres>| {
         query.push("c.organization_id = ").push_bind(organization);
         push_equal(query, "c.is_active", filter.is_active);
+        if !filter.labels.is_empty() {
+            query.push(" and exists (select from accounts a where a.creator_id = c.id");
+            push_labels(query, "a", &filter.labels);
+            query.push(")");
+        }
     };
     let text = TextFilter::new(filter.q.as_deref(), SEARCH_KEY, None);
     List {

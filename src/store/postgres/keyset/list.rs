@@ -11,6 +11,7 @@ use sqlx::{Encode, FromRow, PgPool, Postgres, QueryBuilder, Type};
 use uuid::Uuid;
 
 use super::{KeysetPosition, ListPage, Nulls, PageRequest, Sort, SortColumn, SortDirection, SortKey};
+use crate::model::account::AccountLabels;
 use crate::model::text::search_key;
 use crate::store::Error;
 
@@ -31,19 +32,15 @@ pub(in crate::store) struct List<F> {
     pub custom_plan: bool,
 }
 
-/// Parent rows: those of `table` in the organization with one of the given values in each column. `reference` is the
-/// foreign key.
+/// Parent rows: those of `table` in the organization with one of the given values in each column, and all labels.
+/// `reference` is the foreign key.
 pub(in crate::store) struct ParentFilter {
     pub table: &'static str,
     pub organization: Uuid,
-    pub values: Vec<(&'static str, ParentValue)>,
+    pub values: Vec<(&'static str, Vec<Uuid>)>,
+    /// Labels of parents that are accounts.
+    pub labels: AccountLabels,
     pub reference: &'static str,
-}
-
-/// The required value of a parent's column.
-pub(in crate::store) enum ParentValue {
-    AnyOf(Vec<Uuid>),
-    Text(String),
 }
 
 /// Only rows with one of `values` in `column` have a sort value. The others are listed with the rows whose sort column is
@@ -318,16 +315,14 @@ impl TextFilter {
 impl ParentFilter {
     fn push_condition(&self, query: &mut QueryBuilder<Postgres>) {
         query.push("parent.organization_id = ").push_bind(self.organization);
-        for (column, value) in &self.values {
+        for (column, ids) in &self.values {
             query.push(format_args!(" and parent.{column}"));
-            match value {
-                ParentValue::AnyOf(ids) => match ids[..] {
-                    [id] => query.push(" = ").push_bind(id),
-                    _ => query.push(" = any(").push_bind(ids.clone()).push(")"),
-                },
-                ParentValue::Text(text) => query.push(" = ").push_bind(text),
+            match ids[..] {
+                [id] => query.push(" = ").push_bind(id),
+                _ => query.push(" = any(").push_bind(ids.clone()).push(")"),
             };
         }
+        push_labels(query, "parent", &self.labels);
     }
 
     fn push_child_condition(&self, query: &mut QueryBuilder<Postgres>) {
@@ -395,5 +390,19 @@ where
 {
     if let Some(value) = value {
         query.push(format_args!(" and {column} = ")).push_bind(value);
+    }
+}
+
+/// Pushes the conditions that accounts have labels.
+pub(in crate::store) fn push_labels(
+    query: &mut QueryBuilder<Postgres>,
+    accounts: &str,
+    AccountLabels { category, metadata }: &AccountLabels,
+) {
+    push_equal(query, &format!("{accounts}.category"), category.as_ref());
+    // coalesce: the planner has no statistics of tags, and would rather sort all rows than expect many.
+    for (key, value) in metadata {
+        query.push(format_args!(" and coalesce({accounts}.metadata ->> ")).push_bind(key);
+        query.push(" = ").push_bind(value).push(", false)");
     }
 }

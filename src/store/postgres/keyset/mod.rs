@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 pub(in crate::store) use list::{
-    List, ParentFilter, ParentValue, SortedRows, TextBlocks, TextFilter, push_equal,
+    List, ParentFilter, SortedRows, TextBlocks, TextFilter, push_equal, push_labels,
 };
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

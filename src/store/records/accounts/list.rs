@@ -6,15 +6,15 @@ use sqlx::{PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::{NEXT_ATTEMPT, push_failure_condition, push_select, push_status_condition};
-use crate::model::account::{Account, Metadata, NamedAccount, metadata_schema};
-use crate::model::limits::{MAX_CATEGORY_CHARS, MAX_METADATA_FILTERS, MAX_QUERY_CHARS, MAX_QUERY_IDS};
+use crate::model::account::{Account, AccountLabels, NamedAccount};
+use crate::model::limits::{MAX_QUERY_CHARS, MAX_QUERY_IDS};
 use crate::model::platform::{Platform, names};
 use crate::model::readable::ReadablePlatforms;
 use crate::model::tracking::{FailureReason, TrackingStatus};
 use crate::store::Error;
 use crate::store::postgres::keyset::{
-    KeysetPosition, List, ListPage, PageRequest, ParentFilter, ParentValue, Sort, SortColumn, SortKey,
-    SortedRows, TextFilter, push_equal,
+    KeysetPosition, List, ListPage, PageRequest, ParentFilter, Sort, SortColumn, SortKey, SortedRows,
+    TextFilter, push_equal, push_labels,
 };
 use crate::store::records::creators;
 
@@ -28,9 +28,8 @@ pub struct AccountFilter {
     /// Filter by a substring of the username, ignoring case.
     #[schemars(length(max = MAX_QUERY_CHARS), extend("x-trimmed" = true))]
     pub q: Option<String>,
-    /// Filter by category (exact match).
-    #[schemars(length(max = MAX_CATEGORY_CHARS))]
-    pub category: Option<String>,
+    #[serde(flatten)]
+    pub labels: AccountLabels,
     /// Filter by creator: accounts of any of these.
     #[schemars(length(max = MAX_QUERY_IDS))]
     pub creator_id: Option<Vec<Uuid>>,
@@ -41,10 +40,6 @@ pub struct AccountFilter {
     /// Filter by why the latest attempt failed: accounts with the status `failing` and this reason, as in `failures` of the
     /// state of tracking.
     pub failure: Option<FailureReason>,
-    /// Filter by your own tags: `metadata.KEY=value` for each tag that an account has to have, with exactly this value.
-    #[serde(default)]
-    #[schemars(schema_with = "metadata_schema", extend("maxProperties" = MAX_METADATA_FILTERS))]
-    pub metadata: Metadata,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -171,7 +166,8 @@ fn build_list(
     let by_target = sort == AccountSort::NextAttemptAt;
     // With both organizations the planner expects few of many targets, and rather sorts than reads the index in order. Only
     // indexes of these filters need the account's.
-    let by_account_index = filter.creator_id.is_some() || filter.category.is_some() || filter.q.is_some();
+    let by_account_index =
+        filter.creator_id.is_some() || filter.labels.category.is_some() || filter.q.is_some();
     let conditions = move |query: &mut QueryBuilder<Postgres>| {
         query.push("true");
         if by_target {
@@ -182,13 +178,8 @@ fn build_list(
         }
         push_equal(query, "a.platform", filter.platform);
         push_equal(query, "a.is_active", filter.is_active);
-        push_equal(query, "a.category", filter.category.as_ref());
         push_equal(query, "(a.creator_id is not null)", filter.linked);
-        // coalesce: the planner has no statistics of these, and would rather sort all rows than expect many.
-        for (key, value) in &filter.metadata {
-            query.push(" and coalesce(a.metadata ->> ").push_bind(key);
-            query.push(" = ").push_bind(value).push(", false)");
-        }
+        push_labels(query, "a", &filter.labels);
         if let Some(statuses) = &filter.status {
             push_status_condition(query, readable, statuses);
         }
@@ -199,7 +190,8 @@ fn build_list(
     let parents = filter.creator_id.as_ref().map(|creators| ParentFilter {
         table: "creators",
         organization,
-        values: vec![("id", ParentValue::AnyOf(creators.clone()))],
+        values: vec![("id", creators.clone())],
+        labels: AccountLabels::default(),
         reference: "a.creator_id",
     });
     let text = username_filter(filter.q.as_deref());

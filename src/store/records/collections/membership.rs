@@ -5,12 +5,13 @@ use sqlx::types::Json;
 use sqlx::{FromRow, PgExecutor, Postgres, QueryBuilder};
 use uuid::Uuid;
 
+use crate::model::account::AccountLabels;
 use crate::model::collection::Rule;
 use crate::model::content::ContentKind;
 use crate::model::payout::Payout;
 use crate::store::Error;
 use crate::store::postgres::RecordsQuery;
-use crate::store::postgres::keyset::push_equal;
+use crate::store::postgres::keyset::{push_equal, push_labels};
 use crate::store::records::hashtags;
 use crate::store::records::videos::caption_blocks;
 
@@ -172,7 +173,8 @@ impl Membership {
     /// Pushes the conditions on the account: its videos are found by their index.
     fn push_account(&self, query: &mut QueryBuilder<Postgres>, rule: &Rule) {
         let Rule { account_ids, creator_ids, category, metadata, .. } = rule;
-        if account_ids.is_none() && creator_ids.is_none() && category.is_none() && metadata.is_empty() {
+        let labels = AccountLabels { category: category.clone(), metadata: metadata.clone() };
+        if account_ids.is_none() && creator_ids.is_none() && labels.is_empty() {
             return;
         }
         query.push(" and v.account_id = any(array(select a.id from accounts a where a.organization_id = ");
@@ -182,11 +184,7 @@ impl Membership {
                 query.push(format_args!(" and {column} = any(")).push_bind(ids.clone()).push(")");
             }
         }
-        push_equal(query, "a.category", category.clone());
-        for (key, value) in metadata {
-            query.push(" and coalesce(a.metadata ->> ").push_bind(key.clone());
-            query.push(" = ").push_bind(value.clone()).push(", false)");
-        }
+        push_labels(query, "a", &labels);
         query.push("))");
     }
 }

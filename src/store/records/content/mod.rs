@@ -10,17 +10,18 @@ use serde::{Deserialize, Serialize};
 use sqlx::{PgExecutor, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
+use crate::model::account::AccountLabels;
 use crate::model::content::{Content, ContentIdentity, ContentKind};
 use crate::model::date_or_time::DateOrTime;
 use crate::model::hashtag::hashtags_schema;
-use crate::model::limits::{MAX_CATEGORY_CHARS, MAX_MEDIA_TYPE_CHARS, MAX_MEDIA_TYPES, MAX_QUERY_CHARS};
+use crate::model::limits::{MAX_MEDIA_TYPE_CHARS, MAX_MEDIA_TYPES, MAX_QUERY_CHARS};
 use crate::model::platform::Platform;
 use crate::model::readable::ReadablePlatforms;
 use crate::model::video::VideoType;
 use crate::store::Error;
 use crate::store::postgres::FairReads;
 use crate::store::postgres::keyset::{
-    KeysetPosition, List, ListPage, PageRequest, Sort, SortColumn, SortKey, push_equal,
+    KeysetPosition, List, ListPage, PageRequest, Sort, SortColumn, SortKey, push_equal, push_labels,
 };
 use crate::store::records::collections::membership::{self, Membership};
 use crate::store::records::hashtags;
@@ -41,9 +42,8 @@ pub struct ContentFilter {
     pub account_id: Option<Uuid>,
     /// Filter by the creator of the account.
     pub creator_id: Option<Uuid>,
-    /// Filter by the category of the account (exact match).
-    #[schemars(length(max = MAX_CATEGORY_CHARS))]
-    pub category: Option<String>,
+    #[serde(flatten)]
+    pub labels: AccountLabels,
     /// Filter by kind: `discovered` on an account, or `tracked` individually. A video of both kinds matches either.
     pub kind: Option<ContentKind>,
     /// Filter by `is_active`.
@@ -104,8 +104,8 @@ impl ContentFilter {
     }
 
     /// Whether it excludes videos without an account.
-    const fn is_limited_to_accounts(&self) -> bool {
-        self.account_id.is_some() || self.creator_id.is_some() || self.category.is_some()
+    fn is_limited_to_accounts(&self) -> bool {
+        self.account_id.is_some() || self.creator_id.is_some() || !self.labels.is_empty()
     }
 
     /// Whether the best plan depends on the values.
@@ -191,7 +191,7 @@ pub async fn list(
     page: &PageRequest<ContentSort>,
 ) -> Result<ListPage<Content>, Error> {
     let filter = filter.resolve(pg, organization).await?;
-    let scope = CategoryScope::choose(pg, organization, &filter).await?;
+    let scope = LabelScope::choose(pg, organization, &filter).await?;
     let query = list_query(organization, readable, &filter, scope, page);
     build_list(organization, &filter, scope).fetch_page(pg, page, query).await
 }
@@ -201,63 +201,62 @@ pub fn list_query(
     organization: Uuid,
     readable: &ReadablePlatforms,
     filter: &ContentFilter,
-    scope: CategoryScope,
+    scope: LabelScope,
     page: &PageRequest<ContentSort>,
 ) -> QueryBuilder<Postgres> {
     let push_select = |query: &mut QueryBuilder<_>| videos::push_select(query, VideoType::Content, readable);
     build_list(organization, filter, scope).select_page(page, push_select)
 }
 
-/// How the videos of a category are read.
+/// How the videos of accounts with labels are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CategoryScope {
+pub enum LabelScope {
     /// As the organization's range, of which some rows match.
     Organization,
     /// As the merged ranges of its accounts.
     Accounts,
 }
 
-/// The largest category whose accounts are merged: each of them contributes up to a page of rows.
+/// The most accounts with labels that are merged: each of them contributes up to a page of rows.
 const MAX_MERGED_ACCOUNTS: i64 = 100;
 
-impl CategoryScope {
-    /// Chooses the scope that reads fewer rows. The planner cannot: it knows how frequent a category is in the database, but
-    /// not in the organization.
+impl LabelScope {
+    /// Chooses the scope that reads fewer rows. The planner cannot: it knows how frequent a label is in the database, but not
+    /// in the organization.
     async fn choose(pg: &PgPool, organization: Uuid, filter: &ContentFilter) -> Result<Self, Error> {
-        let Some(category) = &filter.category else { return Ok(CategoryScope::Organization) };
+        if filter.labels.is_empty() {
+            return Ok(LabelScope::Organization);
+        }
         // The accounts are merged anyway.
         if filter.account_id.is_some() || filter.creator_id.is_some() {
-            return Ok(CategoryScope::Accounts);
+            return Ok(LabelScope::Accounts);
         }
-        let accounts: i64 = sqlx::query_scalar(
-            "select count(*) from (
-                 select from accounts where organization_id = $1 and category = $2 limit $3) some_accounts",
-        )
-        .bind(organization)
-        .bind(category)
-        .bind(MAX_MERGED_ACCOUNTS + 1)
-        .fetch_one(pg)
-        .await?;
-        Ok(if accounts > MAX_MERGED_ACCOUNTS { CategoryScope::Organization } else { CategoryScope::Accounts })
+        let mut query =
+            QueryBuilder::new("select count(*) from (select from accounts a where a.organization_id = ");
+        query.push_bind(organization);
+        push_labels(&mut query, "a", &filter.labels);
+        query.push(format_args!(" limit {}) some_accounts", MAX_MERGED_ACCOUNTS + 1));
+        let accounts: i64 = query.build_query_scalar().fetch_one(pg).await?;
+        Ok(if accounts > MAX_MERGED_ACCOUNTS { LabelScope::Organization } else { LabelScope::Accounts })
     }
 }
 
 fn build_list(
     organization: Uuid,
     filter: &ContentFilter,
-    scope: CategoryScope,
+    scope: LabelScope,
 ) -> List<impl Fn(&mut QueryBuilder<Postgres>)> {
-    let category = filter.category.as_deref();
+    let none = AccountLabels::default();
     let (merged, checked) = match scope {
-        CategoryScope::Accounts => (category, None),
-        CategoryScope::Organization => (None, category),
+        LabelScope::Accounts => (filter.labels.clone(), none),
+        LabelScope::Organization => (none, filter.labels.clone()),
     };
     let parents = account_filter(organization, filter.account_id, filter.creator_id, merged);
     // The condition on the parents includes the organization.
     let organization_filter = parents.is_none().then_some(organization);
     let conditions = move |query: &mut QueryBuilder<Postgres>| {
         filter.push(organization, query);
-        push_category(query, organization, checked);
+        push_account_condition(query, organization, &checked);
         push_equal(query, "v.organization_id", organization_filter);
     };
     let text = caption_filter(organization, filter.q.as_deref());
@@ -272,12 +271,14 @@ fn build_list(
     }
 }
 
-/// Compares with all accounts of the category, read once. `is true` keeps the planner from joining them, which would need a
+/// Compares with all accounts that have the labels, read once. `is true` keeps the planner from joining them, which would need a
 /// sort of all their videos.
-fn push_category(query: &mut QueryBuilder<Postgres>, organization: Uuid, category: Option<&str>) {
-    if let Some(category) = category {
-        query.push(" and (v.account_id in (select id from accounts where organization_id = ");
-        query.push_bind(organization).push(" and category = ").push_bind(category).push(")) is true");
+fn push_account_condition(query: &mut QueryBuilder<Postgres>, organization: Uuid, labels: &AccountLabels) {
+    if !labels.is_empty() {
+        query.push(" and (v.account_id in (select a.id from accounts a where a.organization_id = ");
+        query.push_bind(organization);
+        push_labels(query, "a", labels);
+        query.push(")) is true");
     }
 }
 

@@ -10,11 +10,12 @@ use sqlx::{FromRow, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::ContentFilter;
+use crate::model::account::AccountLabels;
 use crate::model::content::ContentRow;
 use crate::store::Error;
 use crate::store::postgres::keyset::{
-    KeysetPosition, List, PageRequest, ParentFilter, ParentValue, Sort, SortColumn, SortDirection, SortKey,
-    push_equal,
+    KeysetPosition, List, PageRequest, ParentFilter, Sort, SortColumn, SortDirection, SortKey, push_equal,
+    push_labels,
 };
 use crate::store::records::videos::{self, caption_filter};
 
@@ -82,8 +83,8 @@ impl ContentReader {
         query.push_bind(organization);
         push_equal(&mut query, "a.id", filter.account_id);
         push_equal(&mut query, "a.creator_id", filter.creator_id);
-        push_equal(&mut query, "a.category", filter.category.as_ref());
         push_equal(&mut query, "a.platform", filter.platform);
+        push_labels(&mut query, "a", &filter.labels);
         query.push(" order by a.internal_id desc");
         let accounts = query.build_query_as().fetch_all(pg).await?;
         let rows = Some(ContentRows::OnAccounts(Vec::new()));
@@ -145,7 +146,8 @@ fn build_scan(organization: Uuid, rows: &ContentRows) -> List<impl Fn(&mut Query
         ContentRows::OnAccounts(ids) => Some(ParentFilter {
             table: "accounts",
             organization,
-            values: vec![("id", ParentValue::AnyOf(ids.clone()))],
+            values: vec![("id", ids.clone())],
+            labels: AccountLabels::default(),
             reference: "v.account_id",
         }),
     };

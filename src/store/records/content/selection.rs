@@ -6,7 +6,7 @@ use chrono::NaiveDate;
 use sqlx::{PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use super::{CategoryScope, ContentFilter, IDENTITY, IDENTITY_JOINS, build_list};
+use super::{ContentFilter, IDENTITY, IDENTITY_JOINS, LabelScope, build_list};
 use crate::model::content::ContentIdentity;
 use crate::store::Error;
 use crate::store::records::videos;
@@ -58,7 +58,7 @@ pub async fn list_matching(
         "select v.id, v.internal_id, v.subject_id from videos v where v.organization_id = ",
     );
     query.push_bind(organization).push(" and ");
-    build_list(organization, filter, CategoryScope::Organization).push_search_conditions(&mut query);
+    build_list(organization, filter, LabelScope::Organization).push_search_conditions(&mut query);
     query.push(format_args!(" limit {limit}"));
     Ok(query.build_query_as().persistent(!filter.needs_custom_plan()).fetch_all(pg).await?)
 }
@@ -80,7 +80,7 @@ pub async fn select_matching(
              ) v where v.organization_id = ",
         );
         query.push_bind(organization).push(" and ");
-        build_list(organization, filter, CategoryScope::Organization).push_conditions(&mut query);
+        build_list(organization, filter, LabelScope::Organization).push_conditions(&mut query);
         let found: Vec<Uuid> =
             query.build_query_scalar().persistent(!filter.needs_custom_plan()).fetch_all(pg).await?;
         matching.extend(found);
@@ -107,7 +107,7 @@ pub async fn list_tagged(
         "select v.internal_id, v.subject_id, v.hashtags from videos v where v.hashtags <> '{}' and v.organization_id = ",
     );
     query.push_bind(organization).push(" and ");
-    build_list(organization, filter, CategoryScope::Organization).push_search_conditions(&mut query);
+    build_list(organization, filter, LabelScope::Organization).push_search_conditions(&mut query);
     query.push(format_args!(" limit {limit}"));
     Ok(query.build_query_as().persistent(!filter.needs_custom_plan()).fetch_all(pg).await?)
 }
@@ -135,7 +135,7 @@ pub fn list_by_id_query(
         "select v.id, v.internal_id, v.subject_id from videos v where v.organization_id = ",
     );
     query.push_bind(organization).push(" and ");
-    build_list(organization, filter, CategoryScope::Organization).push_conditions(&mut query);
+    build_list(organization, filter, LabelScope::Organization).push_conditions(&mut query);
     if let Some(after) = after {
         query.push(" and v.id > ").push_bind(after);
     }
@@ -177,7 +177,7 @@ pub fn candidates_query(
          ) v where v.organization_id = ",
     );
     query.push_bind(organization).push(" and ");
-    build_list(organization, filter, CategoryScope::Organization).push_conditions(&mut query);
+    build_list(organization, filter, LabelScope::Organization).push_conditions(&mut query);
     if let Some((rank, id)) = after {
         query.push(" and (rank < ").push_bind(rank).push(" or rank = ").push_bind(rank);
         query.push(" and v.id > ").push_bind(id).push(")");

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::{PgExecutor, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
+use crate::model::account::AccountLabels;
 use crate::model::counters::Counters;
 use crate::model::limits::MAX_QUERY_CHARS;
 use crate::model::platform::{Platform, names};
@@ -18,8 +19,8 @@ use crate::model::video::{Video, VideoType};
 use crate::store::Error;
 use crate::store::pictures::picture_url;
 use crate::store::postgres::keyset::{
-    KeysetPosition, List, ListPage, PageRequest, ParentFilter, ParentValue, Sort, SortColumn, SortKey,
-    TextBlocks, TextFilter, push_equal,
+    KeysetPosition, List, ListPage, PageRequest, ParentFilter, Sort, SortColumn, SortKey, TextBlocks,
+    TextFilter, push_equal,
 };
 use crate::store::records::accounts;
 use crate::store::records::creators;
@@ -122,6 +123,7 @@ pub(super) fn columns(fields: &[&str]) -> String {
         "creator_id" => format!("a.{field}"),
         "creator_name" => format!("c.name as {field}"),
         "counters" => Counters::NAMES.map(|name| format!("v.{name}")).join(", "),
+        "unknown_counters" => "v.observed_at, v.known_at".to_owned(),
         "tracking" => TRACKING.to_owned(),
         field => format!("v.{field}"),
     };
@@ -242,21 +244,18 @@ pub(super) async fn require_parents(
     Ok(())
 }
 
-/// Limits a list to videos of an account, or of the accounts of a creator or a category, which are read account by account.
+/// Limits a list to videos of an account, or of the accounts of a creator or with labels, which are read account by account.
 pub(super) fn account_filter(
     organization: Uuid,
     account: Option<Uuid>,
     creator: Option<Uuid>,
-    category: Option<&str>,
+    labels: AccountLabels,
 ) -> Option<ParentFilter> {
-    let values = [
-        ("id", account.map(|id| ParentValue::AnyOf(vec![id]))),
-        ("creator_id", creator.map(|id| ParentValue::AnyOf(vec![id]))),
-        ("category", category.map(|category| ParentValue::Text(category.to_owned()))),
-    ];
-    let values: Vec<_> = values.into_iter().filter_map(|(column, value)| Some((column, value?))).collect();
-    let reference = "v.account_id";
-    (!values.is_empty()).then_some(ParentFilter { table: "accounts", organization, values, reference })
+    let values = [("id", account), ("creator_id", creator)];
+    let values: Vec<_> = values.into_iter().filter_map(|(column, id)| Some((column, vec![id?]))).collect();
+    let is_limited = !values.is_empty() || !labels.is_empty();
+    let (table, reference) = ("accounts", "v.account_id");
+    is_limited.then_some(ParentFilter { table, organization, values, labels, reference })
 }
 
 /// Limits a list to videos whose caption contains a text.
@@ -281,7 +280,8 @@ fn build_list(
     view: VideoType,
     filter: &VideoFilter,
 ) -> List<impl Fn(&mut QueryBuilder<Postgres>)> {
-    let parents = account_filter(organization, filter.account_id, filter.creator_id, None);
+    let parents =
+        account_filter(organization, filter.account_id, filter.creator_id, AccountLabels::default());
     let text = caption_filter(organization, filter.q.as_deref());
     // The condition on the parents includes the organization.
     let organization_filter = parents.is_none().then_some(organization);
