@@ -87,7 +87,7 @@ export default function () {
   group('analytics', () => {
     call('GET', '/overview', 200, '/overview?period=7d');
     call('GET', '/analytics/timeseries', 200, '/analytics/timeseries?period=7d');
-    call('GET', '/creators/top', 200, '/creators/top?limit=3');
+    call('GET', '/creators/top', 200, '/creators/top?limit=3&order_direction=asc');
     call('GET', '/accounts/top', 200, '/accounts/top?metric=followers&include_all=true&limit=3');
     call('GET', '/content/top', 200, '/content/top?period=7d&posted=in_window&limit=3');
     call('GET', '/creators/metrics', 200, `/creators/metrics?creator_ids=${creator}`);

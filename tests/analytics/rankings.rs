@@ -288,9 +288,9 @@ async fn rates_need_views_and_may_be_negative() {
     assert_eq!(ranking("").await, by_rate, "ties are in the order of ids");
     let mut last = [(1, json!(1.0)), (2, Value::Null)];
     last.sort_by_key(|(account, _)| ids.accounts[*account]);
-    let all = [&by_rate[..], &last].concat();
+    let all = [&by_rate[..], &last[..]].concat();
     assert_eq!(ranking("&include_all=true").await, all, "unknown rates, and those of few views, come last");
-    let ascending = [&by_rate[2..], &by_rate[..2], &last].concat();
+    let ascending = [&by_rate[2..], &by_rate[..2], &last[..]].concat();
     assert_eq!(ranking("&order_direction=asc").await, ascending, "in both directions");
     assert_eq!(ranking("&min_gained_views=1001").await, by_rate[..2]);
     let low: Vec<_> = ranking("&min_gained_views=0").await.iter().map(|(account, _)| *account).collect();

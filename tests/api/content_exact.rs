@@ -180,7 +180,8 @@ impl Condition {
 }
 
 /// Creates two creators with two accounts each, of both platforms and two categories, and an account with neither; one of
-/// these has no tag. One of the categories, and of the tags, has so many other accounts that its videos are found in the range of the organization.
+/// these has no tag. One of the categories, and one of the tags, has so many other accounts that its videos are found in the
+/// range of the organization.
 async fn create_accounts(pg: &PgPool, organization: Uuid) -> Vec<Uuid> {
     sqlx::query_scalar(
         "with creators as (
