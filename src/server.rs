@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{App, ConnectError, Databases, RateLimitStore, Settings, UploadFolder};
+use crate::app::{App, ConnectError, Databases, RateLimitStore, Settings, UploadFolder, UploadLimits};
 use crate::config::{MediaArgs, SearchArgs, StoreArgs};
 use crate::http::connections::{self, ConnectionLimits};
 use crate::model::network::{InvalidNetwork, parse_network};
@@ -238,8 +238,9 @@ pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
 
 /// Opens the folder of uploads. Without one, the process takes no files.
 async fn open_uploads(args: &ServeArgs) -> Option<UploadFolder> {
-    let (path, max_bytes) = (args.search.search_index.join("uploads"), args.import_max_bytes);
-    let opened = tokio::task::spawn_blocking(move || UploadFolder::open(path, max_bytes)).await;
+    let path = args.search.search_index.join("uploads");
+    let limits = UploadLimits::new(args.import_max_bytes);
+    let opened = tokio::task::spawn_blocking(move || UploadFolder::open(path, limits)).await;
     match opened.map_err(io::Error::other).flatten() {
         Ok(folder) => {
             // Imports spill there, too: the system's folder may be in memory. Fails if the process has chosen one before.

@@ -22,7 +22,7 @@ pub use clock::Clock;
 pub use event_streams::{EventStream, EventStreams, Feed, Following, StreamedEvent};
 pub use in_flight_keys::{InFlightKey, InFlightKeys};
 pub use open_transfers::{OpenTransfers, TransferGuard};
-pub use upload_folder::{IncomingFile, ReceiveError, UploadFolder};
+pub use upload_folder::{IncomingFile, ReceiveError, UploadFolder, UploadLimits};
 
 use crate::config::StoreArgs;
 use crate::media::MediaReader;

@@ -6,6 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use nix::sys::statvfs::statvfs;
 use parking_lot::Mutex;
@@ -19,6 +20,8 @@ const MIN_FREE_BYTES: u64 = 512 << 20;
 /// How many bytes are written between two looks at the free space.
 const SPACE_CHECK_BYTES: u64 = 16 << 20;
 const WRITE_BUFFER_BYTES: usize = 1 << 20;
+/// How long a client may send nothing.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The folder. Cheap to clone.
 #[derive(Clone)]
@@ -28,11 +31,27 @@ struct Inner {
     path: PathBuf,
     /// Identifies this process in the queue.
     process: Uuid,
-    max_bytes: u64,
-    min_free_bytes: u64,
+    limits: UploadLimits,
     /// Files whose import is not queued yet.
     incoming: Mutex<HashSet<Uuid>>,
     changed: Notify,
+}
+
+/// What a file and its upload may take.
+#[derive(Debug, Clone, Copy)]
+pub struct UploadLimits {
+    /// Bytes that a file may have.
+    pub max_bytes: u64,
+    /// Space that is left to others.
+    pub min_free_bytes: u64,
+    /// How long a client may send nothing.
+    pub idle_timeout: Duration,
+}
+
+impl UploadLimits {
+    pub const fn new(max_bytes: u64) -> Self {
+        UploadLimits { max_bytes, min_free_bytes: MIN_FREE_BYTES, idle_timeout: IDLE_TIMEOUT }
+    }
 }
 
 /// A file that is being received. Dropping it removes the file, unless its import was queued.
@@ -67,12 +86,7 @@ impl From<io::Error> for ReceiveError {
 
 impl UploadFolder {
     /// Creates the folder, and removes the files of an earlier process. Blocking.
-    pub fn open(path: PathBuf, max_bytes: u64) -> io::Result<Self> {
-        UploadFolder::open_with(path, max_bytes, MIN_FREE_BYTES)
-    }
-
-    /// As [`Self::open`], with another free space to leave.
-    pub fn open_with(path: PathBuf, max_bytes: u64, min_free_bytes: u64) -> io::Result<Self> {
+    pub fn open(path: PathBuf, limits: UploadLimits) -> io::Result<Self> {
         fs::create_dir_all(&path)?;
         for entry in fs::read_dir(&path)? {
             fs::remove_file(entry?.path())?;
@@ -80,8 +94,7 @@ impl UploadFolder {
         Ok(UploadFolder(Arc::new(Inner {
             path,
             process: Uuid::now_v7(),
-            max_bytes,
-            min_free_bytes,
+            limits,
             incoming: Mutex::default(),
             changed: Notify::new(),
         })))
@@ -91,9 +104,8 @@ impl UploadFolder {
         self.0.process
     }
 
-    /// Bytes that a file may have.
-    pub fn max_bytes(&self) -> u64 {
-        self.0.max_bytes
+    pub fn limits(&self) -> UploadLimits {
+        self.0.limits
     }
 
     /// The folder itself, in which an import may also create temporary files.
@@ -108,8 +120,9 @@ impl UploadFolder {
 
     /// Begins to receive a file of a length, as far as it is known.
     pub async fn receive(&self, length: Option<u64>) -> Result<IncomingFile, ReceiveError> {
-        if length.is_some_and(|length| length > self.0.max_bytes) {
-            return Err(ReceiveError::TooLarge(self.0.max_bytes));
+        let max_bytes = self.0.limits.max_bytes;
+        if length.is_some_and(|length| length > max_bytes) {
+            return Err(ReceiveError::TooLarge(max_bytes));
         }
         // The folder of the search index may have been deleted to free space.
         tokio::fs::create_dir_all(self.path()).await?;
@@ -127,7 +140,7 @@ impl UploadFolder {
     fn require_space(&self, bytes: u64) -> Result<(), ReceiveError> {
         let disk = statvfs(&self.0.path).map_err(io::Error::from)?;
         let free = disk.blocks_available() * disk.fragment_size();
-        if free < bytes.saturating_add(self.0.min_free_bytes) { Err(ReceiveError::NoSpace) } else { Ok(()) }
+        if free < bytes.saturating_add(self.0.limits.min_free_bytes) { Err(ReceiveError::NoSpace) } else { Ok(()) }
     }
 
     /// Whether there are files of queued or running imports.
@@ -186,7 +199,7 @@ impl IncomingFile {
     }
 
     pub async fn write(&mut self, bytes: &[u8]) -> Result<(), ReceiveError> {
-        let (before, max_bytes) = (self.length, self.folder.0.max_bytes);
+        let (before, max_bytes) = (self.length, self.folder.0.limits.max_bytes);
         self.length += bytes.len() as u64;
         if self.length > max_bytes {
             return Err(ReceiveError::TooLarge(max_bytes));
@@ -225,7 +238,7 @@ mod tests {
     use super::*;
 
     fn open(root: &Path, max_bytes: u64) -> UploadFolder {
-        UploadFolder::open(root.join("uploads"), max_bytes).unwrap()
+        UploadFolder::open(root.join("uploads"), UploadLimits::new(max_bytes)).unwrap()
     }
 
     #[tokio::test]
@@ -268,7 +281,8 @@ mod tests {
         let mut file = folder.receive(None).await.unwrap();
         file.write(b"1234567890").await.unwrap();
         assert!(matches!(file.write(b"1").await, Err(ReceiveError::TooLarge(10))));
-        let full = UploadFolder::open_with(root.path().join("full"), 10, u64::MAX).unwrap();
+        let limits = UploadLimits { min_free_bytes: u64::MAX, ..UploadLimits::new(10) };
+        let full = UploadFolder::open(root.path().join("full"), limits).unwrap();
         assert!(matches!(full.receive(None).await, Err(ReceiveError::NoSpace)));
     }
 }

@@ -1,12 +1,16 @@
 //! Imports over HTTP: accepted files, their reports, and the order of the queue.
 
+use std::time::Duration;
+
 use harness::{Organization, Response, Stack, TestApi, send, wait_until};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tidemark::app::{App, UploadFolder};
+use tidemark::app::{App, UploadFolder, UploadLimits};
 use tidemark::store::records::organizations::{self, OrganizationChange};
+use tidemark::worker::housekeeping;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio_util::sync::CancellationToken;
 
 const MAX_BYTES: u64 = 4 << 10;
 
@@ -52,8 +56,12 @@ struct QueueingApi {
 
 impl QueueingApi {
     async fn start(min_free_bytes: u64) -> Self {
+        Self::start_with(UploadLimits { min_free_bytes, ..UploadLimits::new(MAX_BYTES) }).await
+    }
+
+    async fn start_with(limits: UploadLimits) -> Self {
         let root = tempfile::tempdir().unwrap();
-        let folder = UploadFolder::open_with(root.path().join("uploads"), MAX_BYTES, min_free_bytes).unwrap();
+        let folder = UploadFolder::open(root.path().join("uploads"), limits).unwrap();
         let api = TestApi::start().await;
         let app = App { uploads: Some(folder.clone()), ..api.app.clone() };
         let api = api.start_another(app).await;
@@ -224,6 +232,52 @@ async fn broken_upload_leaves_nothing() {
     }
     let list = queueing.api.get("/v2/imports").await.ok(200);
     assert_eq!(list.list("/data"), [] as [Value; 0]);
+}
+
+#[tokio::test]
+async fn upload_without_progress_is_ended() {
+    assert_eq!(UploadLimits::new(MAX_BYTES).idle_timeout, Duration::from_secs(30));
+    let limits = UploadLimits { min_free_bytes: 0, idle_timeout: Duration::from_secs(1), max_bytes: MAX_BYTES };
+    let queueing = QueueingApi::start_with(limits).await;
+    for headers in ["Content-Length: 1000", "Transfer-Encoding: chunked"] {
+        let mut idle = queueing.begin(headers).await;
+        idle.write_all(b"3e8\r\nhalf of").await.unwrap();
+        let mut response = String::new();
+        idle.read_to_string(&mut response).await.unwrap();
+        assert!(response.starts_with("HTTP/1.1 400 "), "{response}");
+        assert!(response.contains("arrived within 1 seconds: send it again"), "{response}");
+        wait_until("the file is removed", async || (queueing.stored() == 0).then_some(())).await;
+    }
+    let list = queueing.api.get("/v2/imports").await.ok(200);
+    assert_eq!(list.list("/data"), [] as [Value; 0]);
+}
+
+#[tokio::test]
+async fn ended_imports_are_deleted_after_30_days() {
+    let queueing = QueueingApi::start(0).await;
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        ids.push(queueing.upload("", "{}").await.ok(202).text("/data/id").to_owned());
+    }
+    for id in &ids[..2] {
+        queueing.api.delete(&format!("/v2/imports/{id}")).await.ok(204);
+    }
+    // One that has not ended stays whatever its age.
+    for (id, age) in ids.iter().zip(["30 days", "29 days 23 hours", "40 days"]) {
+        let sql = "update uploads set created_at = now() - $2::interval, lease_until = now() + interval '1 day' where id = $1::uuid";
+        sqlx::query(sql).bind(id).bind(age).execute(queueing.api.pg()).await.unwrap();
+    }
+    let stop = CancellationToken::new();
+    let deleting = tokio::spawn(housekeeping::run(queueing.api.stack.databases.clone(), stop.clone()));
+    wait_until("the oldest ended import is deleted", async || {
+        let list = queueing.api.get("/v2/imports").await.ok(200);
+        let left: Vec<_> = list.list("/data").iter().map(|import| import["id"].clone()).collect();
+        (left == [json!(ids[1]), json!(ids[2])]).then_some(())
+    })
+    .await;
+    queueing.api.get(&format!("/v2/imports/{}", ids[0])).await.problem(404, "NOT_FOUND");
+    stop.cancel();
+    deleting.await.unwrap();
 }
 
 #[tokio::test]

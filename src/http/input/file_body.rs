@@ -16,8 +16,6 @@ use crate::http::openapi::operation::set_file_body;
 use crate::http::output::key_watch::KeyWatch;
 use crate::http::output::problem::Problem;
 
-/// How long a client may send nothing.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a client may take in all.
 const MAX_DURATION: Duration = Duration::from_secs(3_600);
 
@@ -49,7 +47,8 @@ impl FileBody {
         let received = async {
             let mut file = folder.receive(self.declared_length).await?;
             let mut hash = Sha256::new();
-            while let Some(bytes) = next_bytes(&mut self.body, &mut self.key).await? {
+            let idle_timeout = folder.limits().idle_timeout;
+            while let Some(bytes) = next_bytes(&mut self.body, &mut self.key, idle_timeout).await? {
                 file.write(&bytes).await?;
                 hash.update(&bytes);
             }
@@ -76,11 +75,15 @@ impl FileBody {
     }
 }
 
-async fn next_bytes(body: &mut ReqBody, key: &mut KeyWatch) -> Result<Option<bytes::Bytes>, Problem> {
+async fn next_bytes(
+    body: &mut ReqBody,
+    key: &mut KeyWatch,
+    idle_timeout: Duration,
+) -> Result<Option<bytes::Bytes>, Problem> {
     let next = async {
         loop {
-            let Ok(frame) = tokio::time::timeout(IDLE_TIMEOUT, body.frame()).await else {
-                return Err(too_slow(IDLE_TIMEOUT));
+            let Ok(frame) = tokio::time::timeout(idle_timeout, body.frame()).await else {
+                return Err(too_slow(idle_timeout));
             };
             let frame = frame.transpose();
             let frame =

@@ -47,7 +47,7 @@ fn options(folder: &UploadFolder, upload: &ClaimedUpload) -> ImportOptions {
         time_zone: given.time_zone.as_deref().and_then(|name| name.parse().ok()),
         day_first: given.day_first,
         enforces_account_cap: true,
-        max_unpacked_bytes: UNPACKED_RATIO.saturating_mul(folder.max_bytes()),
+        max_unpacked_bytes: UNPACKED_RATIO.saturating_mul(folder.limits().max_bytes),
         report: RejectionFile::None,
         ..ImportOptions::default()
     }
