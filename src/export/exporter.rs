@@ -38,6 +38,7 @@ file_row! {
         platform: Platform,
         username: Option<&'a str>,
         external_id: Option<&'a str>,
+        shortcode: Option<&'a str>,
         observed_at: Option<DateTime<Utc>>,
         fields: VideoFields,
         counters: Counters,
@@ -51,7 +52,7 @@ pub struct ExportSummary {
     pub videos: u64,
     pub account_rows: u64,
     pub video_rows: u64,
-    /// Videos without a known platform id, and accounts whose username now belongs to another account.
+    /// Videos without any id, and accounts whose username now belongs to another account.
     pub left_out: u64,
     pub files: Vec<PathBuf>,
 }
@@ -181,7 +182,8 @@ impl<'a> Exporter<'a> {
         account: Option<&ExportedAccount>,
         snapshots: &[ExportedSnapshot],
     ) -> Result<(), Error> {
-        if video.external_id.is_none() || account.is_some_and(|account| account.username_is_reused) {
+        let has_id = video.external_id.is_some() || video.shortcode.is_some();
+        if !has_id || account.is_some_and(|account| account.username_is_reused) {
             self.summary.left_out += 1;
             return Ok(());
         }
@@ -190,6 +192,7 @@ impl<'a> Exporter<'a> {
             platform: video.platform,
             username,
             external_id: video.external_id.as_deref(),
+            shortcode: video.shortcode.as_deref(),
             observed_at,
             fields: VideoFields::default(),
             counters,

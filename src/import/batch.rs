@@ -82,7 +82,7 @@ impl RowBatch {
         account.latest.record(row.fields, row.counters, at);
         if !row.counters.is_empty() {
             self.bytes += size_of::<(DateTime<Utc>, ProfileCounters)>();
-            push_latest(&mut account.observations, at, row.counters);
+            account.observations.push((at, row.counters));
         }
     }
 
@@ -103,7 +103,7 @@ impl RowBatch {
         video.latest.record(row.fields, row.counters, at);
         if !row.counters.is_empty() {
             self.bytes += size_of::<(DateTime<Utc>, Counters)>();
-            push_latest(&mut video.observations, at, row.counters);
+            video.observations.push((at, row.counters));
         }
     }
 
@@ -123,11 +123,14 @@ impl RowBatch {
         let accounts = imports::find_or_create_accounts(&mut write, &names, is_active, now).await?;
         let find = |name: &AccountName| accounts.get(name).copied();
 
+        let mut snapshots = 0;
         let observed_accounts = self.accounts.iter().filter_map(|(name, account)| {
+            let observations = last_of_each_time(&account.observations);
+            snapshots += observations.len() as u64;
             Some(ObservedAccount {
                 account: find(name)?,
                 latest: account.latest.clone(),
-                observations: account.observations.clone(),
+                observations,
                 scraped_at: None,
             })
         });
@@ -140,23 +143,23 @@ impl RowBatch {
                 Some(username) => VideoOrigin::Account(find(&(*platform, username.clone()))?),
                 None => VideoOrigin::Individual { is_active },
             };
+            let observations = last_of_each_time(&video.observations);
+            snapshots += observations.len() as u64;
             Some(ObservedVideo {
                 platform: *platform,
                 external_id: video.ids.external_id().map(str::to_owned),
                 shortcode: video.ids.shortcode().map(str::to_owned),
                 origin,
                 latest: video.latest.clone(),
-                observations: video.observations.clone(),
+                observations,
                 scraped_at: None,
             })
         });
         let videos = save_videos(&mut write, now, observed_videos.collect()).await?;
         write.commit().await?;
-        let snapshots = self.accounts.values().map(|account| account.observations.len()).sum::<usize>()
-            + self.videos.values().map(|video| video.observations.len()).sum::<usize>();
         let accounts = accounts.into_values().map(|account| account.subject_id).collect();
         Ok(SavedBatch {
-            snapshots: snapshots as u64,
+            snapshots,
             accounts,
             videos: videos.internal_ids,
             merged_videos: videos.merged_internal_ids,
@@ -164,12 +167,18 @@ impl RowBatch {
     }
 }
 
-/// Adds an observation. Of several at one time the last holds.
-fn push_latest<T>(observations: &mut Vec<(DateTime<Utc>, T)>, at: DateTime<Utc>, counters: T) {
-    match observations.last_mut() {
-        Some((last, known)) if *last == at => *known = counters,
-        _ => observations.push((at, counters)),
-    }
+/// Returns observations in the order of time. Of several at one time the last row holds.
+fn last_of_each_time<T: Copy>(observations: &[(DateTime<Utc>, T)]) -> Vec<(DateTime<Utc>, T)> {
+    let mut sorted = observations.to_vec();
+    sorted.sort_by_key(|(at, _)| *at);
+    sorted.dedup_by(|next, kept| {
+        let is_same_time = next.0 == kept.0;
+        if is_same_time {
+            *kept = *next;
+        }
+        is_same_time
+    });
+    sorted
 }
 
 /// The number of snapshots, and the internal ids of accounts and videos.

@@ -16,13 +16,14 @@ use super::monitor::Monitor;
 use super::notes::Notes;
 use super::raw_row::RawRow;
 use super::report::RejectionReport;
+use super::rounded_ids::TableIds;
 use super::row::Row;
 use super::row_buffer::RowBuffer;
-use super::row_parser::{ParsedRow, Rejection, parse};
+use super::row_parser::{ParsedRow, Rejection, SurveyKind, parse};
 use super::row_reader::RowState;
 use super::row_sink::RowSink;
 use super::sample::preview;
-use super::survey_reader::survey;
+use super::survey_reader::{survey_ids, survey_times};
 use super::table_rules::{TableDecision, TableRules, describe_unknown};
 
 /// Rows of a preview.
@@ -65,6 +66,7 @@ struct CurrentTable {
     part: Option<String>,
     layout: Layout,
     clock: TableClock,
+    ids: TableIds,
     number: usize,
 }
 
@@ -114,9 +116,13 @@ impl Sink for FileImport<'_, '_> {
                 }
                 self.formats.insert(layout.format.name);
                 let zone = self.rules.options.time_zone.unwrap_or(layout.format.zone);
-                let part = table.part.map(str::to_owned);
-                self.table =
-                    Some(CurrentTable { part, layout, clock: TableClock::new(zone), number: self.tables });
+                self.table = Some(CurrentTable {
+                    part: table.part.map(str::to_owned),
+                    layout,
+                    clock: TableClock::new(zone),
+                    ids: TableIds::default(),
+                    number: self.tables,
+                });
                 self.tables += 1;
                 Ok(Decision::Read)
             }
@@ -147,6 +153,7 @@ impl Sink for FileImport<'_, '_> {
             self.shared.found_mappings.insert(mapping.theirs.clone());
             self.unread.insert((mapping.theirs.clone(), mapping.ours.name()));
         }
+        table.ids.report(&mut self.notes);
         Ok(())
     }
 
@@ -178,17 +185,12 @@ impl RowSink for FileImport<'_, '_> {
             Ok(raw) => raw,
             Err(reason) => return self.refuse(line, &reason),
         };
-        let parsed = match self.parse(line, &raw) {
-            Err(Rejection::NeedsSurvey) => {
-                self.survey()?;
-                self.parse(line, &raw)
+        loop {
+            match self.parse(line, &raw) {
+                Ok(parsed) => return self.collect(line, parsed),
+                Err(Rejection::Invalid(reason)) => return self.refuse(line, &reason),
+                Err(Rejection::NeedsSurvey(kind)) => self.survey(kind)?,
             }
-            parsed => parsed,
-        };
-        match parsed {
-            Ok(parsed) => self.collect(line, parsed),
-            Err(Rejection::Invalid(reason)) => self.refuse(line, &reason),
-            Err(Rejection::NeedsSurvey) => Err(Error::Interrupted),
         }
     }
 
@@ -201,16 +203,22 @@ impl FileImport<'_, '_> {
     fn parse(&mut self, line: u64, raw: &RawRow<'_>) -> Result<ParsedRow, Rejection> {
         let Some(table) = &mut self.table else { return Err(Rejection::Invalid(String::new())) };
         let context = self.rules.context(&table.layout);
-        parse(raw, context, &mut RowState { clock: &mut table.clock, notes: &mut self.notes, line })
+        let (clock, ids) = (&mut table.clock, &mut table.ids);
+        parse(raw, context, &mut RowState { clock, ids, notes: &mut self.notes, line })
     }
 
-    /// Completes the times of the current table by a first reading.
-    fn survey(&mut self) -> Result<(), Error> {
+    /// Reads the current table once before.
+    fn survey(&mut self, kind: SurveyKind) -> Result<(), Error> {
         let Some(table) = &mut self.table else { return Ok(()) };
-        let survey = survey(self.rules, table.number)?;
-        let zone = self.rules.options.time_zone;
-        for sentence in table.clock.finish_survey(survey, zone, self.rules.times.now) {
-            self.notes.assume(sentence);
+        match kind {
+            SurveyKind::Ids => table.ids.finish_survey(survey_ids(self.rules, table.number)?),
+            SurveyKind::Times => {
+                let survey = survey_times(self.rules, table.number)?;
+                let zone = self.rules.options.time_zone;
+                for sentence in table.clock.finish_survey(survey, zone, self.rules.times.now) {
+                    self.notes.assume(sentence);
+                }
+            }
         }
         Ok(())
     }

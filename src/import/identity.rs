@@ -5,6 +5,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::column::Column;
 use super::formats::Rows;
 use super::raw_row::RawValue;
+use super::rounded_ids::{IdDigits, SPREADSHEET_DIGITS};
 use super::row_reader::{InvalidValue, RowReader, invalid};
 use crate::model::identifier::{
     InvalidVideoIds, Link, LinkTarget, Username, VideoIds, VideoReference, trim_invisible,
@@ -13,14 +14,23 @@ use crate::model::integer::has_lost_digits;
 use crate::model::platform::Platform;
 
 /// The subject of a row.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub struct Identity {
     pub platform: Platform,
     pub username: Option<String>,
     /// `None` in rows of accounts.
     pub ids: Option<VideoIds>,
+    /// Whether the id may be rounded, where neither a link nor a shortcode confirms it.
+    pub digits: IdDigits,
     /// What the path of the post's link says: `reel`, `photo`.
     pub link_kind: Option<&'static str>,
+}
+
+impl Identity {
+    /// Returns the platform's id; empty if it is not known.
+    pub fn external_id(&self) -> &str {
+        self.ids.as_ref().and_then(VideoIds::external_id).unwrap_or_default()
+    }
 }
 
 const LOST_DIGITS: &str =
@@ -45,6 +55,9 @@ impl RowReader<'_, '_> {
             Some(LinkTarget::ShortLink(_)) | None => (None, None),
         };
         let ids = self.video_ids(platform, video.as_ref());
+        let is_confirmed = video.is_some() || *self.raw.get(Column::SHORTCODE) != RawValue::Unknown;
+        let external_id = ids.as_ref().and_then(VideoIds::external_id).filter(|_| !is_confirmed);
+        let digits = external_id.map_or(IdDigits::Few, IdDigits::new);
         let linked_name = video.and_then(|video| video.username).or(profile);
         let username = self.username(platform, linked_name);
         if self.context.format.rows == Rows::Posts && ids.is_none() && self.is_valid() {
@@ -52,7 +65,7 @@ impl RowReader<'_, '_> {
             self.push(invalid(Column::EXTERNAL_ID, reason));
         }
         let link_kind = url.as_deref().and_then(link_kind);
-        self.is_valid().then_some(Identity { platform, username, ids, link_kind })
+        self.is_valid().then_some(Identity { platform, username, ids, digits, link_kind })
     }
 
     /// Returns the time in the id of a row.
@@ -103,7 +116,15 @@ impl RowReader<'_, '_> {
     }
 
     fn username(&mut self, platform: Platform, linked: Option<String>) -> Option<String> {
-        let given = match self.trimmed(Column::USERNAME) {
+        let value = self.raw.get_of(Column::USERNAME, platform);
+        let name = match value.clone().into_text() {
+            Ok(text) => text.map(|text| trim(&text).to_owned()).filter(|name| !name.is_empty()),
+            Err(reason) => {
+                self.push(invalid(Column::USERNAME, reason));
+                return None;
+            }
+        };
+        let given = match name {
             Some(name) => name,
             None => match linked {
                 Some(name) => return Some(name),
@@ -113,7 +134,8 @@ impl RowReader<'_, '_> {
         match Username::parse(platform, &given) {
             Ok(name) => Some(name.into_string()),
             Err(error) => {
-                self.reject(Column::USERNAME, error.to_string());
+                let violation = InvalidValue::new(Column::USERNAME, value.show(), error.to_string());
+                self.push(violation);
                 None
             }
         }
@@ -122,9 +144,8 @@ impl RowReader<'_, '_> {
     /// Reads the ids of a post. `None`: the row has none, or a violation says what is wrong.
     fn video_ids(&mut self, platform: Platform, video: Option<&VideoReference>) -> Option<VideoIds> {
         let linked = video.map(|video| &video.ids);
-        // In other tools' files of posts and accounts, an id alone is an account's.
-        let may_be_an_account = self.context.format.rows == Rows::Any && !self.is_own();
-        if may_be_an_account && linked.is_none() && *self.raw.get(Column::SHORTCODE) == RawValue::Unknown {
+        let has_id_alone = linked.is_none() && *self.raw.get(Column::SHORTCODE) == RawValue::Unknown;
+        if has_id_alone && self.may_be_an_account() {
             return None;
         }
         let has_lost_digits = matches!(self.raw.get(Column::EXTERNAL_ID), RawValue::Decimal(number) if has_lost_digits(*number));
@@ -166,7 +187,14 @@ impl RowReader<'_, '_> {
         Some(ids)
     }
 
-    fn reject(&mut self, column: Column, reason: impl Into<String>) {
+    /// Whether an id alone is an account's: in other tools' files of posts and accounts, unless it has a post's media type.
+    fn may_be_an_account(&self) -> bool {
+        let has_followers = *self.raw.get(Column::from_counter("follower_count")) != RawValue::Unknown;
+        let is_mixed = self.context.format.rows == Rows::Any && !self.is_own();
+        is_mixed && (has_followers || self.media_type(None, None).is_none())
+    }
+
+    pub fn reject(&mut self, column: Column, reason: impl Into<String>) {
         let value = self.shown(column);
         self.push(InvalidValue::new(column, value, reason));
     }
@@ -198,8 +226,8 @@ fn is_rounding_of(id: &str, platform: Platform, linked: &VideoIds) -> bool {
     if id == exact.to_string() {
         return false;
     }
-    // JavaScript writes the shortest decimal of the nearest float.
-    if id == (exact as f64).to_string() {
+    // JavaScript writes the shortest decimal of the nearest float; Excel replaces digits after the fifteenth by zeros.
+    if id == (exact as f64).to_string() || Some(id) == truncate(exact).as_deref() {
         return true;
     }
     let is_plain = id.bytes().all(|byte| byte.is_ascii_digit() || b".,eE+".contains(&byte));
@@ -216,6 +244,11 @@ fn is_rounding_of(id: &str, platform: Platform, linked: &VideoIds) -> bool {
     };
     let rounded = (exact / unit) + u64::from(exact % unit >= unit / 2);
     is_short && shown.parse() == Ok(rounded)
+}
+
+fn truncate(exact: u64) -> Option<String> {
+    let unit = 10_u64.pow(exact.to_string().len().checked_sub(SPREADSHEET_DIGITS)?.try_into().ok()?);
+    Some((exact / unit * unit).to_string())
 }
 
 /// Trims what surrounds ids, names and links.
@@ -247,6 +280,10 @@ mod tests {
             ("", false),
         ] {
             assert_eq!(is_rounding_of(id, Platform::Tiktok, &linked), expected, "{id}");
+        }
+        let ending_in_9 = VideoIds::new(Platform::Tiktok, Some("7658723954960229897"), None);
+        for id in ["7658723954960220000", "7658723954960230000"] {
+            assert!(is_rounding_of(id, Platform::Tiktok, &ending_in_9), "{id}");
         }
         let instagram = VideoIds::new(Platform::Instagram, None, Some("DUn-wHrgBCS"));
         assert!(is_rounding_of("3830305993766474000", Platform::Instagram, &instagram));

@@ -5,12 +5,16 @@ use std::collections::HashMap;
 use table_file::{Cells, Table};
 
 use super::column::Column;
-use super::formats::{Columns, Format, Header, OWN, normalize_name, recognize};
+use super::formats::{Columns, Format, Header, OWN, normalize_name, recognize, split_platform};
+use super::insights::{InsightField, Insights};
 use super::mapping::ColumnMapping;
 use super::raw_row::{RawRow, RawValue, Target};
 
 /// How ClickHouse and MySQL write an unknown value in CSV.
 const CSV_NULL: &[u8] = b"\\N";
+const NESTED: RawValue<'static> = RawValue::Invalid(
+    "is an object or a list: it must be a single value; --map THEIRS.FIELD=OURS names a field of an object",
+);
 
 pub struct Layout {
     pub format: &'static Format,
@@ -18,6 +22,9 @@ pub struct Layout {
     /// Normalized names of the columns.
     names: Vec<String>,
     targets: Vec<Option<Target>>,
+    /// Columns of ours that have objects or lists instead of values, by the column of a field.
+    nested: HashMap<usize, Target>,
+    insights: HashMap<usize, InsightField>,
     known_names: HashMap<String, Target>,
     /// Whether later rows can have no other columns.
     pub has_all_columns: bool,
@@ -42,6 +49,8 @@ impl Layout {
             mappings: mappings.to_vec(),
             names: table.columns.iter().map(|name| normalize_name(name)).collect(),
             targets: Vec::new(),
+            nested: HashMap::new(),
+            insights: HashMap::new(),
             known_names: known_names(format),
             has_all_columns: table.has_all_columns,
         };
@@ -52,7 +61,12 @@ impl Layout {
     /// Adds a column that appears in a later row.
     pub fn add(&mut self, name: &str) {
         self.names.push(normalize_name(name));
-        self.find_targets();
+        let number = self.names.len() - 1;
+        if self.mappings.iter().any(|mapping| mapping.theirs == self.names[number]) {
+            self.find_targets();
+        } else {
+            self.add_target(number);
+        }
     }
 
     /// Fails if a column of ours has two columns of the same name.
@@ -92,15 +106,45 @@ impl Layout {
     }
 
     fn find_targets(&mut self) {
-        let mapped: Vec<_> = self.found_mappings().map(|mapping| mapping.ours).collect();
-        let target = |(n, name): (usize, &String)| {
-            if let Some(mapping) = self.mappings.iter().find(|mapping| mapping.theirs == *name) {
-                return Some(Target::first(mapping.ours));
+        self.targets.clear();
+        self.nested.clear();
+        (0..self.names.len()).for_each(|number| self.add_target(number));
+    }
+
+    /// Adds what the next column is.
+    fn add_target(&mut self, number: usize) {
+        let name = self.names[number].as_str();
+        let target = self.target(number, name);
+        if target.is_none() {
+            if let Some(field) = InsightField::parse(name) {
+                self.insights.insert(number, field);
+            } else if let Some(outer) = self.outer_target(number, name) {
+                self.nested.insert(number, outer);
             }
-            // A mapped column replaces the file's own one.
-            self.own_target(n, name).filter(|target| !mapped.contains(&target.column))
-        };
-        self.targets = self.names.iter().enumerate().map(target).collect();
+        }
+        self.targets.push(target);
+    }
+
+    fn target(&self, number: usize, name: &str) -> Option<Target> {
+        if let Some(mapping) = self.mappings.iter().find(|mapping| mapping.theirs == name) {
+            return Some(Target::first(mapping.ours));
+        }
+        // A mapped column replaces the file's own one.
+        self.own_target(number, name).filter(|target| {
+            let mut mapped = self.mappings.iter().filter(|mapping| mapping.ours == target.column);
+            !mapped.any(|mapping| self.names.contains(&mapping.theirs))
+        })
+    }
+
+    /// Returns the column of ours of which this is a field.
+    fn outer_target(&self, number: usize, name: &str) -> Option<Target> {
+        if self.has_all_columns {
+            return None;
+        }
+        let mut dots = name.match_indices('.');
+        let target = dots.find_map(|(end, _)| self.target(number, &name[..end]))?;
+        let is_mapped = target.rank == 0;
+        (is_mapped || std::ptr::eq(self.format, &raw const OWN)).then_some(target)
     }
 
     fn own_target(&self, number: usize, name: &str) -> Option<Target> {
@@ -129,9 +173,19 @@ impl Layout {
                 }
             }
             Cells::Sparse(values) => {
+                let mut insights = Insights::default();
                 for (column, value) in values {
                     if let Some(Some(target)) = self.targets.get(*column) {
                         row.set(*target, RawValue::from(value));
+                    } else if let Some(target) = self.nested.get(column) {
+                        row.set(*target, NESTED);
+                    } else if let Some(field) = self.insights.get(column) {
+                        insights.add(*field, RawValue::from(value));
+                    }
+                }
+                for (name, value) in insights.into_values() {
+                    if let Some(target) = self.known_names.get(&name) {
+                        row.set(*target, value);
                     }
                 }
             }
@@ -150,12 +204,13 @@ fn known_names(format: &Format) -> HashMap<String, Target> {
     let Columns::Named(columns) = format.columns else { return HashMap::new() };
     let mut names = HashMap::new();
     for (rank, (theirs, ours)) in (1..).zip(columns) {
+        let (ours, platform) = split_platform(ours);
         if let Some(column) = Column::from_name(ours) {
-            names.entry(normalize_name(theirs)).or_insert(Target { column, rank });
+            names.entry(normalize_name(theirs)).or_insert(Target { column, rank, platform });
         }
     }
     if std::ptr::eq(format, &raw const OWN) {
-        names.extend(Column::all().map(|column| (column.name().to_owned(), Target { column, rank: 1 })));
+        names.extend(Column::all().map(|column| (column.name().to_owned(), Target { rank: 1, ..Target::first(column) })));
     }
     names
 }

@@ -7,6 +7,7 @@ use table_file::Value;
 
 use super::column::Column;
 use crate::model::integer::exact_integer;
+use crate::model::platform::Platform;
 
 /// Bytes of a row: more than any valid row has.
 pub const MAX_ROW_BYTES: usize = table_file::MAX_ROW_BYTES;
@@ -95,11 +96,13 @@ impl<'a> From<&Value<'a>> for RawValue<'a> {
 pub struct Target {
     pub column: Column,
     pub rank: u8,
+    /// The platform whose rows have it under this name; `None`: those of all.
+    pub platform: Option<Platform>,
 }
 
 impl Target {
     pub const fn first(column: Column) -> Self {
-        Target { column, rank: 0 }
+        Target { column, rank: 0, platform: None }
     }
 }
 
@@ -126,6 +129,20 @@ impl<'a> RawRow<'a> {
     /// Returns the first value that is not one of the texts for unknown.
     pub fn get_known(&self, column: Column, is_unknown: impl Fn(&RawValue<'a>) -> bool) -> &RawValue<'a> {
         self.find(column, is_unknown).map_or(&RawValue::Unknown, |n| &self.0[n].1)
+    }
+
+    /// Returns the value of the first name that rows of a platform have. A number under the name of one platform is an id.
+    pub fn get_of(&self, column: Column, platform: Platform) -> &RawValue<'a> {
+        let is_number = |value: &RawValue<'_>| match value {
+            RawValue::Text(text) => text.bytes().all(|byte| byte.is_ascii_digit()),
+            _ => true,
+        };
+        let of_platform = self.0.iter().filter(|(target, value)| {
+            target.column == column
+                && target.platform.is_none_or(|only| only == platform && !is_number(value))
+                && *value != RawValue::Unknown
+        });
+        of_platform.rev().min_by_key(|(target, _)| target.rank).map_or(&RawValue::Unknown, |(_, value)| value)
     }
 
     /// Returns the known values of a column, in the order of its names.

@@ -7,6 +7,7 @@ use super::column::Column;
 use super::count::parse_count;
 use super::identity::Identity;
 use super::raw_row::{RawRow, RawValue};
+use super::rounded_ids::Judgement;
 use super::row::{AccountRow, Row, VideoRow};
 use super::row_reader::{InvalidValue, RowContext, RowReader, RowState, invalid};
 use super::time::WrittenTime;
@@ -19,8 +20,17 @@ use crate::model::period::is_storable_day;
 #[derive(Debug, PartialEq, Eq)]
 pub enum Rejection {
     Invalid(String),
-    /// The table has to be read once before: its times are incomplete.
-    NeedsSurvey,
+    /// The table has to be read once before.
+    NeedsSurvey(SurveyKind),
+}
+
+/// What only all rows of a table tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SurveyKind {
+    /// The zone of times, and the year of days.
+    Times,
+    /// Whether ids are rounded.
+    Ids,
 }
 
 /// A row, and an observation of the account that it contains.
@@ -30,6 +40,7 @@ pub struct ParsedRow {
     pub account: Option<AccountRow>,
 }
 
+const ROUNDED_ID: &str = "is rounded, as are all ids of the table: export the column as text, or add the column `url` with links";
 const NOT_STORABLE: &str = "must be between 1975 and 2144";
 
 /// Validates a row.
@@ -42,10 +53,17 @@ pub fn parse(
     let written = reader.written_time(Column::OBSERVED_AT);
     let posted = reader.written_time(Column::CREATE_TIME);
     if !state.clock.is_surveyed && needs_survey(written, posted) {
-        return Err(Rejection::NeedsSurvey);
+        return Err(Rejection::NeedsSurvey(SurveyKind::Times));
+    }
+    let identity = reader.identity();
+    if let Some(identity) = &identity {
+        match state.ids.judge(identity.external_id(), identity.digits, state.line) {
+            Judgement::Accept => {}
+            Judgement::Survey => return Err(Rejection::NeedsSurvey(SurveyKind::Ids)),
+            Judgement::Refuse => reader.reject(Column::EXTERNAL_ID, ROUNDED_ID),
+        }
     }
     let observed_at = reader.observed_at(written, state.clock);
-    let identity = reader.identity();
     let parsed = match &identity {
         Some(identity) if identity.ids.is_some() => reader.video(identity, observed_at, posted, state),
         Some(identity) => reader.account(identity, observed_at, state),

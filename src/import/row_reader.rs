@@ -10,6 +10,7 @@ use super::formats::{Format, OWN};
 use super::notes::Notes;
 use super::options::ImportOptions;
 use super::raw_row::{RawRow, RawValue};
+use super::rounded_ids::TableIds;
 
 /// A violation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +76,7 @@ pub struct RowContext<'a> {
 /// What changes from row to row.
 pub struct RowState<'a> {
     pub clock: &'a mut TableClock,
+    pub ids: &'a mut TableIds,
     pub notes: &'a mut Notes,
     pub line: u64,
 }

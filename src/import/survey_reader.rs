@@ -1,4 +1,4 @@
-//! Reads a table once before its rows are: times without a zone or a year are completed by all of them.
+//! Reads a table once before its rows are: what one row does not tell, all of them may.
 
 use table_file::{Cells, Decision, Note, Sink, Table};
 
@@ -9,33 +9,68 @@ use super::file_reader::read_tables;
 use super::formats::Dates;
 use super::layout::Layout;
 use super::raw_row::RawRow;
+use super::rounded_ids::{IdSurvey, Verdict};
 use super::row_reader::RowReader;
 use super::row_sink::RowSink;
 use super::table_rules::{TableDecision, TableRules};
 use super::time::WrittenTime;
 use super::zone::TimePair;
 
-/// Collects the times of one table.
-struct SurveyReader<'a> {
+/// Reads the rows of one table until `add` has enough.
+struct SurveyReader<'a, F> {
     rules: TableRules<'a>,
     /// The number of the table among those that are read.
     wanted: usize,
     tables: usize,
     layout: Option<Layout>,
-    survey: Survey,
+    add: F,
 }
 
-/// Surveys a table of a file.
-pub fn survey(rules: TableRules<'_>, table: usize) -> Result<Survey, Error> {
-    let mut reader =
-        SurveyReader { rules, wanted: table, tables: 0, layout: None, survey: Survey::default() };
+/// Collects the times of a table: those without a zone or a year are completed by all of them.
+pub fn survey_times(rules: TableRules<'_>, table: usize) -> Result<Survey, Error> {
+    let mut survey = Survey::default();
+    survey_rows(rules, table, |reader| add_times(&mut survey, reader))?;
+    Ok(survey)
+}
+
+/// Tells whether the ids of a table are rounded.
+pub fn survey_ids(rules: TableRules<'_>, table: usize) -> Result<Verdict, Error> {
+    let mut survey = IdSurvey::default();
+    survey_rows(rules, table, |reader| {
+        let identity = reader.identity();
+        identity.is_some_and(|identity| survey.add(identity.external_id(), identity.digits))
+    })?;
+    Ok(survey.verdict())
+}
+
+fn survey_rows(
+    rules: TableRules<'_>,
+    table: usize,
+    add: impl FnMut(&mut RowReader<'_, '_>) -> bool,
+) -> Result<(), Error> {
+    let mut reader = SurveyReader { rules, wanted: table, tables: 0, layout: None, add };
     match read_tables(rules.source, rules.options, &|_| {}, &mut reader) {
-        Ok(()) | Err(Error::SurveyEnded) => Ok(reader.survey),
+        Ok(()) | Err(Error::SurveyEnded) => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-impl Sink for SurveyReader<'_> {
+fn add_times(survey: &mut Survey, reader: &mut RowReader<'_, '_>) -> bool {
+    match reader.written_time(Column::OBSERVED_AT) {
+        Some(WrittenTime::DayOfYear { month, day }) => survey.add_day(month, day),
+        Some(WrittenTime::Local(_)) => survey.has_local_times = true,
+        _ => {}
+    }
+    if let Some(WrittenTime::Local(posted)) = reader.written_time(Column::CREATE_TIME) {
+        survey.has_local_times = true;
+        if let Some(id_time) = reader.id_time() {
+            survey.pairs.push(TimePair::new(posted, id_time));
+        }
+    }
+    survey.pairs.len() >= MAX_PAIRS && reader.context.format.dates != Dates::MonthAndDay
+}
+
+impl<F: FnMut(&mut RowReader<'_, '_>) -> bool> Sink for SurveyReader<'_, F> {
     type Error = Error;
 
     fn table(&mut self, table: &Table<'_>) -> Result<Decision, Error> {
@@ -75,25 +110,11 @@ impl Sink for SurveyReader<'_> {
     fn note(&mut self, _note: Note<'_>) {}
 }
 
-impl RowSink for SurveyReader<'_> {
+impl<F: FnMut(&mut RowReader<'_, '_>) -> bool> RowSink for SurveyReader<'_, F> {
     fn raw_row(&mut self, _line: u64, raw: Result<RawRow<'_>, String>) -> Result<(), Error> {
         let (Some(layout), Ok(raw)) = (&self.layout, raw) else { return Ok(()) };
-        let context = self.rules.context(layout);
-        let mut reader = RowReader::new(&raw, context);
-        match reader.written_time(Column::OBSERVED_AT) {
-            Some(WrittenTime::DayOfYear { month, day }) => self.survey.add_day(month, day),
-            Some(WrittenTime::Local(_)) => self.survey.has_local_times = true,
-            _ => {}
-        }
-        let posted = reader.written_time(Column::CREATE_TIME);
-        self.survey.has_local_times |= matches!(posted, Some(WrittenTime::Local(_)));
-        if let Some(WrittenTime::Local(posted)) = posted
-            && let Some(id_time) = reader.id_time()
-        {
-            self.survey.pairs.push(TimePair::new(posted, id_time));
-        }
-        let has_enough = self.survey.pairs.len() >= MAX_PAIRS && context.format.dates != Dates::MonthAndDay;
-        if has_enough { Err(Error::SurveyEnded) } else { Ok(()) }
+        let mut reader = RowReader::new(&raw, self.rules.context(layout));
+        if (self.add)(&mut reader) { Err(Error::SurveyEnded) } else { Ok(()) }
     }
 
     fn columns(&self) -> Option<&Layout> {

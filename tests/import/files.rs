@@ -61,12 +61,21 @@ async fn empty_files_load_nothing_and_damaged_rows_are_refused() {
     assert_eq!(refused_rows(&summary), [(3, "description: is not UTF-8: save the file as UTF-8".to_owned())]);
 
     let nested = ROW.replace("12}", "{\"n\":12}}");
+    let list = ROW.replace("\"ann\"", "[\"ann\"]");
     let lossy = ROW.replace("\"1\"", "7.507934733892865e18");
-    let file = InputFile::create("odd.jsonl", format!("{nested}\n[1]\n{lossy}\n{ROW}\n"));
+    let file = InputFile::create("odd.jsonl", format!("{nested}\n[1]\n{lossy}\n{ROW}\n{list}\n"));
     let summary = load(&organization, &file.path).await;
     let reasons = refused_rows(&summary);
-    assert_eq!(reasons.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [2, 3]);
-    assert!(reasons[1].1.contains("lost digits"), "{reasons:?}");
+    assert_eq!(reasons.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 2, 3, 5]);
+    assert!(reasons[0].1.starts_with("view_count: is an object or a list"), "{reasons:?}");
+    assert!(reasons[2].1.contains("lost digits"), "{reasons:?}");
+    assert!(reasons[3].1.starts_with("username: is an object or a list"), "{reasons:?}");
+    // A field of an object may be named.
+    let mappings = vec!["view_count.n=view_count".parse().unwrap()];
+    let options = ImportOptions { mappings, ..ImportOptions::default() };
+    let file = InputFile::create("nested.jsonl", &nested);
+    let summary = try_load(&organization, vec![file.path.clone()], &options).await.unwrap();
+    assert_eq!((summary.refused, summary.snapshots_written), (0, 1));
 }
 
 /// Several files are one import: one report, and their rows are merged.

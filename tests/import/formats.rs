@@ -163,6 +163,7 @@ async fn files_about_instagram_are_read() {
         ("meta-content.csv", "meta-content", meta(4, 1)),
         ("meta-content-de-wrapped.csv", "meta-content", meta(3, 0)),
         ("instagram-graph.json", "instagram-graph", (3, 0, [false; 3], false, false)),
+        ("instagram-graph-account.json", "instagram-graph", (4, 0, [true; 3], true, true)),
         ("apify-instagram.json", "apify-instagram", (3, 0, [false, true, false], false, false)),
         ("apify-instagram.csv", "apify-instagram", (3, 0, [false, true, false], false, false)),
         ("instaloader.zip", "instaloader", (4, 0, [false, true, false], false, false)),
@@ -184,6 +185,9 @@ async fn files_about_instagram_are_read() {
         assert_eq!(select(&posts, &["view_count"]), expected.collect::<Vec<_>>(), "{name}");
         let expected = [1, 33, 4].map(|count| json!([counter(shares, count)]));
         assert_eq!(select(&posts, &["share_count"]), expected, "{name}");
+        if name == "instagram-graph-account.json" {
+            assert_eq!(select(&posts, &["saved_count"]), [json!([3]), json!([21]), json!([6])]);
+        }
         let hidden = name == "apify-instagram.json";
         let likes = [if hidden { 0 } else { 30 }, 250, 61].map(|count| json!([count]));
         assert_eq!(select(&posts, &["like_count"]), likes, "{name}");
@@ -197,8 +201,10 @@ async fn files_about_instagram_are_read() {
         assert_eq!(select(&posts, &["media_type"]), types.map(|kind| json!([kind])), "{name}");
         let accounts = organization.get("/accounts").await.ok(200);
         assert_eq!(accounts.text("/data/0/username"), OLIVES, "{name}");
+        if ["instaloader.zip", "instagram-graph-account.json"].contains(&name) {
+            assert_eq!(accounts.integer("/data/0/follower_count"), 4_321, "{name}");
+        }
         if name == "instaloader.zip" {
-            assert_eq!(accounts.integer("/data/0/follower_count"), 4_321);
             assert!(
                 report
                     .assumed
@@ -221,6 +227,8 @@ async fn forms_of_one_post_are_one_record() {
         "shortimize.json",
         "tiktok-api.json",
         "yt-dlp.info.json",
+        "yt-dlp-instagram.info.json",
+        "instagram-graph-account.json",
         "apify-tiktok.csv",
     ] {
         load_fixture(&organization, name, &observed()).await;
@@ -237,6 +245,14 @@ async fn files_about_several_platforms_are_read() {
     assert_eq!(report.first_observed_at, Some(time("2025-09-02T12:00:00Z")));
     let stored = posts(&organization).await;
     assert_eq!(select(&stored, &COUNTERS), [ferry_counters()[1].clone()]);
+
+    let organization = Stack::shared().organization().await;
+    load_fixture(&organization, "yt-dlp-instagram.info.json", &options).await;
+    let stored = posts(&organization).await;
+    assert_eq!(
+        select(&stored, &["account_username", "shortcode", "view_count"]),
+        [json!([OLIVES, "DGzXiVzgiIi", 9100])]
+    );
 
     let organization = Stack::shared().organization().await;
     let report = load_fixture(&organization, "shortimize.json", &options).await;

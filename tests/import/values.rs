@@ -255,10 +255,12 @@ async fn accounts_beyond_the_cap_are_refused_where_it_binds() {
 async fn last_row_of_one_post_and_time_holds() {
     let organization = Stack::shared().organization().await;
     let text = "platform,username,external_id,observed_at,view_count,like_count\n\
-        tiktok,ann,1,2025-01-10,5,9\ntiktok,ann,1,2025-01-10,7,8\n";
+        tiktok,ann,1,2025-01-10,5,9\ntiktok,ann,1,2025-01-09,4,9\ntiktok,ann,1,2025-01-10,7,8\n";
     let file = InputFile::create("history.csv", text);
     let summary = load_with(&organization, &file.path, &options()).await;
-    assert_eq!((summary.rows_read, summary.snapshots_written), (2, 1));
+    assert_eq!((summary.rows_read, summary.snapshots_written), (3, 2));
+    let overview = organization.get("/overview?start_date=2025-01-10&end_date=2025-01-10").await.ok(200);
+    assert_eq!(overview.integer("/data/views/current"), 3);
     let videos = organization.get("/account-videos").await.ok(200);
     assert_eq!((videos.integer("/data/0/view_count"), videos.integer("/data/0/like_count")), (7, 8));
 }
@@ -272,4 +274,63 @@ async fn numeric_cells_of_a_workbook_are_no_ids() {
     assert!(refused[0].0 == 3 && refused[0].1.contains("lost digits"), "{refused:?}");
     let videos = organization.get("/account-videos").await.ok(200);
     assert_eq!(videos.text("/data/0/external_id"), "7502731481519965543");
+}
+
+#[tokio::test]
+async fn ids_that_a_spreadsheet_rounded_are_refused_or_reported() {
+    let stack = Stack::shared();
+    let table = |ids: &[&str]| {
+        let row = |id: &&str| format!("tiktok,ann,{id},2025-01-10,5\n");
+        let rows: String = ids.iter().map(row).collect();
+        format!("platform,username,external_id,observed_at,view_count\n{rows}")
+    };
+    // Excel and JavaScript: all ids of a table.
+    for ids in [
+        &["7507934733892860000", "7507934733892860000", "7508934733892990000", "12"][..],
+        &["7507934733892865000", "7508934733892999000"],
+    ] {
+        let organization = stack.organization().await;
+        let report = load_text(&organization, &table(ids), &options()).await;
+        let short = ids.iter().filter(|id| id.len() < 5).count() as u64;
+        assert_eq!((report.refused, report.videos), (ids.len() as u64 - short, short), "{report:?}");
+        let (line, reason) = reasons(&report)[0];
+        assert!(line == 2 && reason.starts_with(&format!("external_id: `{}` is rounded", ids[0])), "{reason}");
+    }
+    // A single one, and a round id beside an exact one.
+    for ids in [&["7507934733892860000"][..], &["7300000000000000000", "7300000000000000001"]] {
+        let organization = stack.organization().await;
+        let report = load_text(&organization, &table(ids), &options()).await;
+        assert_eq!((report.refused, report.videos), (0, ids.len() as u64), "{report:?}");
+        let start = "`external_id` of 1 row ends as if a spreadsheet had rounded it: ";
+        assert_eq!(report.assumed.len(), 1, "{report:?}");
+        assert!(report.assumed[0].starts_with(&format!("{start}`{}` in line 2", ids[0])), "{report:?}");
+    }
+    // A link or a shortcode tells the id.
+    let organization = stack.organization().await;
+    let text = "url,platform,shortcode,external_id,observed_at,view_count\n\
+        https://www.tiktok.com/@ann.lee/video/7507934733892865323,,,7507934733892860000,2025-01-10,5\n\
+        https://www.tiktok.com/@ann.lee/video/7508934733892990000,,,7508934733892990000,2025-01-10,5\n\
+        ,instagram,DFnrQKTgRER,3560004257035910000,2025-01-10,5\n";
+    let report = load_text(&organization, text, &options()).await;
+    assert_eq!((report.refused, report.videos, report.assumed.len()), (0, 3, 0), "{report:?}");
+}
+
+#[tokio::test]
+async fn insights_of_a_period_are_no_counters() {
+    let organization = Stack::shared().organization().await;
+    let row = |period: &str| {
+        format!(
+            "{{\"id\": \"17900000500000001\", \"media_type\": \"IMAGE\", \"timestamp\": \"2025-02-03T18:00:00+0000\",
+              \"insights\": {{\"data\": [{{\"name\": \"views\", \"period\": \"{period}\", \"values\": [{{\"value\": 7}}]}}]}}}}"
+        )
+    };
+    let observed_at = Some("2025-05-05T00:00:00Z".parse().unwrap());
+    for (period, refused) in [("day", 1), ("lifetime", 0)] {
+        let given = ImportOptions { observed_at, ..options() };
+        let report = load_text(&organization, &row(period), &given).await;
+        assert_eq!((report.refused, report.snapshots), (refused, 1 - refused), "{report:?}");
+        if let Some((_, reason)) = reasons(&report).first() {
+            assert!(reason.starts_with("view_count: is of a period"), "{reason}");
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! Finds the rows of JSON, and flattens each to values by path.
 //!
 //! A row is an object that no other row contains: the values of a document, the elements of an array, or those of an array
-//! under one of [`ROW_KEYS`], however deeply these are inside one another.
+//! under one of [`ROW_KEYS`], however deeply these are inside one another. An object with rows under [`CONNECTION_KEY`], as the
+//! Graph API has them, is a row as well.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -14,8 +15,10 @@ use crate::{Cells, Decision, MAX_COLUMNS, MAX_DEPTH, MAX_JSON_ROW_BYTES, Note, S
 
 /// Fields that hold the rows of a response.
 const ROW_KEYS: [&str; 4] = ["data", "items", "videos", "posts"];
+/// A field that holds the rows of what its object is about.
+const CONNECTION_KEY: &str = "media";
 /// Elements of an array inside a row that are read.
-const MAX_ELEMENTS: usize = 16;
+const MAX_ELEMENTS: usize = 32;
 /// Bytes of the path of a field.
 const MAX_PATH_BYTES: usize = 1_024;
 /// Rows by which a table is recognized.
@@ -195,7 +198,10 @@ impl<'p> Rows<'p> {
                     has_rows |= parse!(self.row_array(parser, row, depth + 1, sink)?);
                 }
                 b'{' => {
-                    has_rows |= parse!(self.object(parser, row, depth + 1, is_row_key, sink)?);
+                    let is_connection = may_hold_rows && row.path[key..] == *CONNECTION_KEY;
+                    let may_hold = is_row_key || is_connection;
+                    let holds_rows = parse!(self.object(parser, row, depth + 1, may_hold, sink)?);
+                    has_rows |= holds_rows && !is_connection;
                 }
                 b'[' => parse!(self.array(parser, row, depth + 1, sink)?),
                 _ => parse!(self.scalar(parser, row)),

@@ -150,11 +150,12 @@ pub static FORMATS: &[Format] = &[
     },
     Format {
         name: "instagram-graph",
-        tool: "Instagram Graph API, media",
+        tool: "Instagram Graph API, media with their insights, and accounts",
         platform: Some(Instagram),
         recognize: |header| {
-            header.has_all(&["id", "media_type"])
-                && header.has_any(&["permalink", "shortcode", "media_product_type", "timestamp"])
+            let is_media = header.has_all(&["id", "media_type"])
+                && header.has_any(&["permalink", "shortcode", "media_product_type", "timestamp"]);
+            is_media || header.has_all(&["id", "followers_count", "media_count"])
         },
         columns: Named(&[
             ("id", "external_id"),
@@ -169,13 +170,22 @@ pub static FORMATS: &[Format] = &[
             ("view_count", "view_count"),
             ("like_count", "like_count"),
             ("comments_count", "comment_count"),
+            ("insights.likes", "like_count"),
+            ("insights.comments", "comment_count"),
             ("insights.views", "view_count"),
+            ("insights.plays", "view_count"),
+            ("insights.video_views", "view_count"),
             ("insights.shares", "share_count"),
             ("insights.saved", "saved_count"),
             ("shares", "share_count"),
             ("saved", "saved_count"),
+            ("followers_count", "follower_count"),
+            ("follows_count", "following_count"),
+            ("media_count", "profile_post_count"),
+            ("name", "name"),
+            ("biography", "description"),
         ]),
-        rows: Rows::Posts,
+        rows: Rows::Any,
         dates: Dates::Iso,
         zone: UTC,
         is_as_of_export: true,

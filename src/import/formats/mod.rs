@@ -24,7 +24,8 @@ pub struct Format {
     pub tool: &'static str,
     pub platform: Option<Platform>,
     pub recognize: fn(&Header<'_>) -> bool,
-    /// The names of its columns, each with ours. Of several names for one column the first with a value counts.
+    /// The names of its columns, each with ours. Of several names for one column the first with a value counts. Ours may be that
+    /// of rows of one platform: `username of tiktok`.
     pub columns: Columns,
     pub rows: Rows,
     pub dates: Dates,
@@ -103,6 +104,14 @@ impl Format {
     }
 }
 
+/// Splits the name of a column of ours from the platform whose rows have it.
+pub fn split_platform(ours: &str) -> (&str, Option<Platform>) {
+    match ours.split_once(" of ") {
+        Some((column, platform)) => (column, platform.parse().ok()),
+        None => (ours, None),
+    }
+}
+
 /// Returns all formats, in the order in which they are tried.
 pub fn all() -> impl Iterator<Item = &'static Format> {
     tiktok::FORMATS
@@ -124,7 +133,9 @@ mod tests {
         let mut names = BTreeSet::new();
         for format in all() {
             for (theirs, ours) in format.list_columns() {
-                assert!(Column::from_name(ours).is_some(), "{}: {theirs} is {ours}", format.name);
+                let (column, platform) = split_platform(ours);
+                let is_known = Column::from_name(column).is_some() && platform.is_some() == ours.contains(' ');
+                assert!(is_known, "{}: {theirs} is {ours}", format.name);
             }
             names.insert(format.name);
         }

@@ -17,6 +17,10 @@ pub static FORMATS: &[Format] = &[
         columns: Named(&[
             ("webpage_url", "url"),
             ("extractor_key", "platform"),
+            ("channel", "username of instagram"),
+            // Versions before 2022; now a number.
+            ("uploader_id", "username of instagram"),
+            ("uploader", "username of tiktok"),
             ("epoch", "observed_at"),
             ("timestamp", "create_time"),
             ("upload_date", "create_time"),

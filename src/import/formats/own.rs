@@ -13,6 +13,8 @@ pub static OWN: Format = Format {
     columns: Named(&[
         ("platform", "platform"),
         ("username", "username"),
+        // Of content.csv and the records of /content.
+        ("account_username", "username"),
         ("external_id", "external_id"),
         ("shortcode", "shortcode"),
         ("url", "url"),

@@ -44,6 +44,8 @@ pub struct ExportedVideo {
     pub subject_id: i64,
     pub platform: Platform,
     pub external_id: Option<String>,
+    /// Whole, also of a private post.
+    pub shortcode: Option<String>,
     pub account_id: Option<Uuid>,
     pub is_tracked: bool,
     pub tracked_at: Option<DateTime<Utc>>,
@@ -97,7 +99,8 @@ fn exported_columns(table: &str, counters: &[&'static str], fields: &[Field]) ->
 
 fn select_videos(condition_and_order: &str) -> String {
     format!(
-        "select v.id, v.internal_id, v.subject_id, v.platform, v.external_id, v.account_id, v.is_tracked,
+        "select v.id, v.internal_id, v.subject_id, v.platform, v.external_id,
+                coalesce(v.whole_shortcode, v.shortcode) as shortcode, v.account_id, v.is_tracked,
                 v.tracked_at, v.observed_at, v.known_at, {}
          from videos v where {condition_and_order}",
         exported_columns("v", &Counters::NAMES, VideoFields::LIST)
