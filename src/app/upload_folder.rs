@@ -140,7 +140,11 @@ impl UploadFolder {
     fn require_space(&self, bytes: u64) -> Result<(), ReceiveError> {
         let disk = statvfs(&self.0.path).map_err(io::Error::from)?;
         let free = disk.blocks_available() * disk.fragment_size();
-        if free < bytes.saturating_add(self.0.limits.min_free_bytes) { Err(ReceiveError::NoSpace) } else { Ok(()) }
+        if free < bytes.saturating_add(self.0.limits.min_free_bytes) {
+            Err(ReceiveError::NoSpace)
+        } else {
+            Ok(())
+        }
     }
 
     /// Whether there are files of queued or running imports.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use chrono::{DateTime, Utc};
 use indicatif::ProgressBar;
 use serde::Serialize;
+use serde_json::json;
 use uuid::Uuid;
 
 use super::error::Error;
@@ -22,14 +23,18 @@ use crate::store::records::exports::{self, ExportedAccount, ExportedSnapshot, Ex
 const PAGE_ROWS: u16 = 500;
 
 file_row! {
+    #[derive(Default)]
     pub(super) struct AccountRow<'a> {
-        platform: Platform,
-        username: &'a str,
+        platform: Option<Platform>,
+        username: Option<&'a str>,
         observed_at: Option<DateTime<Utc>>,
         fields: AccountFields,
         counters: ProfileCounters,
         category: Option<&'a str>,
         creator: Option<&'a str>,
+        is_active: Option<bool>,
+        scrape_interval_hours: Option<i64>,
+        account_tags: Option<String>,
     }
 }
 
@@ -42,6 +47,7 @@ file_row! {
         observed_at: Option<DateTime<Utc>>,
         fields: VideoFields,
         counters: Counters,
+        is_active: Option<bool>,
     }
 }
 
@@ -94,6 +100,20 @@ impl<'a> Exporter<'a> {
                 let (group, others) = rest.split_at(group_size(rest));
                 self.write_group(group, &snapshots).await?;
                 rest = others;
+            }
+        }
+    }
+
+    /// Writes the creators that have no accounts.
+    pub async fn write_lone_creators(&mut self) -> Result<(), Error> {
+        let mut after = Uuid::nil();
+        loop {
+            let pg = &self.databases.pg;
+            let page = exports::fetch_lone_creators(pg, self.organization, after, PAGE_ROWS.into()).await?;
+            let Some((last, _)) = page.last() else { return Ok(()) };
+            after = *last;
+            for (_, name) in &page {
+                self.accounts.add(&AccountRow { creator: Some(name), ..AccountRow::default() })?;
             }
         }
     }
@@ -159,19 +179,25 @@ impl<'a> Exporter<'a> {
         let missing = missing_in_snapshots(&latest.counters, snapshots).into_iter();
         let observations = missing.chain(snapshots.iter().map(|row| (row.observed_at, row.counters())));
         let build_row = |observed_at, counters| AccountRow {
-            platform: account.platform,
-            username: &account.username,
+            platform: Some(account.platform),
+            username: Some(&account.username),
             observed_at,
             fields: AccountFields::default(),
             counters: ProfileCounters::from_array(counters),
             category: None,
             creator: None,
+            is_active: None,
+            scrape_interval_hours: None,
+            account_tags: None,
         };
         let mut rows: Vec<_> = observations.map(|(at, counters)| build_row(Some(at), counters)).collect();
         // The last row describes the account.
         let mut last = rows.pop().unwrap_or_else(|| build_row(dated(latest.observed_at()), [None; _]));
         last.fields = latest.fields();
         (last.category, last.creator) = (account.category.as_deref(), account.creator.as_deref());
+        last.is_active = Some(account.is_active);
+        last.scrape_interval_hours = Some(account.scrape_interval_hours.into());
+        last.account_tags = (!account.metadata.is_empty()).then(|| json!(account.metadata).to_string());
         rows.push(last);
         rows.iter().try_for_each(|row| self.accounts.add(row))
     }
@@ -196,14 +222,17 @@ impl<'a> Exporter<'a> {
             observed_at,
             fields: VideoFields::default(),
             counters,
+            is_active: None,
         };
         let username = account.map(|account| account.username.as_str());
         let described_at = dated(video.latest.observed_at());
         let description = row(username, described_at, Counters::default());
-        self.videos.add(&VideoRow { fields: video.latest.fields(), ..description })?;
+        let is_active = Some(video.is_active).filter(|_| account.is_none());
+        self.videos.add(&VideoRow { fields: video.latest.fields(), is_active, ..description })?;
         if account.is_some() && video.is_tracked {
             // A row without username: it is tracked individually as well.
-            self.videos.add(&row(None, described_at, Counters::default()))?;
+            let tracking = row(None, described_at, Counters::default());
+            self.videos.add(&VideoRow { is_active: Some(video.is_active), ..tracking })?;
         }
         for (at, counters) in missing_in_snapshots(&video.latest.counters, snapshots) {
             self.videos.add(&row(username, Some(at), Counters::from_array(counters)))?;

@@ -119,7 +119,8 @@ fn write_csv(csv: &mut csv::Writer<File>, values: Vec<FieldValue<'_>>) -> io::Re
 fn write_json(file: &mut BufWriter<File>, columns: &Columns, values: Vec<FieldValue<'_>>) -> io::Result<()> {
     let mut before = b'{';
     for ((name, _), value) in columns.iter().zip(values) {
-        if value != FieldValue::Null {
+        // Importing a row without a posting time would complete it.
+        if value != FieldValue::Null || *name == "create_time" {
             file.write_all(&[before])?;
             write!(file, "\"{name}\":")?;
             match value {

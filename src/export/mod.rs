@@ -54,6 +54,7 @@ pub async fn write_files(
     bar.set_message("");
     let mut exporter = Exporter::new(databases, organization, accounts, videos, bar);
     exporter.write_accounts().await?;
+    exporter.write_lone_creators().await?;
     exporter.write_individual_videos().await?;
     exporter.finish()
 }

@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgPool;
 use uuid::Uuid;
 
+use super::new_records::{AccountName, NewRecords};
 use super::row::{AccountRow, Row, VideoRow};
 use crate::model::counters::{Counters, ProfileCounters};
 use crate::model::identifier::VideoIds;
@@ -15,9 +16,6 @@ use crate::model::platform::Platform;
 use crate::store::observations::{ObservedAccount, ObservedVideo, VideoOrigin, save_accounts, save_videos};
 use crate::store::records::imports;
 use crate::store::{Error, Write};
-
-/// An account by platform and username.
-pub type AccountName = (Platform, String);
 
 /// A video by platform, username of the account, and the key of its ids.
 type VideoName = (Platform, Option<String>, String);
@@ -41,6 +39,7 @@ struct AccountRows {
 #[derive(Debug)]
 struct VideoRows {
     ids: VideoIds,
+    is_active: Option<bool>,
     latest: VideoLatest,
     observations: Vec<(DateTime<Utc>, Counters)>,
 }
@@ -93,12 +92,18 @@ impl RowBatch {
             self.bytes += size_of::<(VideoName, VideoRows)>();
             VideoRows {
                 ids: VideoIds::default(),
+                is_active: None,
                 latest: VideoLatest::default(),
                 observations: Vec::with_capacity(1),
             }
         });
+        video.is_active = row.is_active.or(video.is_active);
         if video.ids != row.ids {
             video.ids.merge(row.ids);
+        }
+        // A written time takes precedence, whenever it was observed.
+        if video.latest.create_time.get().is_none() {
+            video.latest.create_time.record(row.id_time, UNDATED);
         }
         video.latest.record(row.fields, row.counters, at);
         if !row.counters.is_empty() {
@@ -107,20 +112,15 @@ impl RowBatch {
         }
     }
 
-    /// Saves the batch in one transaction, which can be retried. New accounts are scraped from `now` on if `is_active`.
-    pub async fn save(
-        &self,
-        pg: &PgPool,
-        organization: Uuid,
-        is_active: bool,
-        now: DateTime<Utc>,
-    ) -> Result<SavedBatch, Error> {
+    /// Saves the batch in one transaction, which can be retried.
+    pub async fn save(&self, pg: &PgPool, organization: Uuid, new: &NewRecords) -> Result<SavedBatch, Error> {
+        let NewRecords { is_active, now, ref settings, .. } = *new;
         let mut write = Write::begin(pg, organization).await?;
         let video_accounts =
             self.videos.keys().filter_map(|(platform, username, _)| Some((*platform, username.clone()?)));
         let names: BTreeSet<_> = self.accounts.keys().cloned().chain(video_accounts).collect();
         let names: Vec<_> = names.into_iter().collect();
-        let accounts = imports::find_or_create_accounts(&mut write, &names, is_active, now).await?;
+        let accounts = imports::find_or_create_accounts(&mut write, &names, settings, is_active, now).await?;
         let find = |name: &AccountName| accounts.get(name).copied();
 
         let mut snapshots = 0;
@@ -141,7 +141,7 @@ impl RowBatch {
         let observed_videos = sorted.into_iter().filter_map(|((platform, username, _), video)| {
             let origin = match username {
                 Some(username) => VideoOrigin::Account(find(&(*platform, username.clone()))?),
-                None => VideoOrigin::Individual { is_active },
+                None => VideoOrigin::Individual { is_active: video.is_active.unwrap_or(is_active) },
             };
             let observations = last_of_each_time(&video.observations);
             snapshots += observations.len() as u64;

@@ -11,20 +11,41 @@ use crate::model::observed::{AccountFields, VideoFields};
 pub struct Column(&'static str);
 
 /// Columns besides counters and observed fields.
-const BASE_NAMES: [&str; 8] =
-    ["platform", "username", "external_id", "shortcode", "url", "observed_at", "category", "creator"];
+const BASE_NAMES: [&str; 11] = [
+    "platform",
+    "username",
+    "external_id",
+    "shortcode",
+    "url",
+    "observed_at",
+    "category",
+    "creator",
+    "is_active",
+    "scrape_interval_hours",
+    "account_tags",
+];
 
 /// The base columns that rows of each kind read.
-const POST_BASE: [Column; 6] = [
+const POST_BASE: [Column; 7] = [
     Column::PLATFORM,
     Column::USERNAME,
     Column::EXTERNAL_ID,
     Column::SHORTCODE,
     Column::URL,
     Column::OBSERVED_AT,
+    Column::IS_ACTIVE,
 ];
-const ACCOUNT_BASE: [Column; 6] =
-    [Column::PLATFORM, Column::USERNAME, Column::URL, Column::OBSERVED_AT, Column::CATEGORY, Column::CREATOR];
+const ACCOUNT_BASE: [Column; 9] = [
+    Column::PLATFORM,
+    Column::USERNAME,
+    Column::URL,
+    Column::OBSERVED_AT,
+    Column::CATEGORY,
+    Column::CREATOR,
+    Column::IS_ACTIVE,
+    Column::SCRAPE_INTERVAL_HOURS,
+    Column::TAGS,
+];
 
 impl Column {
     pub const PLATFORM: Column = Column("platform");
@@ -39,6 +60,9 @@ impl Column {
     pub const OBSERVED_AT: Column = Column("observed_at");
     pub const CATEGORY: Column = Column("category");
     pub const CREATOR: Column = Column("creator");
+    pub const IS_ACTIVE: Column = Column("is_active");
+    pub const SCRAPE_INTERVAL_HOURS: Column = Column("scrape_interval_hours");
+    pub const TAGS: Column = Column("account_tags");
 
     pub const fn from_field(field: &Field) -> Self {
         Column(field.name)
@@ -64,6 +88,11 @@ impl Column {
         let fields = AccountFields::LIST.iter().filter(|field| field.in_files).map(|field| field.name);
         let counters = ProfileCounters::NAMES.into_iter();
         ACCOUNT_BASE.contains(&self) || counters.chain(fields).any(|name| name == self.0)
+    }
+
+    /// Whether it is the link of a picture.
+    pub fn is_picture(self) -> bool {
+        ["profile_pic_url", "cover_image_url"].contains(&self.0)
     }
 
     /// Whether it is a counter.

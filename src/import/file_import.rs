@@ -13,13 +13,14 @@ use super::file_reader::read_tables;
 use super::file_report::FileReport;
 use super::layout::Layout;
 use super::monitor::Monitor;
+use super::new_records::NewRecords;
 use super::notes::Notes;
 use super::raw_row::RawRow;
 use super::report::RejectionReport;
 use super::rounded_ids::TableIds;
 use super::row::Row;
 use super::row_buffer::RowBuffer;
-use super::row_parser::{ParsedRow, Rejection, SurveyKind, parse};
+use super::row_parser::{Parsed, ParsedRow, Rejection, SurveyKind, parse};
 use super::row_reader::RowState;
 use super::row_sink::RowSink;
 use super::sample::preview;
@@ -32,6 +33,7 @@ const SAMPLE_ROWS: usize = 5;
 /// What all files of an import share.
 pub struct Shared<'a> {
     pub rows: &'a mut RowBuffer,
+    pub new_records: &'a mut NewRecords,
     pub rejections: &'a mut RejectionReport,
     pub admission: &'a mut Admission,
     pub monitor: &'a Monitor,
@@ -187,7 +189,11 @@ impl RowSink for FileImport<'_, '_> {
         };
         loop {
             match self.parse(line, &raw) {
-                Ok(parsed) => return self.collect(line, parsed),
+                Ok(Parsed::Row(parsed)) => return self.collect(line, parsed),
+                Ok(Parsed::Creator(name)) => {
+                    self.shared.new_records.creators.insert(name);
+                    return Ok(());
+                }
                 Err(Rejection::Invalid(reason)) => return self.refuse(line, &reason),
                 Err(Rejection::NeedsSurvey(kind)) => self.survey(kind)?,
             }
@@ -200,7 +206,7 @@ impl RowSink for FileImport<'_, '_> {
 }
 
 impl FileImport<'_, '_> {
-    fn parse(&mut self, line: u64, raw: &RawRow<'_>) -> Result<ParsedRow, Rejection> {
+    fn parse(&mut self, line: u64, raw: &RawRow<'_>) -> Result<Parsed, Rejection> {
         let Some(table) = &mut self.table else { return Err(Rejection::Invalid(String::new())) };
         let context = self.rules.context(&table.layout);
         let (clock, ids) = (&mut table.clock, &mut table.ids);
@@ -256,6 +262,7 @@ impl FileImport<'_, '_> {
         if self.rules.options.dry_run {
             return Ok(());
         }
+        self.shared.new_records.add(&row);
         self.shared.rows.add(row).map_err(Error::TemporaryFile)
     }
 

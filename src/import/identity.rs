@@ -39,6 +39,14 @@ const LOST_DIGITS: &str =
 impl RowReader<'_, '_> {
     /// Reads the subject. `None`: the violations say why.
     pub fn identity(&mut self) -> Option<Identity> {
+        let others = std::mem::take(&mut self.violations);
+        let identity = self.read_identity();
+        self.violations.splice(0..0, others);
+        identity
+    }
+
+    /// Reads the subject of a row without other violations.
+    fn read_identity(&mut self) -> Option<Identity> {
         let url = self.trimmed(Column::URL);
         let link = match url.as_deref().map(parse_link) {
             Some(Ok(link)) => Some(link),
@@ -93,7 +101,7 @@ impl RowReader<'_, '_> {
                 let reason = "is required: give --platform, or add a column `platform` or `url`";
                 self.push(invalid(Column::PLATFORM, reason));
             }
-            return platform.filter(|_| self.is_valid());
+            return platform;
         };
         let Ok(platform) = text.to_lowercase().parse::<Platform>() else {
             self.reject(Column::PLATFORM, "must be instagram or tiktok");

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use super::raw_row::RawValue;
 
 const ARRAY: &str = "insights.data.";
-const PERIOD: RawValue<'static> =
-    RawValue::Invalid("is of a period, which is no counter: request the insights of the post with `lifetime`");
+const PERIOD: RawValue<'static> = RawValue::Invalid(
+    "is of a period, which is no counter: request the insights of the post with `lifetime`",
+);
 
 /// What a field of an element is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -210,7 +210,10 @@ fn known_names(format: &Format) -> HashMap<String, Target> {
         }
     }
     if std::ptr::eq(format, &raw const OWN) {
-        names.extend(Column::all().map(|column| (column.name().to_owned(), Target { rank: 1, ..Target::first(column) })));
+        names.extend(
+            Column::all()
+                .map(|column| (column.name().to_owned(), Target { rank: 1, ..Target::first(column) })),
+        );
     }
     names
 }

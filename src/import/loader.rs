@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 use std::pin::pin;
+use std::sync::Arc;
 
-use chrono::{DateTime, Utc};
 use futures_util::{Stream, StreamExt, TryStreamExt};
 use uuid::Uuid;
 
-use super::batch::{AccountName, RowBatch, SavedBatch};
+use super::batch::{RowBatch, SavedBatch};
 use super::error::Error;
 use super::id_set::IdSet;
+use super::new_records::{AccountName, NewRecords};
 use crate::app::Databases;
 use crate::model::latest::{LatestValue, Timestamped};
 use crate::model::platform::Platform;
@@ -24,9 +25,7 @@ const BATCH_ACCOUNTS: usize = 1_000;
 pub struct Loader<'a> {
     databases: &'a Databases,
     organization: Uuid,
-    is_active: bool,
-    /// When the import started, by the service's clock.
-    now: DateTime<Utc>,
+    new_records: Arc<NewRecords>,
     pub snapshots: u64,
     pub accounts: IdSet,
     videos: IdSet,
@@ -38,12 +37,11 @@ pub struct Loader<'a> {
 }
 
 impl<'a> Loader<'a> {
-    pub fn new(databases: &'a Databases, organization: Uuid, is_active: bool, now: DateTime<Utc>) -> Self {
+    pub fn new(databases: &'a Databases, organization: Uuid, new_records: NewRecords) -> Self {
         Loader {
             databases,
             organization,
-            is_active,
-            now,
+            new_records: Arc::new(new_records),
             snapshots: 0,
             accounts: IdSet::default(),
             videos: IdSet::default(),
@@ -59,10 +57,14 @@ impl<'a> Loader<'a> {
         batches: impl Stream<Item = RowBatch>,
         mut on_saved: impl FnMut(&RowBatch, &SavedBatch) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let Loader { databases: Databases { pg, .. }, organization, is_active, now, .. } = *self;
-        let saving = batches.map(|batch| async move {
-            let saved = retry_on_conflict(|| batch.save(pg, organization, is_active, now)).await?;
-            Ok::<_, Error>((batch, saved))
+        let Loader { databases: Databases { pg, .. }, organization, .. } = *self;
+        let new_records = self.new_records.clone();
+        let saving = batches.map(|batch| {
+            let new_records = new_records.clone();
+            async move {
+                let saved = retry_on_conflict(|| batch.save(pg, organization, &new_records)).await?;
+                Ok::<_, Error>((batch, saved))
+            }
         });
         let mut saving = pin!(saving.buffer_unordered(CONCURRENT_BATCHES));
         while let Some((batch, saved)) = saving.try_next().await? {
@@ -91,9 +93,18 @@ impl<'a> Loader<'a> {
         self.videos.len_without(&self.merged_videos)
     }
 
-    /// Links creators and sets categories.
+    /// Creates and links creators, and sets categories.
     pub async fn finish(&mut self) -> Result<(), Error> {
         let (pg, organization) = (&self.databases.pg, self.organization);
+        let creators: Vec<_> = self.new_records.creators.iter().collect();
+        for names in creators.chunks(BATCH_ACCOUNTS) {
+            retry_on_conflict(|| async {
+                let mut write = Write::begin(pg, organization).await?;
+                imports::create_missing_creators(&mut write, names).await?;
+                write.commit().await
+            })
+            .await?;
+        }
         for links in sort_by_account(std::mem::take(&mut self.creators)).chunks(BATCH_ACCOUNTS) {
             retry_on_conflict(|| async {
                 let mut write = Write::begin(pg, organization).await?;

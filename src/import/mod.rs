@@ -23,6 +23,7 @@ mod loader;
 mod mapping;
 mod monitor;
 mod month_names;
+mod new_records;
 mod notes;
 mod options;
 mod parquet;
@@ -57,6 +58,7 @@ use self::admission::Admission;
 use self::file_import::{Shared, read_file};
 use self::file_reader::InputSize;
 use self::loader::Loader;
+use self::new_records::NewRecords;
 use self::report::RejectionReport;
 use self::row_buffer::RowBuffer;
 use self::row_reader::ObservationTimes;
@@ -132,7 +134,7 @@ pub async fn load_files(
         let times = ObservationTimes { history_since, now };
         tokio::task::spawn_blocking(move || reader.read(&sources, times, report, admission))
     };
-    let Input { rows, files, rejections } = reading.await.map_err(|_| Error::Interrupted)??;
+    let Input { rows, new_records, files, rejections } = reading.await.map_err(|_| Error::Interrupted)??;
     let rows_read = files.iter().map(|file| file.rows_read).sum();
     let mut summary =
         ImportSummary { rows_read, dry_run: options.dry_run, files, ..ImportSummary::default() };
@@ -144,7 +146,7 @@ pub async fn load_files(
         return Ok(summary);
     }
     show_rows(&bar, rows_read - rejections.rejected());
-    let mut loader = Loader::new(databases, organization, options.track, now);
+    let mut loader = Loader::new(databases, organization, new_records);
     save(&mut loader, rows, &bar, &monitor).await?;
     bar.set_message("waiting until everything is visible");
     visibility::wait_for_all(pg, organization).await?;
@@ -198,6 +200,7 @@ fn report_path(options: &ImportOptions, sources: &[SourceFile]) -> Option<PathBu
 /// The contents of all files.
 struct Input {
     rows: RowBuffer,
+    new_records: NewRecords,
     files: Vec<FileReport>,
     rejections: RejectionReport,
 }
@@ -220,10 +223,12 @@ impl Reader {
         mut admission: Admission,
     ) -> Result<Input, Error> {
         let (mut rows, mut files) = (RowBuffer::new(self.size.rows), Vec::with_capacity(sources.len()));
+        let mut new_records = NewRecords::new(self.options.track, times.now);
         let mut found_mappings = BTreeSet::new();
         for source in sources {
             let shared = Shared {
                 rows: &mut rows,
+                new_records: &mut new_records,
                 rejections: &mut rejections,
                 admission: &mut admission,
                 monitor: &self.monitor,
@@ -236,7 +241,7 @@ impl Reader {
         let missing = self.options.mappings.iter().find(|mapping| !found_mappings.contains(&mapping.theirs));
         match missing.filter(|_| has_rows) {
             Some(missing) => Err(Error::MappedColumnMissing(missing.theirs.clone())),
-            None => Ok(Input { rows, files, rejections }),
+            None => Ok(Input { rows, new_records, files, rejections }),
         }
     }
 }

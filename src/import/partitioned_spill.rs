@@ -122,6 +122,8 @@ mod tests {
     fn rows_of_an_account_share_a_partition() {
         let row = |n: u32| {
             Row::Video(VideoRow {
+                is_active: Some(true),
+                id_time: Some("2026-02-01T09:00:00.25Z".parse().unwrap()),
                 platform: Platform::Tiktok,
                 username: Some(format!("user{}", n % 100)),
                 ids: VideoIds::new(Platform::Tiktok, Some(&n.to_string()), None),

@@ -61,11 +61,14 @@ impl<'a> RawValue<'a> {
         }))
     }
 
-    /// Returns the value for a message, shortened.
+    /// Returns the value for a message, shortened; empty if there is none.
     pub fn show(&self) -> String {
         const MAX_CHARS: usize = 60;
         let text = self.clone().into_text().ok().flatten().unwrap_or_default();
         let text = text.trim().replace(char::is_control, " ");
+        if text.is_empty() {
+            return text;
+        }
         match text.char_indices().nth(MAX_CHARS) {
             Some((end, _)) => format!("`{}…`", &text[..end]),
             None => format!("`{text}`"),
@@ -113,6 +116,17 @@ pub struct RawRow<'a>(Vec<(Target, RawValue<'a>)>);
 impl<'a> RawRow<'a> {
     pub fn set(&mut self, target: Target, value: RawValue<'a>) {
         self.0.push((target, value));
+    }
+
+    /// Whether the row has a column, even without a value.
+    pub fn has(&self, column: Column) -> bool {
+        self.0.iter().any(|(target, _)| target.column == column)
+    }
+
+    /// Whether a column is the only one with a value.
+    pub fn has_only(&self, column: Column) -> bool {
+        let mut known = self.0.iter().filter(|(_, value)| *value != RawValue::Unknown).peekable();
+        known.peek().is_some() && known.all(|(target, _)| target.column == column)
     }
 
     pub fn text_bytes(&self) -> usize {

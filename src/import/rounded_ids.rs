@@ -16,8 +16,10 @@ const FLOAT_DIGITS: usize = 17;
 const PROOF: f64 = 5.0;
 /// One id proves nothing: some are round.
 const MIN_IDS: usize = 2;
-/// Decimal places of the probability below which an id is reported.
+/// Decimal places of the probability below which an id looks rounded.
 const SUSPICION: f64 = 2.0;
+/// What one id can contribute: the first of a sequence may be round.
+const MAX_PLACES: f64 = 4.0;
 /// More of all ids than this share look rounded only for a reason.
 const SUSPICIOUS_SHARE: u64 = 20;
 
@@ -42,7 +44,10 @@ impl IdDigits {
         }
         let spacing = f64::from(number.ilog2() - MAX_EXACT.ilog2() + 1) * std::f64::consts::LOG10_2;
         let zeros = if shown <= SPREADSHEET_DIGITS { (id.len() - shown) as f64 } else { 0.0 };
-        IdDigits::Rounded(spacing.max(zeros))
+        match spacing.max(zeros) {
+            SUSPICION.. => IdDigits::Rounded(spacing.max(zeros).min(MAX_PLACES)),
+            _ => IdDigits::Exact,
+        }
     }
 }
 
@@ -125,7 +130,7 @@ impl TableIds {
             _ => {}
         }
         self.long += 1;
-        if matches!(digits, IdDigits::Rounded(places) if places >= SUSPICION) {
+        if matches!(digits, IdDigits::Rounded(_)) {
             self.suspicious += 1;
             self.first.get_or_insert_with(|| (line, id.to_owned()));
         }
@@ -137,7 +142,8 @@ impl TableIds {
         let is_reported =
             self.verdict == Some(Verdict::Unclear) || self.suspicious * SUSPICIOUS_SHARE > self.long;
         let Some((line, id)) = self.first.filter(|_| is_reported) else { return };
-        let rows = if self.suspicious == 1 { "1 row".to_owned() } else { format!("{} rows", self.suspicious) };
+        let rows =
+            if self.suspicious == 1 { "1 row".to_owned() } else { format!("{} rows", self.suspicious) };
         notes.assume(format!(
             "`external_id` of {rows} ends as if a spreadsheet had rounded it: `{id}` in line {line}; compare it with the \
              post, or add `url`"
@@ -171,9 +177,10 @@ mod tests {
             ("7507934733892865000", Some(30)),
             ("3830305993766470000", Some(40)),
             ("3830305993766474000", Some(27)),
-            ("17900000500000000", Some(80)),
+            ("17900000500000000", Some(40)),
             ("17900000500000100", Some(20)),
             ("7507934733892865323", None),
+            ("17900000500000002", None),
             ("17900000500000001", None),
         ] {
             assert_eq!(places(id), expected, "{id}");
@@ -193,6 +200,7 @@ mod tests {
             (&["7507934733892860000", "7507934733892860000"], Verdict::Unclear),
             (&["7300000000000000000"], Verdict::Unclear),
             (&["7300000000000000000", "7300000000000000001"], Verdict::Exact),
+            (&["17900000000000000", "17900000000000002"], Verdict::Exact),
             (&[], Verdict::Unclear),
         ] {
             assert_eq!(verdict(ids), expected, "{ids:?}");

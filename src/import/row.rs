@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use crate::model::account_settings::AccountSettings;
 use crate::model::counters::{Counters, ProfileCounters};
 use crate::model::field::{Field, FieldValue};
 use crate::model::identifier::VideoIds;
@@ -26,6 +27,11 @@ pub struct VideoRow {
     #[serde(with = "chrono::serde::ts_microseconds_option")]
     pub observed_at: Option<DateTime<Utc>>,
     pub fields: VideoFields,
+    /// The time in the id, where the row has no posting time.
+    #[serde(with = "chrono::serde::ts_microseconds_option")]
+    pub id_time: Option<DateTime<Utc>>,
+    /// Whether individual tracking begins active; `None`: as the import says.
+    pub is_active: Option<bool>,
     pub counters: Counters,
 }
 
@@ -40,6 +46,9 @@ pub struct AccountRow {
     pub counters: ProfileCounters,
     pub category: Option<String>,
     pub creator: Option<String>,
+    /// Collected while files are read.
+    #[serde(skip)]
+    pub settings: AccountSettings,
 }
 
 impl Row {

@@ -94,6 +94,8 @@ mod tests {
                 username: Some("ann".to_owned()),
                 ids: VideoIds::new(Platform::Tiktok, Some(&n.to_string()), None),
                 observed_at: None,
+                id_time: None,
+                is_active: None,
                 fields: VideoFields { description, ..VideoFields::default() },
                 counters: Counters::default(),
             }))

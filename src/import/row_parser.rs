@@ -11,6 +11,7 @@ use super::rounded_ids::Judgement;
 use super::row::{AccountRow, Row, VideoRow};
 use super::row_reader::{InvalidValue, RowContext, RowReader, RowState, invalid};
 use super::time::WrittenTime;
+use crate::model::account_settings::AccountSettings;
 use crate::model::counters::{Counters, ProfileCounters};
 use crate::model::limits::{MAX_CATEGORY_CHARS, MAX_NAME_CHARS};
 use crate::model::observed::{AccountFields, VideoFields};
@@ -33,6 +34,14 @@ pub enum SurveyKind {
     Ids,
 }
 
+/// What a row is.
+#[derive(Debug, PartialEq)]
+pub enum Parsed {
+    Row(ParsedRow),
+    /// A creator, who may have no accounts.
+    Creator(String),
+}
+
 /// A row, and an observation of the account that it contains.
 #[derive(Debug, PartialEq)]
 pub struct ParsedRow {
@@ -40,7 +49,8 @@ pub struct ParsedRow {
     pub account: Option<AccountRow>,
 }
 
-const ROUNDED_ID: &str = "is rounded, as are all ids of the table: export the column as text, or add the column `url` with links";
+const ROUNDED_ID: &str =
+    "is rounded, as are all ids of the table: export the column as text, or add the column `url` with links";
 const NOT_STORABLE: &str = "must be between 1975 and 2144";
 
 /// Validates a row.
@@ -48,8 +58,12 @@ pub fn parse(
     raw: &RawRow<'_>,
     context: RowContext<'_>,
     state: &mut RowState<'_>,
-) -> Result<ParsedRow, Rejection> {
+) -> Result<Parsed, Rejection> {
     let mut reader = RowReader::new(raw, context);
+    if reader.is_own() && raw.has_only(Column::CREATOR) {
+        let name = reader.limited(Column::CREATOR, MAX_NAME_CHARS).filter(|_| reader.is_valid());
+        return name.map(Parsed::Creator).ok_or_else(|| Rejection::Invalid(reader.describe()));
+    }
     let written = reader.written_time(Column::OBSERVED_AT);
     let posted = reader.written_time(Column::CREATE_TIME);
     if !state.clock.is_surveyed && needs_survey(written, posted) {
@@ -74,7 +88,7 @@ pub fn parse(
         }
     };
     match parsed {
-        Some(parsed) if reader.violations.is_empty() => Ok(parsed),
+        Some(parsed) if reader.is_valid() => Ok(Parsed::Row(parsed)),
         _ => Err(Rejection::Invalid(reader.describe())),
     }
 }
@@ -99,20 +113,25 @@ impl RowReader<'_, '_> {
         let account_counters = ProfileCounters::from_array(self.profile_counts(state));
         self.require_time(observed_at, !counters.is_empty() || !account_counters.is_empty());
         let id_time = ids.posted_at(platform).filter(|time| self.is_plausible(platform, *time));
-        self.create_time = match posted {
-            Some(written) => state.clock.posting(written, id_time),
-            None => id_time.filter(|_| self.context.fills_posting_times),
-        };
+        self.create_time = posted.and_then(|written| state.clock.posting(written, id_time));
+        let fills_time = posted.is_none() && self.fills_posting_time();
         self.check_day(Column::CREATE_TIME, self.create_time);
-        if posted.is_some() && self.create_time.zip(id_time).is_some_and(|(time, id)| differ(time, id)) {
+        if self.create_time.zip(id_time).is_some_and(|(time, id)| differ(time, id)) {
             state.notes.count_late_post();
         }
         let account = self.account_in_post(identity, observed_at, account_counters, state);
         let mut fields = VideoFields::read(self).ok()?;
         fields.media_type = self.media_type(fields.media_type, identity.link_kind);
         let username = identity.username.clone();
-        let row = Row::Video(VideoRow { platform, username, ids, observed_at, fields, counters });
-        Some(ParsedRow { row, account })
+        let id_time = id_time.filter(|_| fills_time);
+        let is_active = self.boolean(Column::IS_ACTIVE);
+        let row = VideoRow { platform, username, ids, observed_at, fields, id_time, is_active, counters };
+        Some(ParsedRow { row: Row::Video(row), account })
+    }
+
+    /// Whether the time in the id stands in for a missing posting time. Exports write an unknown one as an empty value.
+    fn fills_posting_time(&self) -> bool {
+        !self.is_own() || !self.context.has_posting_times && !self.raw.has(Column::CREATE_TIME)
     }
 
     /// Returns the observation of the account that a post's row contains.
@@ -148,7 +167,8 @@ impl RowReader<'_, '_> {
             },
         };
         let platform = identity.platform;
-        Some(AccountRow { platform, username, observed_at, fields, counters, category: None, creator: None })
+        let (category, creator, settings) = (None, None, AccountSettings::default());
+        Some(AccountRow { platform, username, observed_at, fields, counters, category, creator, settings })
     }
 
     fn account(
@@ -160,7 +180,7 @@ impl RowReader<'_, '_> {
         let counters = ProfileCounters::from_array(self.profile_counts(state));
         self.report_post_counters(counters.is_empty(), state);
         self.require_time(observed_at, !counters.is_empty());
-        if identity.username.is_none() && self.is_valid() {
+        if identity.username.is_none() {
             let reason = "is required in a row without `external_id`, `shortcode` or a link of a post: give --username";
             self.push(invalid(Column::USERNAME, reason));
         }
@@ -168,9 +188,10 @@ impl RowReader<'_, '_> {
             self.limited(Column::CATEGORY, MAX_CATEGORY_CHARS),
             self.limited(Column::CREATOR, MAX_NAME_CHARS),
         );
-        let fields = AccountFields::read(self).ok()?;
+        let (fields, settings) = (AccountFields::read(self).ok()?, self.settings());
         let (platform, username) = (identity.platform, identity.username.clone()?);
-        let row = AccountRow { platform, username, observed_at, counters, category, creator, fields };
+        let row =
+            AccountRow { platform, username, observed_at, counters, category, creator, fields, settings };
         Some(ParsedRow { row: Row::Account(row), account: None })
     }
 

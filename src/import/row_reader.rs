@@ -69,8 +69,8 @@ pub struct RowContext<'a> {
     pub times: ObservationTimes,
     /// When rows without a time of observation were observed.
     pub observed_at: Option<DateTime<Utc>>,
-    /// Whether the ids' times stand in for missing posting times.
-    pub fills_posting_times: bool,
+    /// Whether all rows have a column of posting times.
+    pub has_posting_times: bool,
 }
 
 /// What changes from row to row.

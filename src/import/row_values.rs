@@ -10,11 +10,19 @@ use super::identity::trim;
 use super::raw_row::RawValue;
 use super::row_reader::{InvalidValue, RowReader, RowState, invalid};
 use super::time::{WrittenTime, from_unix, parse_time};
+use crate::model::account::Metadata;
+use crate::model::account_settings::AccountSettings;
 use crate::model::counters::{Counters, ProfileCounters};
 use crate::model::field::{Field, FieldReader};
+use crate::model::limits::{
+    MAX_METADATA_CHARS, MAX_METADATA_KEYS, MAX_SCRAPE_INTERVAL_HOURS, MIN_SCRAPE_INTERVAL_HOURS,
+};
 
 const INVALID_TIME: &str = "must be a date (2026-12-31), a date and time (2026-12-31T14:51:26Z; without a zone it is \
     UTC, or that of --time-zone), or Unix seconds (10 digits) or milliseconds (13 digits); 31/12/2026 needs --day-first";
+
+/// Bytes of the link of a picture: more than the platforms' have.
+const MAX_LINK_BYTES: usize = 4_096;
 
 impl RowReader<'_, '_> {
     /// Reads a time in any of the accepted forms.
@@ -125,6 +133,19 @@ impl RowReader<'_, '_> {
         }
     }
 
+    /// Reads the link of a picture, which pages show.
+    pub fn picture(&mut self, column: Column) -> Option<String> {
+        let link = self.trimmed(column)?;
+        let is_link = link.starts_with("https://") || link.starts_with("http://");
+        if is_link && link.len() <= MAX_LINK_BYTES && !link.contains('\0') {
+            return Some(link);
+        }
+        let reason =
+            format!("must be a link of at most {MAX_LINK_BYTES} bytes, as https://example.com/1.jpg");
+        self.push(InvalidValue::new(column, self.shown(column), reason));
+        None
+    }
+
     /// Reads an id, a name or a link, without what surrounds it.
     pub fn trimmed(&mut self, column: Column) -> Option<String> {
         match self.raw.get(column).clone().into_text() {
@@ -169,6 +190,47 @@ impl RowReader<'_, '_> {
         }
     }
 
+    /// Reads how a new account is tracked.
+    pub fn settings(&mut self) -> AccountSettings {
+        let is_active = self.boolean(Column::IS_ACTIVE);
+        AccountSettings { is_active, scrape_interval_hours: self.interval(), tags: self.tags() }
+    }
+
+    fn interval(&mut self) -> Option<i32> {
+        const COLUMN: Column = Column::SCRAPE_INTERVAL_HOURS;
+        let hours = match parse_count(self.raw.get(COLUMN)) {
+            Ok(None) => return None,
+            Ok(hours) => {
+                hours.filter(|hours| (MIN_SCRAPE_INTERVAL_HOURS..=MAX_SCRAPE_INTERVAL_HOURS).contains(hours))
+            }
+            Err(_) => None,
+        };
+        let hours = hours.and_then(|hours| i32::try_from(hours).ok());
+        if hours.is_none() {
+            let reason =
+                format!("must be from {MIN_SCRAPE_INTERVAL_HOURS} to {MAX_SCRAPE_INTERVAL_HOURS} hours");
+            self.push(InvalidValue::new(COLUMN, self.shown(COLUMN), reason));
+        }
+        hours
+    }
+
+    fn tags(&mut self) -> Metadata {
+        let Some(text) = self.trimmed(Column::TAGS) else { return Metadata::new() };
+        let is_short = |text: &str| text.chars().count() <= MAX_METADATA_CHARS && !text.contains('\0');
+        let are_valid = |tags: &Metadata| {
+            tags.len() <= MAX_METADATA_KEYS
+                && tags.iter().all(|(key, value)| !key.is_empty() && is_short(key) && is_short(value))
+        };
+        let tags = serde_json::from_str(&text).ok().filter(are_valid);
+        if tags.is_none() {
+            let reason = format!(
+                "must be a JSON object of at most {MAX_METADATA_KEYS} texts of {MAX_METADATA_CHARS} characters"
+            );
+            self.push(InvalidValue::new(Column::TAGS, self.shown(Column::TAGS), reason));
+        }
+        tags.unwrap_or_default()
+    }
+
     pub fn boolean(&mut self, column: Column) -> Option<bool> {
         let text = self.trimmed(column)?;
         match text.to_ascii_lowercase().as_str() {
@@ -201,7 +263,7 @@ macro_rules! field_readers {
 }
 
 field_readers! {
-    String, |reader, column| reader.text(column);
+    String, |reader, column| if column.is_picture() { reader.picture(column) } else { reader.text(column) };
     f64, |reader, column| reader.seconds(column);
     bool, |reader, column| reader.boolean(column);
     // Posts have one.

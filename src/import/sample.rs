@@ -14,17 +14,22 @@ pub fn preview(row: &Row) -> Value {
         }
     };
     match row {
-        Row::Video(VideoRow { platform, username, ids, observed_at, fields, counters }) => {
+        Row::Video(row) => {
+            let VideoRow { platform, username, ids, observed_at, fields, id_time, is_active, counters } = row;
             set("type", json!("video"));
             set("platform", json!(platform));
             set("username", json!(username));
             set("external_id", json!(ids.external_id()));
             set("shortcode", json!(ids.shortcode()));
             set("observed_at", json!(observed_at));
+            set("create_time", json!(id_time));
+            set("is_active", json!(is_active));
             fields.values().for_each(|(field, value)| set_field(&mut set, field, value));
             set_counters(&mut set, json!(counters));
         }
-        Row::Account(AccountRow { platform, username, observed_at, fields, counters, category, creator }) => {
+        Row::Account(row) => {
+            let AccountRow { platform, username, observed_at, fields, counters, category, creator, settings } =
+                row;
             set("type", json!("account"));
             set("platform", json!(platform));
             set("username", json!(username));
@@ -33,6 +38,11 @@ pub fn preview(row: &Row) -> Value {
             set_counters(&mut set, json!(counters));
             set("category", json!(category));
             set("creator", json!(creator));
+            set("is_active", json!(settings.is_active));
+            set("scrape_interval_hours", json!(settings.scrape_interval_hours));
+            if !settings.tags.is_empty() {
+                set("account_tags", json!(settings.tags));
+            }
         }
     }
     Value::Object(preview)

@@ -96,14 +96,12 @@ impl<'a> TableRules<'a> {
     }
 
     pub fn context(&self, layout: &Layout) -> RowContext<'a> {
-        let is_own = std::ptr::eq(layout.format, &raw const OWN);
         RowContext {
             format: layout.format,
             options: self.options,
             times: self.times,
             observed_at: self.observed_at(layout),
-            // Exports write an unknown time as an empty value, or not at all in JSON.
-            fills_posting_times: !is_own || layout.has_all_columns && !layout.has(Column::CREATE_TIME),
+            has_posting_times: layout.has_all_columns && layout.has(Column::CREATE_TIME),
         }
     }
 

@@ -38,7 +38,8 @@ impl<T: ToField> FileColumns for T {
 
 /// Defines a row, or makes an existing struct one.
 macro_rules! file_row {
-    ($visibility:vis struct $name:ident $(<$lifetime:lifetime>)? { $($field:ident: $type:ty,)* }) => {
+    ($(#[$attribute:meta])* $visibility:vis struct $name:ident $(<$lifetime:lifetime>)? { $($field:ident: $type:ty,)* }) => {
+        $(#[$attribute])*
         $visibility struct $name $(<$lifetime>)? {
             $($field: $type,)*
         }

@@ -1,6 +1,7 @@
 //! Plain data and rules: platforms, counters, windows, latest values. No I/O, no clock.
 
 pub mod account;
+pub mod account_settings;
 pub mod ages;
 pub mod change;
 pub mod collection;

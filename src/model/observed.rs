@@ -151,8 +151,8 @@ macro_rules! observed_fields {
 observed_fields! { AccountFields, AccountLatest, ProfileCounters:
     name: String, "name", true;
     description: String, "description", true;
-    profile_pic_url: String, "profile_pic_url_original", false;
-    link_in_bio: String, "link_in_bio", false;
+    profile_pic_url: String, "profile_pic_url_original", true;
+    link_in_bio: String, "link_in_bio", true;
     is_verified: bool, "is_verified", true;
 }
 
@@ -164,7 +164,7 @@ observed_fields! { VideoFields, VideoLatest, Counters:
     /// In seconds.
     duration: f64, "duration", true;
     url: String, "url", false;
-    cover_image_url: String, "cover_image_url_original", false;
+    cover_image_url: String, "cover_image_url_original", true;
     video_url: String, "video_url_original", false;
     /// Other fields of a source's response, a JSON object.
     #[sqlx(json(nullable))]

@@ -237,7 +237,8 @@ async fn broken_upload_leaves_nothing() {
 #[tokio::test]
 async fn upload_without_progress_is_ended() {
     assert_eq!(UploadLimits::new(MAX_BYTES).idle_timeout, Duration::from_secs(30));
-    let limits = UploadLimits { min_free_bytes: 0, idle_timeout: Duration::from_secs(1), max_bytes: MAX_BYTES };
+    let limits =
+        UploadLimits { min_free_bytes: 0, idle_timeout: Duration::from_secs(1), max_bytes: MAX_BYTES };
     let queueing = QueueingApi::start_with(limits).await;
     for headers in ["Content-Length: 1000", "Transfer-Encoding: chunked"] {
         let mut idle = queueing.begin(headers).await;

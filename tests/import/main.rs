@@ -8,6 +8,7 @@ mod formats;
 mod large;
 mod one_post;
 mod parquet;
+mod post_model;
 mod rows;
 mod setup;
 mod times;

@@ -141,3 +141,29 @@ async fn time_of_the_file_is_that_of_an_export() {
         "{report:?}"
     );
 }
+
+#[tokio::test]
+async fn time_in_the_id_never_replaces_a_written_one() {
+    let time: DateTime<Utc> = "2025-02-01T22:30:15Z".parse().unwrap();
+    let url = format!("https://www.tiktok.com/@ann.lee/video/{}", tiktok_id(time));
+    let row = |day: u32, created: &str| {
+        format!("{{\"url\": \"{url}\", \"observed_at\": \"2025-10-{day:02}\", \"view_count\": 5{created}}}\n")
+    };
+    let written = ", \"create_time\": \"2025-02-05T10:00:00Z\"";
+    for (rows, expected) in [
+        (vec![row(1, "")], json!("2025-02-01T22:30:15Z")),
+        (vec![row(1, ", \"create_time\": null")], Value::Null),
+        (vec![row(1, written), row(2, "")], json!("2025-02-05T10:00:00Z")),
+        (vec![row(2, ""), row(1, written), row(3, "")], json!("2025-02-05T10:00:00Z")),
+    ] {
+        // In one import, and one after the other.
+        for files in [vec![rows.concat()], rows.clone()] {
+            let organization = Stack::shared().organization().await;
+            for text in files {
+                let file = InputFile::create("history.jsonl", text);
+                load_with(&organization, &file.path, &options()).await;
+            }
+            assert_eq!(create_times(&organization).await, [expected.clone()], "{rows:?}");
+        }
+    }
+}

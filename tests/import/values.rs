@@ -73,6 +73,32 @@ async fn all_violations_of_a_row_are_reported() {
     ] {
         assert!(reasons[0].1.contains(violation), "{violation}: {reasons:?}");
     }
+    let text = "username,observed_at,follower_count,view_count,url,cover_image_url\n\
+        ,yesterday,1.5,,,\n\
+        ann,yesterday,,1.5K,https://www.tiktok.com/@ann/video/1,javascript:x\n";
+    let report = load_text(&organization, text, &options()).await;
+    let text = "platform,username,scrape_interval_hours,account_tags,is_active\n\
+        tiktok,ann,5,\"[\"\"x\"\"]\",perhaps\n\
+        tiktok,ann,6,\"{\"\"a\"\": \"\"b\"\"}\",no\n";
+    let settings = load_text(&organization, text, &options()).await;
+    let [refusal] = &settings.refusals[..] else { panic!("{settings:?}") };
+    for violation in [
+        "scrape_interval_hours: `5` must be from 6 to 720 hours",
+        "account_tags: `[\"x\"]` must",
+        "is_active: `perhaps`",
+    ] {
+        assert!(refusal.reason.contains(violation), "{violation}: {refusal:?}");
+    }
+    for (row, violations) in [
+        (0, &["observed_at: `yesterday`", "platform: is required", "follower_count: `1.5`"][..]),
+        (
+            1,
+            &["observed_at: `yesterday`", "view_count: `1.5K` is rounded", "cover_image_url: `javascript:x`"],
+        ),
+    ] {
+        let reason = &report.refusals[row].reason;
+        assert!(violations.iter().all(|violation| reason.contains(violation)), "{violations:?}: {reason}");
+    }
 }
 
 #[tokio::test]
@@ -294,7 +320,10 @@ async fn ids_that_a_spreadsheet_rounded_are_refused_or_reported() {
         let short = ids.iter().filter(|id| id.len() < 5).count() as u64;
         assert_eq!((report.refused, report.videos), (ids.len() as u64 - short, short), "{report:?}");
         let (line, reason) = reasons(&report)[0];
-        assert!(line == 2 && reason.starts_with(&format!("external_id: `{}` is rounded", ids[0])), "{reason}");
+        assert!(
+            line == 2 && reason.starts_with(&format!("external_id: `{}` is rounded", ids[0])),
+            "{reason}"
+        );
     }
     // A single one, and a round id beside an exact one.
     for ids in [&["7507934733892860000"][..], &["7300000000000000000", "7300000000000000001"]] {

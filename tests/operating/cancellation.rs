@@ -96,7 +96,9 @@ impl SingleConnectionPool {
         let mut write = Write::begin(self.organization.pg(), self.organization.id).await.unwrap();
         let names = [(Platform::Tiktok, "cancelled".to_owned())];
         let created =
-            imports::find_or_create_accounts(&mut write, &names, false, harness::now()).await.unwrap();
+            imports::find_or_create_accounts(&mut write, &names, &Default::default(), false, harness::now())
+                .await
+                .unwrap();
         write.commit().await.unwrap();
         created.into_values().next().unwrap()
     }

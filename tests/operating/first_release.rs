@@ -122,7 +122,9 @@ async fn stores_of_0_1_0_have_the_same_figures() {
         assert_eq!(count_differences(&stores, organization).await, 0);
         let mut write = tidemark::store::Write::begin(stores.pg(), organization).await.unwrap();
         let names = [(Platform::Tiktok, "dana.dances".to_owned())];
-        let found = imports::find_or_create_accounts(&mut write, &names, false, now()).await.unwrap();
+        let found = imports::find_or_create_accounts(&mut write, &names, &Default::default(), false, now())
+            .await
+            .unwrap();
         write.commit().await.unwrap();
         let account = *found.values().next().unwrap();
         scrape_at(stores.pg(), organization, account, 3, 1_000, now()).await;

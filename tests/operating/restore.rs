@@ -48,7 +48,10 @@ async fn link_account(api: &Api, creator: &str, account: AccountRef) {
 async fn create_account(stores: &IsolatedStores, tenant: &Tenant, username: &str) -> i64 {
     let mut write = Write::begin(stores.pg(), tenant.id).await.unwrap();
     let names = [(Platform::Tiktok, username.to_owned())];
-    let created = imports::find_or_create_accounts(&mut write, &names, false, harness::now()).await.unwrap();
+    let created =
+        imports::find_or_create_accounts(&mut write, &names, &Default::default(), false, harness::now())
+            .await
+            .unwrap();
     write.commit().await.unwrap();
     created.values().next().unwrap().subject_id
 }

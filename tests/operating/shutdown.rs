@@ -171,7 +171,10 @@ async fn create_accounts(pg: &PgPool, count: usize, track: bool) -> (Uuid, Vec<A
         .map(|n| (Platform::Tiktok, format!("{}.{n}", &organization.simple().to_string()[20..])))
         .collect();
     let mut write = Write::begin(pg, organization).await.unwrap();
-    let created = imports::find_or_create_accounts(&mut write, &names, track, harness::now()).await.unwrap();
+    let created =
+        imports::find_or_create_accounts(&mut write, &names, &Default::default(), track, harness::now())
+            .await
+            .unwrap();
     write.commit().await.unwrap();
     (organization, created.into_values().collect())
 }

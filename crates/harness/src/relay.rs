@@ -34,7 +34,9 @@ impl IsolatedStores {
             .map(|n| (Platform::Tiktok, format!("{}.{n}", &id.simple().to_string()[20..])))
             .collect();
         let mut write = Write::begin(self.pg(), id).await.unwrap();
-        let made = imports::find_or_create_accounts(&mut write, &names, false, now()).await.unwrap();
+        let made = imports::find_or_create_accounts(&mut write, &names, &Default::default(), false, now())
+            .await
+            .unwrap();
         write.commit().await.unwrap();
         let mut accounts: Vec<_> = made.into_values().collect();
         accounts.sort_unstable();

@@ -134,7 +134,8 @@ mod tests {
         for format in all() {
             for (theirs, ours) in format.list_columns() {
                 let (column, platform) = split_platform(ours);
-                let is_known = Column::from_name(column).is_some() && platform.is_some() == ours.contains(' ');
+                let is_known =
+                    Column::from_name(column).is_some() && platform.is_some() == ours.contains(' ');
                 assert!(is_known, "{}: {theirs} is {ours}", format.name);
             }
             names.insert(format.name);

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
 use uuid::Uuid;
 
+use crate::model::account::Metadata;
 use crate::model::counters::{Counters, ProfileCounters};
 use crate::model::field::Field;
 use crate::model::observed::{AccountFields, AccountLatest, VideoFields, VideoLatest};
@@ -30,6 +31,10 @@ pub struct ExportedAccount {
     pub total_post_count: i64,
     pub category: Option<String>,
     pub creator: Option<String>,
+    pub is_active: bool,
+    pub scrape_interval_hours: i32,
+    #[sqlx(json)]
+    pub metadata: Metadata,
     /// Whether another account of the organization now has the username.
     pub username_is_reused: bool,
     #[sqlx(flatten)]
@@ -48,6 +53,7 @@ pub struct ExportedVideo {
     pub shortcode: Option<String>,
     pub account_id: Option<Uuid>,
     pub is_tracked: bool,
+    pub is_active: bool,
     pub tracked_at: Option<DateTime<Utc>>,
     #[sqlx(flatten)]
     pub latest: VideoLatest,
@@ -70,7 +76,7 @@ pub async fn fetch_accounts(
     static SELECT: LazyLock<String> = LazyLock::new(|| {
         format!(
             "select a.id, a.internal_id, a.platform, a.username, a.total_post_count, a.category,
-                c.name as creator, {}, a.observed_at, a.known_at,
+                a.is_active, a.scrape_interval_hours, a.metadata, c.name as creator, {}, a.observed_at, a.known_at,
                 not a.holds_username and exists (
                     select from accounts o where o.organization_id = $1 and o.platform = a.platform
                         and o.username = a.username and o.id <> a.id
@@ -90,6 +96,26 @@ pub async fn fetch_accounts(
         .await?)
 }
 
+/// Returns the next creators without accounts, by id.
+pub async fn fetch_lone_creators(
+    pg: &PgPool,
+    organization: Uuid,
+    after: Uuid,
+    limit: i64,
+) -> Result<Vec<(Uuid, String)>, Error> {
+    Ok(sqlx::query_as(
+        "select c.id, c.name from creators c where c.organization_id = $1 and c.id > $2 and not exists (
+            select from accounts a where a.organization_id = $1 and a.creator_id = c.id
+         )
+         order by c.id limit $3",
+    )
+    .bind(organization)
+    .bind(after)
+    .bind(limit)
+    .fetch_all(pg)
+    .await?)
+}
+
 /// Returns the columns of counters, and of the fields that files have.
 fn exported_columns(table: &str, counters: &[&'static str], fields: &[Field]) -> String {
     let fields = fields.iter().filter(|field| field.in_files).map(|field| field.column);
@@ -101,7 +127,7 @@ fn select_videos(condition_and_order: &str) -> String {
     format!(
         "select v.id, v.internal_id, v.subject_id, v.platform, v.external_id,
                 coalesce(v.whole_shortcode, v.shortcode) as shortcode, v.account_id, v.is_tracked,
-                v.tracked_at, v.observed_at, v.known_at, {}
+                v.is_active, v.tracked_at, v.observed_at, v.known_at, {}
          from videos v where {condition_and_order}",
         exported_columns("v", &Counters::NAMES, VideoFields::LIST)
     )

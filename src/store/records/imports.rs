@@ -4,10 +4,13 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use sqlx::PgPool;
+use sqlx::types::Json;
 use uuid::Uuid;
 
 use crate::model::account::Metadata;
+use crate::model::account_settings::AccountSettings;
 use crate::model::latest::Timestamped;
+use crate::model::limits::DEFAULT_SCRAPE_INTERVAL_HOURS;
 use crate::model::platform::Platform;
 use crate::model::text::fold_case;
 use crate::store::observations::AccountRef;
@@ -15,11 +18,13 @@ use crate::store::records::creators::{self, NewCreator};
 use crate::store::tracking::targets;
 use crate::store::{Error, Write};
 
-/// Finds and locks accounts by name, and creates missing ones, due at `now`. The cap of accounts does not apply.
+/// Finds and locks accounts by name, and creates missing ones with their settings, due at `now`. The cap of accounts does not
+/// apply.
 pub async fn find_or_create_accounts(
     write: &mut Write,
     names: &[(Platform, String)],
-    active: bool,
+    settings: &HashMap<(Platform, String), AccountSettings>,
+    is_active: bool,
     now: DateTime<Utc>,
 ) -> Result<HashMap<(Platform, String), AccountRef>, Error> {
     let mut found = find_and_lock(write, names).await?;
@@ -30,10 +35,18 @@ pub async fn find_or_create_accounts(
     let ids: Vec<_> = missing.iter().map(|_| Uuid::now_v7()).collect();
     let (platforms, usernames): (Vec<_>, Vec<_>) =
         missing.iter().map(|(platform, username)| (platform.as_str(), username.as_str())).unzip();
+    let defaults = AccountSettings::default();
+    let settings: Vec<_> = missing.iter().map(|name| settings.get(*name).unwrap_or(&defaults)).collect();
+    let are_active: Vec<_> = settings.iter().map(|new| new.is_active.unwrap_or(is_active)).collect();
+    let intervals = settings.iter().map(|new| new.scrape_interval_hours);
+    let intervals: Vec<_> = intervals.map(|hours| hours.unwrap_or(DEFAULT_SCRAPE_INTERVAL_HOURS)).collect();
+    let tags: Vec<_> = settings.iter().map(|new| Json(&new.tags)).collect();
     let created: Vec<(Uuid, i64, Platform, String)> = sqlx::query_as(
-        "insert into accounts (id, organization_id, platform, username, is_active, added_at, updated_at)
-         select id, $1, platform, username, $5, $6, $6
-         from unnest($2::uuid[], $3::text[], $4::text[]) as x(id, platform, username)
+        "insert into accounts
+            (id, organization_id, platform, username, is_active, scrape_interval_hours, metadata, added_at, updated_at)
+         select id, $1, platform, username, is_active, scrape_interval_hours, metadata, $8, $8
+         from unnest($2::uuid[], $3::text[], $4::text[], $5::boolean[], $6::integer[], $7::jsonb[])
+            as x(id, platform, username, is_active, scrape_interval_hours, metadata)
          on conflict do nothing
          returning id, internal_id, platform, username",
     )
@@ -41,7 +54,9 @@ pub async fn find_or_create_accounts(
     .bind(&ids)
     .bind(&platforms)
     .bind(&usernames)
-    .bind(active)
+    .bind(are_active)
+    .bind(intervals)
+    .bind(tags)
     .bind(Utc::now())
     .fetch_all(write.connection())
     .await?;
@@ -93,11 +108,7 @@ pub async fn link_creators(
     write: &mut Write,
     links: &[(Platform, String, Timestamped<String>)],
 ) -> Result<(), Error> {
-    // Otherwise concurrent imports could both create a creator of the same name.
-    sqlx::query("select pg_advisory_xact_lock(hashtextextended('creators of ' || $1::text, 0))")
-        .bind(write.organization())
-        .execute(write.connection())
-        .await?;
+    lock_creators(write).await?;
     let mut creators: HashMap<&str, Uuid> = HashMap::new();
     for (_, _, creator) in links {
         let name = creator.value.as_str();
@@ -126,6 +137,24 @@ pub async fn link_creators(
         write.record_account_change(account);
         write.record_target_change(account);
     }
+    Ok(())
+}
+
+/// Creates the creators of names that none has.
+pub async fn create_missing_creators(write: &mut Write, names: &[&String]) -> Result<(), Error> {
+    lock_creators(write).await?;
+    for name in names {
+        find_or_create_creator(write, name).await?;
+    }
+    Ok(())
+}
+
+/// Otherwise concurrent imports could both create a creator of the same name.
+async fn lock_creators(write: &mut Write) -> Result<(), Error> {
+    sqlx::query("select pg_advisory_xact_lock(hashtextextended('creators of ' || $1::text, 0))")
+        .bind(write.organization())
+        .execute(write.connection())
+        .await?;
     Ok(())
 }
 
