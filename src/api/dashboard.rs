@@ -12,16 +12,20 @@ use crate::http::{Problem, StaticFile};
 use crate::response_cache::CachedResponse;
 
 /// The paths below the root that show the page, each with the script that it needs.
-const PAGES: [(&str, &str); 9] = [
+const PAGES: [(&str, &str); 12] = [
     ("content", "content.js"),
     ("content/{id}", "video.js"),
     ("accounts", "accounts.js"),
     ("accounts/{id}", "account.js"),
     ("creators", "creators.js"),
     ("creators/{id}", "creator.js"),
+    ("collections", "collections.js"),
+    ("collections/{id}", "collection.js"),
     ("tracking", "tracking.js"),
     ("imports", "imports.js"),
     ("api", "api.js"),
+    // The report of a share, whose token is in the fragment.
+    ("shared", "collection.js"),
 ];
 const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                               connect-src 'self'; font-src 'self'; form-action 'none'; base-uri 'none'; \
@@ -54,7 +58,7 @@ macro_rules! script {
 
 static PAGE: LazyLock<StaticFile> =
     LazyLock::new(|| file!("index.html", "text/html; charset=utf-8", "no-cache"));
-static ASSETS: LazyLock<[StaticFile; 14]> = LazyLock::new(|| {
+static ASSETS: LazyLock<[StaticFile; 19]> = LazyLock::new(|| {
     [
         file!("style.css", "text/css; charset=utf-8", IMMUTABLE),
         script!("start.js"),
@@ -67,6 +71,11 @@ static ASSETS: LazyLock<[StaticFile; 14]> = LazyLock::new(|| {
         script!("account.js"),
         script!("creators.js"),
         script!("creator.js"),
+        script!("collections.js"),
+        script!("collection.js"),
+        script!("editor.js"),
+        script!("marking.js"),
+        script!("sharing.js"),
         script!("tracking.js"),
         script!("imports.js"),
         script!("api.js"),

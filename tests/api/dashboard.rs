@@ -37,8 +37,11 @@ async fn pages_are_served_without_a_key() {
         "/accounts",
         "/accounts/1",
         "/creators/1?period=7d",
+        "/collections",
+        "/collections/1?edit=true",
         "/tracking",
         "/api",
+        "/shared",
     ] {
         let response = anonymous(path).await.unwrap();
         assert_eq!(response.status(), 200, "{path}");
@@ -53,7 +56,7 @@ async fn pages_are_served_without_a_key() {
         let script = link.strip_prefix('<').and_then(|link| link.strip_suffix(">; rel=modulepreload"));
         assert!(assets.contains(script.unwrap()), "{path}: {link}");
     }
-    for path in ["/tracking/1", "/nothing", "/content/1/2", "/assets", "/assets/x/app.js", "/index.html"] {
+    for path in ["/tracking/1", "/nothing", "/shared/1", "/content/1/2", "/assets", "/assets/x/app.js", "/index.html"] {
         assert_eq!(anonymous(path).await.unwrap().status(), 404, "{path}");
     }
     let posted = reqwest::Client::new().post(format!("{}/content", api.url())).send().await.unwrap();
@@ -73,7 +76,7 @@ async fn assets_are_immutable_and_precompressed() {
     let api = TestApi::start().await;
     let paths = all_asset_paths(&api).await;
     let scripts = paths.iter().filter(|path| path.ends_with(".js")).count();
-    assert_eq!(scripts, 13, "{paths:?}");
+    assert_eq!(scripts, 18, "{paths:?}");
     for path in paths {
         let plain = api.get(&path).await;
         assert_eq!(plain.header("cache-control"), "public, max-age=31536000, immutable");

@@ -7,6 +7,7 @@ export const PAGE_NAMES = [
   "Content",
   "Accounts",
   "Creators",
+  "Collections",
   "Tracking",
   "Import",
   "API",
@@ -19,6 +20,7 @@ export const PATHS: Readonly<Record<PageName, string>> = {
   Content: "/content",
   Accounts: "/accounts",
   Creators: "/creators",
+  Collections: "/collections",
   Tracking: "/tracking",
   Import: "/imports",
   API: "/api",
@@ -159,6 +161,11 @@ export class Dashboard {
 
   get signOut(): Locator {
     return this.page.getByRole("button", { name: "Sign out" });
+  }
+
+  /** The dialog that is open. */
+  get dialog(): Locator {
+    return this.page.getByRole("dialog").last();
   }
 
   get palette(): Palette {

@@ -42,6 +42,7 @@ const VARIANTS = {
   "a paused account": first("/accounts", { status: "paused" }),
   "a post tracked alone": first("/content", { kind: "tracked" }),
   "a post with hidden likes": first("/content", { q: "hidden" }),
+  "a new collection": "/collections?edit=true",
   "a record that does not exist": "/accounts/00000000-0000-4000-8000-000000000000",
   "a range of years": "/?period=custom&start_date=2024-03-01&end_date=2025-12-31",
 };
@@ -157,6 +158,7 @@ test("a page's requests start before its code is there", async ({ dashboard, pag
     ],
     [PATHS.Content]: ["/content/top", "/whoami"],
     [PATHS.Accounts]: ["/accounts/top", "/accounts", "/accounts/categories", "/whoami"],
+    [PATHS.Collections]: ["/collections", "/whoami"],
     [account]: [
       account,
       "/analytics/timeseries",

@@ -17,6 +17,7 @@ const VARIANTS = {
   "not-updating": "/accounts?status=failing",
   "no-match": "/accounts?q=nothinghasthisname",
   coverage: "/tracking?period=90d",
+  "new-collection": "/collections?edit=true",
 };
 const SCHEMES = ["light", "dark"] as const;
 

@@ -24,6 +24,13 @@ export function exact(value: Value): string {
   return withSign(value, fraction ? `${digits}.${fraction}` : digits);
 }
 
+/** An exact amount, whose decimals stay as they are: 1 204.50 EUR. */
+export function money(amount: string, currency: string): string {
+  const [whole = "", fraction] = amount.split(".");
+  const digits = whole.replace(/\B(?=(\d{3})+$)/g, THIN_SPACE);
+  return `${fraction ? `${digits}.${fraction}` : digits}\u00a0${currency}`;
+}
+
 /** A count with its noun. */
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${exact(count)} ${count === 1 ? one : many}`;

@@ -4,6 +4,16 @@
 import { fetchIdentity } from "./api/client.ts";
 import { PREFETCH } from "./api/prefetch.ts";
 import { fetchAccounts } from "./loads/account-rows.ts";
+import {
+  fetchCollection,
+  fetchCollections,
+  fetchReportAccounts,
+  fetchReportContent,
+  fetchReportCreators,
+  fetchReportDays,
+  fetchReportTotals,
+  fetchShare,
+} from "./loads/collections.ts";
 import { fetchContent } from "./loads/content-rows.ts";
 import { fetchCreators } from "./loads/creator-rows.ts";
 import { fetchImports } from "./loads/imports.ts";
@@ -27,6 +37,7 @@ import {
 } from "./loads/records.ts";
 import { fetchCategories, fetchCoverage, fetchNotUpdating, fetchTracking } from "./loads/tracking.ts";
 import { key, restoreSession } from "./state/session.ts";
+import { followShare, SHARE_PATH, shareToken } from "./state/share.ts";
 import { type View, view } from "./state/view.ts";
 
 type Start = (view: View, id: string) => unknown;
@@ -42,6 +53,17 @@ function startOverview(view: View): void {
   void fetchTracking(PREFETCH);
 }
 
+function startCollection(view: View, collection_id: string): void {
+  const source = { collection_id };
+  void fetchCollection(collection_id, PREFETCH);
+  if (view.filters.has("edit")) return;
+  void fetchReportTotals(source, view, PREFETCH);
+  void fetchReportDays(source, view, PREFETCH);
+  void fetchReportContent(source, view, null, PREFETCH);
+  void fetchReportAccounts(source, view, null, PREFETCH);
+  void fetchReportCreators(source, view, null, PREFETCH);
+}
+
 function startRecord(view: View, scope: { account_id: string } | { creator_id: string }): void {
   void fetchDays(view, scope, false, PREFETCH);
   void fetchTotals(view, scope, PREFETCH);
@@ -53,6 +75,7 @@ const LISTS: Readonly<Record<string, Start>> = {
   content: (view) => fetchContent(view, null, PREFETCH),
   accounts: (view) => [fetchAccounts(view, null, PREFETCH), fetchCategories(PREFETCH)],
   creators: (view) => fetchCreators(view, null, PREFETCH),
+  collections: (view) => view.filters.has("edit") || fetchCollections(view, null, PREFETCH),
   imports: () => fetchImports(null, PREFETCH),
   tracking: (view) => [fetchTracking(PREFETCH), fetchNotUpdating(PREFETCH), fetchCoverage(view, PREFETCH)],
 };
@@ -73,9 +96,13 @@ const RECORDS: Readonly<Record<string, Start>> = {
     startRecord(view, { creator_id: id }),
     fetchCreatorAccounts(id, view, PREFETCH),
   ],
+  collections: startCollection,
 };
 
-restoreSession();
+if (view.value.path === SHARE_PATH) {
+  followShare();
+  if (shareToken.value !== null) void fetchShare(shareToken.value, PREFETCH);
+} else restoreSession();
 if (key.value !== null) {
   const [, root = "", id = ""] = view.value.path.split("/");
   (id ? RECORDS : LISTS)[root]?.(view.value, id);

@@ -3,21 +3,27 @@
 import { useEffect, useRef } from "preact/hooks";
 
 import type { Identity } from "../api/client.ts";
-import { useIdentity } from "../api/identity.ts";
+import { mayWrite, useIdentity } from "../api/identity.ts";
 import { type Load, useResource } from "../api/resource.ts";
+import { mayMark } from "../components/marks.tsx";
 import { Empty, ProblemNotice } from "../components/parts.tsx";
 import { signOut } from "../state/session.ts";
 import { linkTo, view } from "../state/view.ts";
 import * as css from "./frame.module.css";
 import { Icon, Mark } from "./icons.tsx";
+import { MarkDialog } from "./mark-dialog.tsx";
 import { loadedPage, loadPage, PAGES, type PageCode, pageOf } from "./pages.ts";
 import { openSearch, SearchPalette } from "./search.tsx";
 
 export function Frame() {
   const identity = useIdentity();
-  const { root, id, page, code } = pageOf(view.value.path);
-  const address = `${root}/${id}`;
+  const { root, id, page, code } = pageOf(view.value);
+  const address = `${root}/${id}${code && code === page?.edit ? "/edit" : ""}`;
   const Shown = code && loadedPage(code);
+  const canWrite = mayWrite(identity) ?? false;
+  useEffect(() => {
+    mayMark.value = canWrite;
+  }, [canWrite]);
   useArrival(address, page?.name ?? "No such page", !code || Shown !== undefined);
   return (
     <>
@@ -41,6 +47,7 @@ export function Frame() {
         </main>
       </div>
       <SearchPalette />
+      <MarkDialog />
     </>
   );
 }

@@ -5,6 +5,7 @@ import type { ComponentType } from "preact";
 
 import { ApiProblem } from "../api/client.ts";
 import type { PageProps } from "../pages/props.ts";
+import type { View } from "../state/view.ts";
 import type { IconName } from "./icons.tsx";
 
 type Component = ComponentType<PageProps>;
@@ -15,6 +16,8 @@ interface Page {
   icon: IconName;
   list: PageCode;
   single?: PageCode;
+  /** Where the address asks to create a record, or to change the one it names. */
+  edit?: PageCode;
 }
 
 /** By the first segment of the path. */
@@ -38,16 +41,31 @@ export const PAGES: Readonly<Record<string, Page>> = {
     list: () => import("../pages/creators.tsx"),
     single: () => import("../pages/creator.tsx"),
   },
+  collections: {
+    name: "Collections",
+    icon: "collections",
+    list: () => import("../pages/collections.tsx"),
+    single: () => import("../pages/collection.tsx"),
+    edit: () => import("../pages/editor.tsx"),
+  },
   tracking: { name: "Tracking", icon: "tracking", list: () => import("../pages/tracking.tsx") },
   imports: { name: "Import", icon: "imports", list: () => import("../pages/imports.tsx") },
   api: { name: "API", icon: "api", list: () => import("../pages/api.tsx") },
 };
 
-/** The page of a path, and its code; that of a single record if the path has an id. */
-export function pageOf(path: string): { root: string; id: string; page?: Page; code?: PageCode } {
+/** The report of a share. */
+export const SHARE_CODE: PageCode = () => import("../pages/collection.tsx");
+
+/** The page of an address, and its code; that of a single record if the path has an id. */
+export function pageOf({ path, filters }: Pick<View, "path" | "filters">): {
+  root: string;
+  id: string;
+  page?: Page;
+  code?: PageCode;
+} {
   const [, root = "", id = ""] = path.split("/");
   const page = PAGES[root];
-  const code = id ? page?.single : page?.list;
+  const code = (filters.has("edit") && page?.edit) || (id ? page?.single : page?.list);
   return { root, id, ...(page ? { page } : {}), ...(code ? { code } : {}) };
 }
 

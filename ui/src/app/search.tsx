@@ -32,6 +32,7 @@ const PAGE_NAMES: readonly [string, string, IconName][] = [
   ["/content", "Content", "content"],
   ["/accounts", "Accounts", "accounts"],
   ["/creators", "Creators", "creators"],
+  ["/collections", "Collections", "collections"],
   ["/tracking", "Tracking", "tracking"],
   ["/imports", "Import", "imports"],
   ["/api", "API", "api"],

@@ -6,12 +6,13 @@ import { saveFile } from "../csv.ts";
 
 interface Props {
   /** Of the file. */
-  name: "accounts" | "content" | "creators" | "daily";
+  name: "accounts" | "content" | "creators" | "daily" | "payouts" | "payout-videos";
   /** Filters and window. */
   query: Readonly<Record<string, unknown>>;
+  label?: string;
 }
 
-export function ExportButton({ name, query }: Props) {
+export function ExportButton({ name, query, label = "All as CSV" }: Props) {
   const save = useAction(async (signal) => saveFile(name, await fetchExport(name, query, signal)));
   return (
     <>
@@ -22,7 +23,7 @@ export function ExportButton({ name, query }: Props) {
         disabled={save.isRunning}
         onClick={() => void save.run()}
       >
-        {save.isRunning ? "Saving…" : "All as CSV"}
+        {save.isRunning ? "Saving…" : label}
       </button>
       {save.problem && (
         <span class="small danger-text" role="alert">

@@ -9,6 +9,7 @@ import { asCurl } from "../api/requests.ts";
 import type { Resource } from "../api/resource.ts";
 import { CardWidth, useObservedWidth } from "../charts/size.ts";
 import { compact, days, duration, exact, change as formatChange, time } from "../format.ts";
+import { key } from "../state/session.ts";
 import { MAX_SERIES_DAYS } from "../state/view.ts";
 import { CopyButton } from "./copy.tsx";
 import * as partsCss from "./parts.module.css";
@@ -52,7 +53,8 @@ export function Change({ percent, current, previous }: ChangeProps) {
 
 interface EntityProps {
   id: string;
-  href: string;
+  /** Of a page, or at a platform. */
+  href: string | null;
   name: string;
   detail?: ComponentChildren;
   kind?: "profile" | "cover";
@@ -67,9 +69,20 @@ export function Entity({ id, href, name, detail, kind = "profile", src = null, o
     <div class={tableCss.entity}>
       <Picture id={id} name={owner ?? name} kind={kind} src={src} />
       <span>
-        <a href={href} title={name} dir="auto">
-          <b>{name}</b>
-        </a>
+        {href === null ? (
+          <b title={name} dir="auto">
+            {name}
+          </b>
+        ) : (
+          <a
+            href={href}
+            title={name}
+            dir="auto"
+            {...(href.startsWith("/") ? {} : { target: "_blank", rel: "noopener noreferrer" })}
+          >
+            <b>{name}</b>
+          </a>
+        )}
         {detail && <small class="quiet small">{detail}</small>}
       </span>
     </div>
@@ -174,12 +187,14 @@ export function Card<T>({
         <CardTitle title={title} note={note} />
         <div class="controls">
           {actions}
-          <CopyButton
-            label="curl"
-            title="Copy as curl"
-            text={() => asCurl(urls)}
-            disabled={urls.length === 0}
-          />
+          {key.value !== null && (
+            <CopyButton
+              label="curl"
+              title="Copy as curl"
+              text={() => asCurl(urls)}
+              disabled={urls.length === 0}
+            />
+          )}
         </div>
       </header>
       <ProblemNotice of={resource} />

@@ -16,6 +16,7 @@ import {
 import { type ContentMetric, METRIC_NAMES, type RecordMetric, shortFormat } from "../state/metrics.ts";
 import { linkTo, type Platform, showsChange, view } from "../state/view.ts";
 import { PLATFORM_NAMES } from "./controls.tsx";
+import { MarkButton, mayMark } from "./marks.tsx";
 import { Card, Change, Count, Empty, Entity } from "./parts.tsx";
 import { type Column, CsvButton, Table } from "./table.tsx";
 
@@ -61,7 +62,7 @@ function RankingCard<Row extends { id: string }>({
 }: RankingCardProps<Row>) {
   const resource = useResource(load, [JSON.stringify(query)], { isBelow: true });
   const shown = useShownView(resource.status === "loading");
-  const columns = useMemo(findColumns, [note, shown]);
+  const columns = useMemo(findColumns, [note, shown, mayMark.value]);
   const expected = Math.min(query.limit ?? MAX_EXPECTED_ROWS, MAX_EXPECTED_ROWS);
   const height = HEAD_HEIGHT + Math.max(1, resource.data?.data.length ?? expected) * ROW_HEIGHT - PADDING;
   return (
@@ -145,6 +146,11 @@ const CONTENT: Column<Post> = {
     />
   ),
 };
+const MARK: Column<Post> = {
+  name: "Collections",
+  heading: <span class="hidden-text">Collections</span>,
+  render: (row) => <MarkButton id={row.id} caption={row.description} />,
+};
 const ACCOUNT: Column<Response<"/accounts/top">> = {
   name: "Account",
   csv: (row) => row.username,
@@ -180,6 +186,7 @@ export function RankedContent({ title, query }: Props<"/content/top">) {
   const columns = () => [
     CONTENT,
     ...metricColumns<ContentMetric, Response<"/content/top">>(query.metric ?? "views"),
+    ...(mayMark.value ? [MARK] : []),
   ];
   return (
     <RankingCard
@@ -219,7 +226,7 @@ export function Breakouts({ title, query }: Props<"/content/breakouts">) {
       note={`of posts since ${day(String(query.posted_after ?? ""))}, by views after ${plural(query.age_days ?? 7, "day")}`}
       query={query}
       load={(signal) => fetchBreakouts(query, signal)}
-      columns={() => [...BREAKOUT]}
+      columns={() => [...BREAKOUT, ...(mayMark.value ? [MARK] : [])]}
       empty="None of them did far better than usual."
     />
   );

@@ -2,6 +2,7 @@
 
 import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
+import { fetchCollection } from "../loads/collections.ts";
 import { fetchAccount, fetchCreator } from "../loads/records.ts";
 import { setFilters, view } from "../state/view.ts";
 import { PLATFORM_NAMES } from "./controls.tsx";
@@ -45,6 +46,12 @@ async function findAccounts(
   }));
 }
 
+export async function findCollections(text: string, signal: AbortSignal): Promise<Option[]> {
+  const query = { limit: MAX_OPTIONS, sort: "name" as const, ...(text ? { q: text } : {}) };
+  const { data } = await unwrap(api.GET("/collections", { params: { query }, signal }));
+  return data.map(({ id, name }) => ({ id, name }));
+}
+
 interface Props {
   label: string;
   placeholder: string;
@@ -73,16 +80,18 @@ export async function resolveCreator({ id, name }: Option, signal: AbortSignal):
 
 interface RecordFilterProps extends Props {
   /** Of the filter in the address. */
-  name: "account_id" | "creator_id";
+  name: "account_id" | "creator_id" | "collection_id";
 }
 
 const FINDERS = {
   account_id: (text: string, signal: AbortSignal) => findAccounts(text, {}, signal),
   creator_id: findCreators,
+  collection_id: findCollections,
 };
 const NAMES = {
   account_id: async (id: string, signal: AbortSignal) => `@${(await fetchAccount(id, signal)).data.username}`,
   creator_id: async (id: string, signal: AbortSignal) => (await fetchCreator(id, signal)).data.name,
+  collection_id: async (id: string, signal: AbortSignal) => (await fetchCollection(id, signal)).name,
 };
 
 /** Filters by a record: a field that finds it, and once it is chosen a button that removes it. */
@@ -90,17 +99,58 @@ export function RecordFilter({ name, ...field }: RecordFilterProps) {
   const id = view.value.filters.get(name);
   if (!id) return <Picker {...field} find={FINDERS[name]} onPick={({ id }) => setFilters({ [name]: id })} />;
   // A key for each record: the name of another must not stay while this one's loads.
-  return <RecordChip key={id} name={name} id={id} />;
+  return <RecordChip key={id} name={name} id={id} onRemove={() => setFilters({ [name]: null })} />;
 }
 
-function RecordChip({ name, id }: Pick<RecordFilterProps, "name"> & { id: string }) {
+function RecordChip({
+  name,
+  id,
+  onRemove,
+}: Pick<RecordFilterProps, "name"> & { id: string; onRemove: () => void }) {
   const record = useResource((signal) => NAMES[name](id, signal), [id]);
   return (
     <Chip
       name={record.data ?? (record.problem ? "Unknown" : "…")}
       action="remove this filter"
-      onClick={() => setFilters({ [name]: null })}
+      onClick={onRemove}
     />
+  );
+}
+
+interface RecordsProps extends RecordFilterProps {
+  ids: readonly string[];
+  onChange: (ids: readonly string[]) => void;
+}
+
+/** Chosen records whose names are shown; of more, how many. */
+const MAX_NAMED = 6;
+
+/** Chooses several records. */
+export function RecordsField({ name, ids, onChange, ...field }: RecordsProps) {
+  const [named, others] = [ids.slice(0, MAX_NAMED), ids.slice(MAX_NAMED)];
+  return (
+    <>
+      <Picker
+        {...field}
+        find={FINDERS[name]}
+        onPick={({ id }) => id && !ids.includes(id) && onChange([...ids, id])}
+      />
+      {ids.length > 0 && (
+        <div class="controls">
+          {named.map((id) => (
+            <RecordChip
+              key={id}
+              name={name}
+              id={id}
+              onRemove={() => onChange(ids.filter((other) => other !== id))}
+            />
+          ))}
+          {others.length > 0 && (
+            <Chip name={`${others.length} more`} action="remove these" onClick={() => onChange(named)} />
+          )}
+        </div>
+      )}
+    </>
   );
 }
 

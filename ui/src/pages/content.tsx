@@ -26,6 +26,7 @@ import { CONTENT_METRICS, type ContentMetric, METRIC_NAMES } from "../state/metr
 import { linkTo, navigate, setFilters, view, windowParameters } from "../state/view.ts";
 import { ContentFilters } from "./content/filters.tsx";
 import { ContentGrid, GridSkeleton } from "./content/grid.tsx";
+import { usePostSelection } from "./content/selection.tsx";
 import * as css from "./content.module.css";
 
 const SORT_NAMES: Readonly<Record<string, string>> = {
@@ -129,6 +130,7 @@ export default function ContentPage() {
   const today = sparkToday(meta);
   const shown = columns(metric, today);
   const isGrid = layout === "grid";
+  const selection = usePostSelection(rows);
   return (
     <>
       <div class="page-head">
@@ -170,6 +172,7 @@ export default function ContentPage() {
         {...(isGrid ? { placeholder: <GridSkeleton count={PAGE_SIZE} /> } : {})}
         actions={
           <>
+            {!isGrid && selection.action}
             <CsvButton title="Content" columns={shown} rows={(isComplete && rows) || []} />
             <ExportButton
               name="content"
@@ -188,7 +191,7 @@ export default function ContentPage() {
               ) : (
                 <Table
                   title="Content"
-                  columns={shown}
+                  columns={[...selection.columns, ...shown]}
                   rows={rows}
                   rowKey={(row) => row.id}
                   sort={order.text}

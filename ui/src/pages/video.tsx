@@ -5,6 +5,7 @@ import { useResource } from "../api/resource.ts";
 import type { components } from "../api/schema.d.ts";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { Facts } from "../components/facts.tsx";
+import { marking } from "../components/marks.tsx";
 import { Card, Count, ProblemNotice, WindowNote } from "../components/parts.tsx";
 import { Picture } from "../components/picture.tsx";
 import { clock, gain, rate, time } from "../format.ts";
@@ -65,6 +66,16 @@ export default function VideoPage({ id, identity }: PageProps) {
           <WindowNote meta={history.data?.meta} />
           {record && <Compared video={record} ages={ages} />}
         </div>
+        {mayWrite(identity) && record && (
+          <button
+            type="button"
+            onClick={() =>
+              (marking.value = { ids: [id], name: record.description || "Post without a caption" })
+            }
+          >
+            Add to a collection…
+          </button>
+        )}
         <Controls hasComparison={false} hasPlatform={false} />
       </div>
       <Card

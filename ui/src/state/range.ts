@@ -1,7 +1,7 @@
 // The days that a page shows. All are in UTC.
 
 /** Those of the API end today or yesterday; the others become days of one's own. */
-const API_PERIODS = ["7d", "30d", "90d"] as const;
+export const API_PERIODS = ["7d", "30d", "90d"] as const;
 export const PERIODS = [
   "7d",
   "28d",

@@ -113,7 +113,8 @@ export const view = signal<View>(
 /** Shows another view; `replace` adds no entry to the browser's history. */
 export function navigate(change: Partial<View>, { replace = false } = {}): void {
   const next = { ...view.value, ...change };
-  const address = formatView(next);
+  // The fragment, if any, belongs to the page.
+  const address = formatView(next) + (change.path ? "" : location.hash);
   if (!replace) keepScroll();
   if (replace) history.replaceState(history.state, "", address);
   else history.pushState(null, "", address);
@@ -201,6 +202,7 @@ const PAGE_ROOTS: ReadonlySet<string> = new Set([
   "content",
   "accounts",
   "creators",
+  "collections",
   "tracking",
   "imports",
   "api",

@@ -19,6 +19,8 @@ const NAMES = [
   "account_id",
   "creator_id",
   "category",
+  "collection_id",
+  "hashtag",
   "kind",
   "media_type",
   "posted_after",
@@ -55,6 +57,20 @@ export function ContentFilters() {
           <span class="quiet small">Category</span>
           <CategoryFilter placeholder="Category" />
         </div>
+        <div class="field">
+          <span class="quiet small">Collection</span>
+          <RecordFilter name="collection_id" label="Collection" placeholder="Name" />
+        </div>
+        <Field label="Hashtag">
+          <input
+            type="text"
+            maxLength={255}
+            value={value("hashtag")}
+            onChange={(event) =>
+              setFilters({ hashtag: event.currentTarget.value.trim().replace(/\s+/g, ",") })
+            }
+          />
+        </Field>
         <Field label="Found or added">
           <select value={value("kind")} onChange={(event) => setFilters({ kind: event.currentTarget.value })}>
             <option value="">Any way</option>

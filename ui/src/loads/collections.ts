@@ -1,0 +1,141 @@
+// Collections: the list, one of them, and its report, which a share's token reaches as well.
+
+import { api, unwrap } from "../api/client.ts";
+import type { Page } from "../api/pages.ts";
+import type { components } from "../api/schema.d.ts";
+import { CONTENT_METRICS, metricOf } from "../state/metrics.ts";
+import { type View, windowParameters } from "../state/view.ts";
+
+export type Collection = components["schemas"]["Collection"];
+export type SharedReport = components["schemas"]["SharedReport"];
+export type SharePart = components["schemas"]["SharePart"];
+
+/** Whose report: of a collection, for whoever is signed in, or the one that a share's token reaches. */
+export type ReportSource = { collection_id: string } | { token: string };
+
+const PAGE_SIZE = 50;
+/** Rows that a table of a report begins with. */
+const REPORT_ROWS = 25;
+/** The list sorts by these. */
+const SORTS = ["name", "-name", "added_at", "-added_at"] as const;
+
+export async function fetchCollections(
+  { sort, filters }: View,
+  cursor: string | null,
+  signal: AbortSignal,
+): Promise<Page<Collection>> {
+  const q = filters.get("q");
+  const query = {
+    limit: PAGE_SIZE,
+    sort: SORTS.find((candidate) => candidate === sort) ?? ("name" as const),
+    ...(q ? { q } : {}),
+    ...(cursor ? { cursor } : {}),
+  };
+  const { data, pagination } = await unwrap(api.GET("/collections", { params: { query }, signal }));
+  return { rows: data, next: pagination.next_cursor ?? null };
+}
+
+export async function fetchCollection(collection_id: string, signal: AbortSignal): Promise<Collection> {
+  return (
+    await unwrap(api.GET("/collections/{collection_id}", { params: { path: { collection_id } }, signal }))
+  ).data;
+}
+
+function bearer(token: string) {
+  return { Authorization: `Bearer ${token}` };
+}
+
+/** What a share shows, and how it is called. Each request counts as a view. */
+export async function fetchShare(token: string, signal: AbortSignal): Promise<SharedReport> {
+  return (await unwrap(api.GET("/shared", { headers: bearer(token), signal }))).data;
+}
+
+/** Whether a share still works: asks for one of its parts, which counts no view. */
+export async function testShare(token: string, part: SharePart, signal: AbortSignal): Promise<void> {
+  const query = { period: "7d" as const };
+  const options = { headers: bearer(token), params: { query }, signal };
+  await unwrap<unknown>(api.GET(`/shared/${part}`, options));
+}
+
+function windowOf({ range, platform }: View) {
+  return { ...windowParameters(range), ...(platform ? { platform } : {}) };
+}
+
+function rankingOf(view: View, cursor: string | null) {
+  return {
+    ...windowOf(view),
+    metric: metricOf(CONTENT_METRICS, view.metric),
+    limit: REPORT_ROWS,
+    ...(cursor ? { cursor } : {}),
+  };
+}
+
+export async function fetchReportTotals(source: ReportSource, view: View, signal: AbortSignal) {
+  const query = windowOf(view);
+  return "token" in source
+    ? unwrap(api.GET("/shared/overview", { headers: bearer(source.token), params: { query }, signal }))
+    : unwrap(api.GET("/collections/{collection_id}/overview", { params: { path: source, query }, signal }));
+}
+
+export async function fetchReportDays(source: ReportSource, view: View, signal: AbortSignal) {
+  const query = { ...windowOf(view), ...(view.compare ? { compare: "previous" as const } : {}) };
+  return "token" in source
+    ? unwrap(api.GET("/shared/timeseries", { headers: bearer(source.token), params: { query }, signal }))
+    : unwrap(api.GET("/collections/{collection_id}/timeseries", { params: { path: source, query }, signal }));
+}
+
+export async function fetchReportContent(
+  source: ReportSource,
+  view: View,
+  cursor: string | null,
+  signal: AbortSignal,
+) {
+  const query = rankingOf(view, cursor);
+  return "token" in source
+    ? unwrap(api.GET("/shared/content", { headers: bearer(source.token), params: { query }, signal }))
+    : unwrap(
+        api.GET("/content/top", { params: { query: { ...query, ...source, include_all: true } }, signal }),
+      );
+}
+
+export async function fetchReportAccounts(
+  source: ReportSource,
+  view: View,
+  cursor: string | null,
+  signal: AbortSignal,
+) {
+  const query = rankingOf(view, cursor);
+  return "token" in source
+    ? unwrap(api.GET("/shared/accounts", { headers: bearer(source.token), params: { query }, signal }))
+    : unwrap(api.GET("/collections/{collection_id}/accounts", { params: { path: source, query }, signal }));
+}
+
+export async function fetchReportCreators(
+  source: ReportSource,
+  view: View,
+  cursor: string | null,
+  signal: AbortSignal,
+) {
+  const query = rankingOf(view, cursor);
+  return "token" in source
+    ? unwrap(api.GET("/shared/creators", { headers: bearer(source.token), params: { query }, signal }))
+    : unwrap(api.GET("/collections/{collection_id}/creators", { params: { path: source, query }, signal }));
+}
+
+/** Of all platforms. */
+export async function fetchReportPayouts(
+  source: ReportSource,
+  { range }: View,
+  group_by: "account" | "creator",
+  signal: AbortSignal,
+) {
+  const query = { ...windowParameters(range), group_by };
+  return "token" in source
+    ? unwrap(api.GET("/shared/payouts", { headers: bearer(source.token), params: { query }, signal }))
+    : unwrap(api.GET("/collections/{collection_id}/payouts", { params: { path: source, query }, signal }));
+}
+
+export async function fetchReportHashtags(collection_id: string, view: View, signal: AbortSignal) {
+  const query = { ...windowOf(view), collection_id, metric: metricOf(CONTENT_METRICS, view.metric) };
+  return unwrap(api.GET("/content/hashtags", { params: { query }, signal }));
+}
