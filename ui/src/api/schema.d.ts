@@ -345,7 +345,8 @@ export type paths = {
         /**
          * Rank accounts by gains
          * @description Ranks accounts, including paused ones, by what they and their account-discovered videos gained over the window. Only
-         *     gains above 0 are ranked, and by `engagement_rate` only accounts with enough views, whatever the rate.
+         *     gains above 0 are ranked, and by `engagement_rate` only accounts with enough views, whatever the rate. With `include_all`
+         *     all accounts are listed, those without a rate or with too few views last, by id.
          */
         get: operations["listTopAccounts"];
         put?: never;
@@ -366,7 +367,7 @@ export type paths = {
         /**
          * Get a time series
          * @description Gains, followers, new posts and the number of observed subjects on each day, week or month of the window. With
-         *     `account_id`, `creator_id` or `category`, individually tracked videos are not included.
+         *     `account_id`, `creator_id`, `category` or `metadata.KEY`, individually tracked videos are not included.
          */
         get: operations["getTimeseries"];
         put?: never;
@@ -813,9 +814,10 @@ export type paths = {
         };
         /**
          * Rank videos by gains
-         * @description Account-discovered and individually tracked videos that gained something over the window, by the metric and then by id.
+         * @description Account-discovered and individually tracked videos that gained something over the window, by the metric and then by id;
+         *     with `order_direction=asc` all, from the largest loss on.
          *     `data_as_of` is the latest observation of the accounts and videos in scope: those of the organization, limited by
-         *     `platform`, `account_id`, `creator_id` and `category`.
+         *     `platform`, `account_id`, `creator_id`, `category` and `metadata.KEY`.
          */
         get: operations["listTopContent"];
         put?: never;
@@ -1004,9 +1006,53 @@ export type paths = {
         /**
          * Rank creators by gains
          * @description Ranks all creators, including paused ones, by what their accounts gained over the window. Those without gains are
-         *     included; those without a rate come last.
+         *     included, with or without `include_all`; those without a rate come last. Ties are in the order of names and ids. With
+         *     `category` or `metadata.KEY`, only such accounts count, and creators without one are left out.
          */
         get: operations["listTopCreators"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List events
+         * @description What happened to accounts, posts and imports, once each, the latest first. Events are kept for 30 days. Imports and the first
+         *     scrape of an account report no posts, thresholds and breakouts.
+         */
+        get: operations["listEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/events/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Stream events
+         * @description Server-sent events: those of the organization that become known from now on, or after `Last-Event-ID`, as in `GET /events`,
+         *     with `event: TYPE`, `id: ID` and the event as `data`. `event: data.changed` without id follows changed figures, at most once a
+         *     second. The stream ends when the key is revoked or the process stops; connect again with the last id.
+         */
+        get: operations["streamEvents"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1067,8 +1113,9 @@ export type paths = {
         };
         /**
          * Export creators
-         * @description Creators by name, with the gains of the window of the accounts that are linked now, under the names of `metrics`. The
-         *     connection is closed early if the file cannot be completed.
+         * @description Creators by name, with the gains of the window of the accounts that are linked now, under the names of `metrics`. With
+         *     `category` or `metadata.KEY`, only such accounts count, and creators without one are left out. The connection is closed
+         *     early if the file cannot be completed.
          */
         get: operations["exportCreators"];
         put?: never;
@@ -1276,7 +1323,7 @@ export type paths = {
         /**
          * Get the organization's overview
          * @description Current totals, the gains of the window compared with those of the previous window of equal length, and the followers
-         *     at the end of both. With `account_id`, `creator_id` or `category`, only the accounts that match and their
+         *     at the end of both. With `account_id`, `creator_id`, `category` or `metadata.KEY`, only the accounts that match and their
          *     account-discovered videos count.
          */
         get: operations["getOverview"];
@@ -2427,6 +2474,11 @@ export type components = {
              */
             age_days: number;
             /**
+             * @description Category of the account; null for all.
+             * @example surf
+             */
+            category: string | null;
+            /**
              * Format: uuid
              * @description Collection; null for all.
              */
@@ -2449,6 +2501,15 @@ export type components = {
              * @example 10
              */
             limit: number;
+            /**
+             * @description Tags of the account.
+             * @example {
+             *       "team": "north"
+             *     }
+             */
+            metadata: {
+                [key: string]: string;
+            };
             /**
              * Format: double
              * @description Lowest multiple.
@@ -3652,6 +3713,14 @@ export type components = {
             /** @description `account_video` under `/account-videos`, `video` under `/videos`, `content` under `/content`. */
             type: components["schemas"]["VideoType"];
             /**
+             * @description Counters that the platform has and that were never known, for example hidden likes: their value is 0 or null.
+             * @example [
+             *       "share_count",
+             *       "saved_count"
+             *     ]
+             */
+            unknown_counters: ("view_count" | "like_count" | "comment_count" | "share_count" | "saved_count" | "play_count" | "ig_play_count" | "fb_play_count" | "fb_like_count")[];
+            /**
              * Format: date-time
              * @description Time of the latest change of the record.
              */
@@ -3892,6 +3961,14 @@ export type components = {
             tracking: components["schemas"]["Tracking"];
             /** @description `account_video` under `/account-videos`, `video` under `/videos`, `content` under `/content`. */
             type: components["schemas"]["VideoType"];
+            /**
+             * @description Counters that the platform has and that were never known, for example hidden likes: their value is 0 or null.
+             * @example [
+             *       "share_count",
+             *       "saved_count"
+             *     ]
+             */
+            unknown_counters: ("view_count" | "like_count" | "comment_count" | "share_count" | "saved_count" | "play_count" | "ig_play_count" | "fb_play_count" | "fb_like_count")[];
             /**
              * Format: date-time
              * @description Time of the latest change of the record.
@@ -4229,6 +4306,210 @@ export type components = {
              * @example 10
              */
             videos: number;
+        };
+        /** @description Something that happened. */
+        Event: {
+            /**
+             * Format: date-time
+             * @description Time at which it became known.
+             */
+            created_at: string;
+            /** @description What it is about, and what its type says. */
+            data: components["schemas"]["EventData"];
+            /**
+             * Format: uuid
+             * @description Event id. Ids follow the order in which events became known.
+             */
+            id: string;
+            /**
+             * @description What happened.
+             * @example video.views_reached
+             */
+            type: components["schemas"]["EventType"];
+        };
+        /** @description The account of an event, as it was then. */
+        EventAccount: {
+            /**
+             * Format: uuid
+             * @description Creator of the account; null if it has none.
+             */
+            creator_id: string | null;
+            /**
+             * Format: uuid
+             * @description Account id.
+             */
+            id: string;
+            /**
+             * @description Name of the profile; null until a source reports it.
+             * @example Salt & Tide
+             */
+            name: string | null;
+            /** @description Platform of the account. */
+            platform: components["schemas"]["Platform"];
+            /**
+             * @description Always `account`.
+             * @enum {string}
+             */
+            type: "account";
+            /**
+             * @description Username, in lower case.
+             * @example salt.and.tide
+             */
+            username: string;
+        };
+        /** @description What an event is about, and what its type says. A field that the type does not have is absent. */
+        EventData: {
+            /** @description The account, also that of a post. */
+            account?: components["schemas"]["EventAccount"];
+            /**
+             * Format: int64
+             * @description Of `video.breakout`: views at the age.
+             * @example 184000
+             */
+            actual?: number;
+            /**
+             * Format: uint16
+             * @description Of `video.breakout`: the age at which posts are compared, in days: 1, 3 or 7.
+             * @example 3
+             */
+            age_days?: number;
+            /**
+             * Format: double
+             * @description Of `video.breakout`: views that earlier posts had at the age, to one decimal.
+             * @example 21480.5
+             */
+            baseline?: number;
+            /** @description The import. */
+            import?: components["schemas"]["EventImport"];
+            /**
+             * Format: double
+             * @description Of `video.breakout`: `actual` divided by `baseline`, to two decimals.
+             * @example 8.57
+             */
+            multiple?: number;
+            /**
+             * @description Of `account.renamed`: the username until then.
+             * @example salt.tide
+             */
+            previous_username?: string;
+            /**
+             * @description Of `account.failing`: why the latest attempt failed.
+             * @example transient
+             */
+            reason?: components["schemas"]["FailureReason"];
+            /**
+             * Format: int64
+             * @description Of `video.views_reached` and `account.followers_reached`: the count that was passed, a power of ten from 1,000 to
+             *     1,000,000,000. Of several that were passed at once, the highest.
+             * @example 100000
+             */
+            threshold?: number;
+            /** @description The post. */
+            video?: components["schemas"]["EventVideo"];
+        };
+        /** @description The import of an event, as it ended. */
+        EventImport: {
+            /**
+             * @description Why it failed; otherwise null.
+             * @example null
+             */
+            error: string | null;
+            /**
+             * @description Name of the file; null if none was sent.
+             * @example Content.csv
+             */
+            filename: string | null;
+            /**
+             * Format: uuid
+             * @description Import id.
+             */
+            id: string;
+            /**
+             * Format: int64
+             * @description Number of rows that were refused.
+             * @example 17
+             */
+            refused: number;
+            /**
+             * Format: int64
+             * @description Number of rows that were read.
+             * @example 1204
+             */
+            rows_read: number;
+            /**
+             * Format: int64
+             * @description Number of observations that were stored.
+             * @example 1187
+             */
+            snapshots_written: number;
+            /**
+             * @description How it ended.
+             * @example succeeded
+             */
+            status: components["schemas"]["ImportStatus"];
+            /**
+             * @description Always `import`.
+             * @enum {string}
+             */
+            type: "import";
+        };
+        /**
+         * @description What happened.
+         *
+         *     - `video.published`: A post was found after the first scrape of its account.
+         *     - `video.views_reached`: The views of a post passed a threshold.
+         *     - `video.breakout`: A post had three times the views of earlier posts at the same age, or more.
+         *     - `account.followers_reached`: The followers of an account passed a threshold.
+         *     - `account.unavailable`: The platform no longer shows the account.
+         *     - `account.available`: The platform shows the account again.
+         *     - `account.renamed`: The account has another username on the platform.
+         *     - `account.failing`: The account could not be scraped three times in a row.
+         *     - `account.recovered`: The account was scraped again after it failed.
+         *     - `import.ended`: An import over HTTP ended.
+         * @enum {string}
+         */
+        EventType: "video.published" | "video.views_reached" | "video.breakout" | "account.followers_reached" | "account.unavailable" | "account.available" | "account.renamed" | "account.failing" | "account.recovered" | "import.ended";
+        /** @description The post of an event, as it was then. */
+        EventVideo: {
+            /**
+             * Format: uuid
+             * @description Tracked account on which the video was discovered; null if none.
+             */
+            account_id: string | null;
+            /**
+             * Format: date-time
+             * @description Time at which it was posted; null until a source reports it.
+             */
+            create_time: string | null;
+            /**
+             * @description Caption.
+             * @example First swell of the season. Sound on 🌊
+             */
+            description: string | null;
+            /**
+             * @description Id on the platform; null until a source reports it.
+             * @example 18034177459285610
+             */
+            external_id: string | null;
+            /**
+             * Format: uuid
+             * @description Video id.
+             */
+            id: string;
+            /**
+             * @description Media type as reported by the platform.
+             * @example VIDEO
+             */
+            media_type: string | null;
+            /** @description Platform of the video. */
+            platform: components["schemas"]["Platform"];
+            /** @description Always `content`. */
+            type: components["schemas"]["VideoType"];
+            /**
+             * @description URL of the video on the platform.
+             * @example https://www.instagram.com/p/C9xKp2mNqRs/
+             */
+            url: string | null;
         };
         /**
          * @description Why the latest attempt failed.
@@ -5819,6 +6100,11 @@ export type components = {
              * @description Account id.
              */
             id: string;
+            /**
+             * @description Whether tracking is active; `false` if paused.
+             * @example true
+             */
+            is_active: boolean;
             /** @description Metrics of the window. */
             metrics: components["schemas"]["RankingMetrics"];
             /**
@@ -5835,6 +6121,8 @@ export type components = {
              * @example https://cdn.example/pictures/salt.and.tide.jpg
              */
             profile_pic_url: string | null;
+            /** @description Tracking status. */
+            tracking: components["schemas"]["Tracking"];
             /**
              * @description Always `account`.
              * @enum {string}
@@ -5975,7 +6263,7 @@ export type components = {
         TopCreator: {
             /**
              * Format: uint
-             * @description Number of its accounts; with `platform`, on that platform.
+             * @description Number of its accounts that match.
              */
             account_count: number;
             /**
@@ -6326,6 +6614,14 @@ export type components = {
             tracking: components["schemas"]["Tracking"];
             /** @description `account_video` under `/account-videos`, `video` under `/videos`, `content` under `/content`. */
             type: components["schemas"]["VideoType"];
+            /**
+             * @description Counters that the platform has and that were never known, for example hidden likes: their value is 0 or null.
+             * @example [
+             *       "share_count",
+             *       "saved_count"
+             *     ]
+             */
+            unknown_counters: ("view_count" | "like_count" | "comment_count" | "share_count" | "saved_count" | "play_count" | "ig_play_count" | "fb_play_count" | "fb_like_count")[];
             /**
              * Format: date-time
              * @description Time of the latest change of the record.
@@ -6966,6 +7262,10 @@ export interface operations {
                      *             "status": "active"
                      *           },
                      *           "type": "video",
+                     *           "unknown_counters": [
+                     *             "share_count",
+                     *             "saved_count"
+                     *           ],
                      *           "updated_at": "2026-03-14T09:26:53.589793Z",
                      *           "url": "https://www.instagram.com/p/C9xKp2mNqRs/",
                      *           "video_url": "https://cdn.example/videos/C9xKp2mNqRs.mp4",
@@ -7111,6 +7411,10 @@ export interface operations {
                      *           "status": "active"
                      *         },
                      *         "type": "video",
+                     *         "unknown_counters": [
+                     *           "share_count",
+                     *           "saved_count"
+                     *         ],
                      *         "updated_at": "2026-03-14T09:26:53.589793Z",
                      *         "url": "https://www.instagram.com/p/C9xKp2mNqRs/",
                      *         "video_url": "https://cdn.example/videos/C9xKp2mNqRs.mp4",
@@ -7426,7 +7730,7 @@ export interface operations {
     listAccounts: {
         parameters: {
             query?: {
-                /** @description Filter by category (exact match). */
+                /** @description Filter by the category of the account (exact match). */
                 category?: string;
                 /** @description Filter by creator: accounts of any of these. At most 100 different values, separated by commas or in repeated parameters. */
                 creator_id?: string[];
@@ -7442,10 +7746,6 @@ export interface operations {
                 limit?: number;
                 /** @description Whether the account has a creator. */
                 linked?: boolean;
-                /** @description Filter by your own tags: `metadata.KEY=value` for each tag that an account has to have, with exactly this value. */
-                metadata?: {
-                    [key: string]: string;
-                };
                 /** @description Sort key; overrides the key of `sort`. Entries without a value come last. */
                 order_by?: "added_at" | "username" | "last_scrape_time" | "next_attempt_at" | "follower_count" | "total_post_count" | "view_count" | "like_count" | "play_count";
                 /** @description Sort direction; overrides the sign of `sort`. Defaults to `desc` if `order_by` is given. */
@@ -8497,6 +8797,10 @@ export interface operations {
                      *             "status": "active"
                      *           },
                      *           "type": "video",
+                     *           "unknown_counters": [
+                     *             "share_count",
+                     *             "saved_count"
+                     *           ],
                      *           "updated_at": "2026-03-14T09:26:53.589793Z",
                      *           "url": "https://www.instagram.com/p/C9xKp2mNqRs/",
                      *           "video_url": "https://cdn.example/videos/C9xKp2mNqRs.mp4",
@@ -9496,7 +9800,7 @@ export interface operations {
     listTopAccounts: {
         parameters: {
             query?: {
-                /** @description Filter by category (exact match). */
+                /** @description Filter by the category of the account (exact match). */
                 category?: string;
                 /** @description Filter by creator. */
                 creator_id?: string;
@@ -9504,7 +9808,7 @@ export interface operations {
                 cursor?: string;
                 /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
                 end_date?: string;
-                /** @description Whether to list accounts that gained nothing, too. Does not affect `metric=engagement_rate`. */
+                /** @description Whether entries are listed that gained nothing, or less. */
                 include_all?: boolean;
                 /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
                 include_today?: boolean;
@@ -9512,8 +9816,10 @@ export interface operations {
                 limit?: number;
                 /** @description Metric to rank by: gains of the window, posts in it, or engagement per view. */
                 metric?: "views" | "likes" | "comments" | "shares" | "engagement" | "engagement_rate" | "followers" | "new_posts";
-                /** @description With `metric=engagement_rate`: views that an account has to gain to be ranked. */
+                /** @description With `metric=engagement_rate`: views that an account has to gain to be ranked. With `include_all`, those with fewer come last. */
                 min_gained_views?: number;
+                /** @description `asc` lists the smallest values first, as losses are, and implies `include_all`. Ties are in the same order either way, and entries without a value come last. */
+                order_direction?: "asc" | "desc";
                 /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
                 period?: "7d" | "30d" | "90d" | "custom";
                 /** @description Filter by platform. */
@@ -9556,6 +9862,7 @@ export interface operations {
                      *           "creator_name": "Marta Soares",
                      *           "follower_count": 48210,
                      *           "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "is_active": true,
                      *           "metrics": {
                      *             "comments": 1200,
                      *             "engagement": 1200,
@@ -9581,6 +9888,12 @@ export interface operations {
                      *             "views": 1200
                      *           },
                      *           "profile_pic_url": "https://cdn.example/pictures/salt.and.tide.jpg",
+                     *           "tracking": {
+                     *             "last_attempt_at": "2026-03-14T09:26:53.589793Z",
+                     *             "last_error": null,
+                     *             "next_attempt_at": "2026-03-14T09:26:53.589793Z",
+                     *             "status": "active"
+                     *           },
                      *           "type": "account",
                      *           "username": "salt.and.tide"
                      *         }
@@ -11929,6 +12242,10 @@ export interface operations {
                      *             "status": "active"
                      *           },
                      *           "type": "video",
+                     *           "unknown_counters": [
+                     *             "share_count",
+                     *             "saved_count"
+                     *           ],
                      *           "updated_at": "2026-03-14T09:26:53.589793Z",
                      *           "url": "https://www.instagram.com/p/C9xKp2mNqRs/",
                      *           "video_url": "https://cdn.example/videos/C9xKp2mNqRs.mp4",
@@ -12454,6 +12771,10 @@ export interface operations {
                      *             "status": "active"
                      *           },
                      *           "type": "video",
+                     *           "unknown_counters": [
+                     *             "share_count",
+                     *             "saved_count"
+                     *           ],
                      *           "updated_at": "2026-03-14T09:26:53.589793Z",
                      *           "url": "https://www.instagram.com/p/C9xKp2mNqRs/",
                      *           "video_url": "https://cdn.example/videos/C9xKp2mNqRs.mp4",
@@ -12603,6 +12924,10 @@ export interface operations {
                      *           "status": "active"
                      *         },
                      *         "type": "video",
+                     *         "unknown_counters": [
+                     *           "share_count",
+                     *           "saved_count"
+                     *         ],
                      *         "updated_at": "2026-03-14T09:26:53.589793Z",
                      *         "url": "https://www.instagram.com/p/C9xKp2mNqRs/",
                      *         "video_url": "https://cdn.example/videos/C9xKp2mNqRs.mp4",
@@ -12813,6 +13138,8 @@ export interface operations {
                 account_id?: string;
                 /** @description Age at which videos are compared, in days after the day on which they were posted. */
                 age_days?: 1 | 3 | 7 | 14 | 30;
+                /** @description Filter by the category of the account (exact match). */
+                category?: string;
                 /** @description Filter by collection. */
                 collection_id?: string;
                 /** @description Filter by the creator of the account. */
@@ -12884,12 +13211,16 @@ export interface operations {
                      *       "meta": {
                      *         "account_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
                      *         "age_days": 7,
+                     *         "category": "surf",
                      *         "collection_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
                      *         "creator_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
                      *         "hashtag": [
                      *           "surf"
                      *         ],
                      *         "limit": 10,
+                     *         "metadata": {
+                     *           "team": "north"
+                     *         },
                      *         "min_multiple": 3,
                      *         "platform": "instagram",
                      *         "posted_after": "2026-01-14",
@@ -13292,7 +13623,7 @@ export interface operations {
                 end_date?: string;
                 /** @description Filter by hashtags of the caption, of which the video has any. Case and a leading `#` do not matter. At most 50 different values, separated by commas or in repeated parameters. */
                 hashtag?: string[];
-                /** @description Whether videos are listed that gained nothing, or less. */
+                /** @description Whether entries are listed that gained nothing, or less. */
                 include_all?: boolean;
                 /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
                 include_today?: boolean;
@@ -13310,6 +13641,8 @@ export interface operations {
                 metric?: "views" | "likes" | "comments" | "shares" | "engagement";
                 /** @description Lowest `view_count`. */
                 min_views?: number;
+                /** @description `asc` lists the smallest values first, as losses are, and implies `include_all`. Ties are in the same order either way, and entries without a value come last. */
+                order_direction?: "asc" | "desc";
                 /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
                 period?: "7d" | "30d" | "90d" | "custom";
                 /** @description Filter by platform. */
@@ -14757,14 +15090,22 @@ export interface operations {
     listTopCreators: {
         parameters: {
             query?: {
+                /** @description Filter by the category of the account (exact match). */
+                category?: string;
+                /** @description Cursor of the page: `pagination.next_cursor` of the previous page, requested with the same filters and sort. Omit it for the first page. */
+                cursor?: string;
                 /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
                 end_date?: string;
+                /** @description Whether entries are listed that gained nothing, or less. */
+                include_all?: boolean;
                 /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
                 include_today?: boolean;
-                /** @description Maximum number of creators. */
+                /** @description Page size. */
                 limit?: number;
                 /** @description Metric to rank by: gains of the window, posts in it, or engagement per view. */
                 metric?: "views" | "likes" | "comments" | "shares" | "engagement" | "engagement_rate" | "followers" | "new_posts";
+                /** @description `asc` lists the smallest values first, as losses are, and implies `include_all`. Ties are in the same order either way, and entries without a value come last. */
+                order_direction?: "asc" | "desc";
                 /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
                 period?: "7d" | "30d" | "90d" | "custom";
                 /** @description Filter by platform. */
@@ -14783,11 +15124,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK. */
+            /** @description A page of the ranking. */
             200: {
                 headers: {
                     "Cache-Control": components["headers"]["CacheControl"];
                     ETag: components["headers"]["ETag"];
+                    Link: components["headers"]["Link"];
                     "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
@@ -14841,14 +15183,22 @@ export interface operations {
                      *         "previous_end_date": "2026-02-12",
                      *         "previous_start_date": "2026-01-14",
                      *         "start_date": "2026-02-13"
+                     *       },
+                     *       "pagination": {
+                     *         "has_next": true,
+                     *         "limit": 50,
+                     *         "next_cursor": "eyJ2IjoxLCJiIjoiM2YyYjhjMWE3ZTY1In0",
+                     *         "total_count": 128
                      *       }
                      *     }
                      */
                     "application/json": {
-                        /** @description The result. */
+                        /** @description Entries of the page. */
                         data: components["schemas"]["TopCreator"][];
-                        /** @description Scope of the result. */
+                        /** @description Scope of the ranking. */
                         meta: components["schemas"]["RankingMeta"];
+                        /** @description Position of the page in the ranking. */
+                        pagination: components["schemas"]["Pagination"];
                     };
                 };
             };
@@ -14875,10 +15225,229 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    listEvents: {
+        parameters: {
+            query?: {
+                /** @description Filter by account, also that of a post. */
+                account_id?: string;
+                /** @description Filter by collection: events of posts that are in it now. */
+                collection_id?: string;
+                /** @description Earliest `created_at`: a date, which includes its whole UTC day, or a time. */
+                created_after?: string | unknown | unknown;
+                /** @description Filter by the creator that the account has now. */
+                creator_id?: string;
+                /** @description Cursor of the page: `pagination.next_cursor` of the previous page, requested with the same filters and sort. Omit it for the first page. */
+                cursor?: string;
+                /** @description Whether to count all entries of the list, as `pagination.total_count`. */
+                include_total?: boolean;
+                /** @description Page size. */
+                limit?: number;
+                /** @description Sort key; overrides the key of `sort`. Entries without a value come last. */
+                order_by?: "created_at";
+                /** @description Sort direction; overrides the sign of `sort`. Defaults to `desc` if `order_by` is given. */
+                order_direction?: "asc" | "desc";
+                /** @description Legacy form of the sort: a sort key, with `-` before it for descending. */
+                sort?: "created_at" | "-created_at";
+                /** @description Filter by type: events of any of these. At most 10 different values, separated by commas or in repeated parameters. */
+                type?: ("video.published" | "video.views_reached" | "video.breakout" | "account.followers_reached" | "account.unavailable" | "account.available" | "account.renamed" | "account.failing" | "account.recovered" | "import.ended")[];
+            };
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the list. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    Link: components["headers"]["Link"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "created_at": "2026-03-14T09:26:53.589793Z",
+                     *           "data": {
+                     *             "account": {
+                     *               "creator_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *               "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *               "name": "Salt & Tide",
+                     *               "platform": "instagram",
+                     *               "type": "account",
+                     *               "username": "salt.and.tide"
+                     *             },
+                     *             "actual": 184000,
+                     *             "age_days": 3,
+                     *             "baseline": 21480.5,
+                     *             "import": {
+                     *               "error": null,
+                     *               "filename": "Content.csv",
+                     *               "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *               "refused": 17,
+                     *               "rows_read": 1204,
+                     *               "snapshots_written": 1187,
+                     *               "status": "succeeded",
+                     *               "type": "import"
+                     *             },
+                     *             "multiple": 8.57,
+                     *             "previous_username": "salt.tide",
+                     *             "reason": "transient",
+                     *             "threshold": 100000,
+                     *             "video": {
+                     *               "account_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *               "create_time": "2026-03-14T09:26:53.589793Z",
+                     *               "description": "First swell of the season. Sound on 🌊",
+                     *               "external_id": "18034177459285610",
+                     *               "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *               "media_type": "VIDEO",
+                     *               "platform": "instagram",
+                     *               "type": "video",
+                     *               "url": "https://www.instagram.com/p/C9xKp2mNqRs/"
+                     *             }
+                     *           },
+                     *           "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "type": "video.views_reached"
+                     *         }
+                     *       ],
+                     *       "filters": {
+                     *         "order_by": "added_at",
+                     *         "order_direction": "desc",
+                     *         "platform": "instagram"
+                     *       },
+                     *       "pagination": {
+                     *         "has_next": true,
+                     *         "limit": 50,
+                     *         "next_cursor": "eyJ2IjoxLCJiIjoiM2YyYjhjMWE3ZTY1In0",
+                     *         "total_count": 128
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description Entries of the page. */
+                        data: components["schemas"]["Event"][];
+                        /**
+                         * @description Filters and sort in effect.
+                         * @example {
+                         *       "order_by": "added_at",
+                         *       "order_direction": "desc",
+                         *       "platform": "instagram"
+                         *     }
+                         */
+                        filters: {
+                            [key: string]: unknown;
+                        };
+                        /** @description Position of the page in the list. */
+                        pagination: components["schemas"]["Pagination"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    streamEvents: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Id after which events are sent; any UUID is a position. Without it, events are sent that become known from now on. */
+                "Last-Event-ID"?: string;
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Server-sent events, without end. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example event: data.changed
+                     *     data: {}
+                     */
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            /** @description The key has 100 open streams, or exceeds its rate limit. */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "RATE_LIMITED",
+                     *       "detail": "The key has 100 open streams, or exceeds its rate limit.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 429,
+                     *       "title": "Too Many Requests",
+                     *       "type": "urn:tidemark:error:rate-limited"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     exportAccounts: {
         parameters: {
             query?: {
-                /** @description Filter by category (exact match). */
+                /** @description Filter by the category of the account (exact match). */
                 category?: string;
                 /** @description Filter by creator: accounts of any of these. At most 100 different values, separated by commas or in repeated parameters. */
                 creator_id?: string[];
@@ -14892,10 +15461,6 @@ export interface operations {
                 is_active?: boolean;
                 /** @description Whether the account has a creator. */
                 linked?: boolean;
-                /** @description Filter by your own tags: `metadata.KEY=value` for each tag that an account has to have, with exactly this value. */
-                metadata?: {
-                    [key: string]: string;
-                };
                 /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
                 period?: "7d" | "30d" | "90d" | "custom";
                 /** @description Filter by platform. */
@@ -15026,6 +15591,8 @@ export interface operations {
     exportCreators: {
         parameters: {
             query?: {
+                /** @description Filter by the category of the account (exact match). */
+                category?: string;
                 /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
                 end_date?: string;
                 /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
@@ -15081,7 +15648,7 @@ export interface operations {
             query?: {
                 /** @description Filter by account. */
                 account_id?: string;
-                /** @description Filter by category (exact match). */
+                /** @description Filter by the category of the account (exact match). */
                 category?: string;
                 /** @description Filter by creator: accounts of any of these. At most 100 different values, separated by commas or in repeated parameters. */
                 creator_id?: string[];
@@ -15095,10 +15662,6 @@ export interface operations {
                 is_active?: boolean;
                 /** @description Whether the account has a creator. */
                 linked?: boolean;
-                /** @description Filter by your own tags: `metadata.KEY=value` for each tag that an account has to have, with exactly this value. */
-                metadata?: {
-                    [key: string]: string;
-                };
                 /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
                 period?: "7d" | "30d" | "90d" | "custom";
                 /** @description Filter by platform. */
@@ -17457,6 +18020,10 @@ export interface operations {
                      *             "status": "active"
                      *           },
                      *           "type": "video",
+                     *           "unknown_counters": [
+                     *             "share_count",
+                     *             "saved_count"
+                     *           ],
                      *           "updated_at": "2026-03-14T09:26:53.589793Z",
                      *           "url": "https://www.instagram.com/p/C9xKp2mNqRs/",
                      *           "video_url": "https://cdn.example/videos/C9xKp2mNqRs.mp4",
@@ -17642,6 +18209,10 @@ export interface operations {
                      *           "status": "active"
                      *         },
                      *         "type": "video",
+                     *         "unknown_counters": [
+                     *           "share_count",
+                     *           "saved_count"
+                     *         ],
                      *         "updated_at": "2026-03-14T09:26:53.589793Z",
                      *         "url": "https://www.instagram.com/p/C9xKp2mNqRs/",
                      *         "video_url": "https://cdn.example/videos/C9xKp2mNqRs.mp4",
@@ -17798,6 +18369,10 @@ export interface operations {
                      *           "status": "active"
                      *         },
                      *         "type": "video",
+                     *         "unknown_counters": [
+                     *           "share_count",
+                     *           "saved_count"
+                     *         ],
                      *         "updated_at": "2026-03-14T09:26:53.589793Z",
                      *         "url": "https://www.instagram.com/p/C9xKp2mNqRs/",
                      *         "video_url": "https://cdn.example/videos/C9xKp2mNqRs.mp4",
@@ -17974,6 +18549,10 @@ export interface operations {
                      *           "status": "active"
                      *         },
                      *         "type": "video",
+                     *         "unknown_counters": [
+                     *           "share_count",
+                     *           "saved_count"
+                     *         ],
                      *         "updated_at": "2026-03-14T09:26:53.589793Z",
                      *         "url": "https://www.instagram.com/p/C9xKp2mNqRs/",
                      *         "video_url": "https://cdn.example/videos/C9xKp2mNqRs.mp4",
