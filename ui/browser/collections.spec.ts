@@ -197,6 +197,7 @@ test("posts are put into a collection and kept out of it", async ({ dashboard, w
     .getByRole("button", { name: /^Include or exclude/ })
     .click();
   await dialog.getByRole("button", { name: /^As the rule says/ }).click();
+  await expect(dialog.getByRole("status")).toHaveText("1 post left to the rule.");
   await dialog.getByRole("button", { name: "Close" }).click();
   await expect(dashboard.card("Posts")).toContainText("No post is in this collection.");
   await main.getByRole("link", { name: "Edit", exact: true }).click();

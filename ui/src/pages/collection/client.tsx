@@ -103,7 +103,12 @@ function usePeriod({ period }: SharedReport): boolean {
 
 function Shown({ token, share }: { token: string; share: SharedReport }) {
   useTitle(share.name);
-  return usePeriod(share) ? <Parts token={token} share={share} /> : <h1 dir="auto">{share.name}</h1>;
+  if (usePeriod(share)) return <Parts token={token} share={share} />;
+  return (
+    <h1 dir="auto" aria-busy={true}>
+      {share.name}
+    </h1>
+  );
 }
 
 function Parts({ token, share: { name, show, expires_at } }: { token: string; share: SharedReport }) {

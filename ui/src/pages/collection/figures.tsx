@@ -17,7 +17,7 @@ import {
   metricOf,
   shortFormat,
 } from "../../state/metrics.ts";
-import { navigate, view } from "../../state/view.ts";
+import { navigate, showsChange, view } from "../../state/view.ts";
 import * as css from "../collection.module.css";
 
 type Totals = Awaited<ReturnType<typeof fetchReportTotals>>;
@@ -98,7 +98,7 @@ function Tiles({ totals, days }: { totals?: Totals; days: Days | undefined }) {
               )}
             </b>
             <span class="small">
-              {value && view.value.compare && (
+              {value && showsChange(view.value) && (
                 <Change percent={value.change_percent} current={value.current} previous={value.previous} />
               )}
             </span>
