@@ -20,7 +20,7 @@ use super::report::RejectionReport;
 use super::rounded_ids::TableIds;
 use super::row::Row;
 use super::row_buffer::RowBuffer;
-use super::row_parser::{Parsed, ParsedRow, Rejection, SurveyKind, parse};
+use super::row_parser::{ParsedRow, Rejection, SurveyKind, parse};
 use super::row_reader::RowState;
 use super::row_sink::RowSink;
 use super::sample::preview;
@@ -189,8 +189,8 @@ impl RowSink for FileImport<'_, '_> {
         };
         loop {
             match self.parse(line, &raw) {
-                Ok(Parsed::Row(parsed)) => return self.collect(line, parsed),
-                Ok(Parsed::Creator(name)) => {
+                Ok(parsed) => return self.collect(line, parsed),
+                Err(Rejection::Creator(name)) => {
                     self.shared.new_records.creators.insert(name);
                     return Ok(());
                 }
@@ -206,7 +206,7 @@ impl RowSink for FileImport<'_, '_> {
 }
 
 impl FileImport<'_, '_> {
-    fn parse(&mut self, line: u64, raw: &RawRow<'_>) -> Result<Parsed, Rejection> {
+    fn parse(&mut self, line: u64, raw: &RawRow<'_>) -> Result<ParsedRow, Rejection> {
         let Some(table) = &mut self.table else { return Err(Rejection::Invalid(String::new())) };
         let context = self.rules.context(&table.layout);
         let (clock, ids) = (&mut table.clock, &mut table.ids);

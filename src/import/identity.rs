@@ -125,14 +125,14 @@ impl RowReader<'_, '_> {
 
     fn username(&mut self, platform: Platform, linked: Option<String>) -> Option<String> {
         let value = self.raw.get_of(Column::USERNAME, platform);
-        let name = match value.clone().into_text() {
+        let written = match value.clone().into_text() {
             Ok(text) => text.map(|text| trim(&text).to_owned()).filter(|name| !name.is_empty()),
             Err(reason) => {
                 self.push(invalid(Column::USERNAME, reason));
                 return None;
             }
         };
-        let given = match name {
+        let given = match written {
             Some(name) => name,
             None => match linked {
                 Some(name) => return Some(name),

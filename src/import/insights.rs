@@ -52,7 +52,7 @@ pub struct Insights<'r>(BTreeMap<usize, Insight<'r>>);
 impl<'r> Insights<'r> {
     pub fn add(&mut self, field: InsightField, value: RawValue<'r>) {
         let insight = self.0.entry(field.element).or_default();
-        let text = |value: RawValue<'_>| value.into_text().ok().flatten().map(|text| text.to_lowercase());
+        let text = |raw: RawValue<'_>| raw.into_text().ok().flatten().map(|text| text.to_lowercase());
         match field.part {
             Part::Name => insight.name = text(value),
             Part::Period => insight.is_of_period = text(value).is_some_and(|period| period != "lifetime"),

@@ -88,10 +88,12 @@ impl IdSurvey {
     }
 
     pub fn verdict(&self) -> Verdict {
-        match () {
-            () if self.has_exact => Verdict::Exact,
-            () if self.is_proven() => Verdict::Rounded,
-            () => Verdict::Unclear,
+        if self.has_exact {
+            Verdict::Exact
+        } else if self.is_proven() {
+            Verdict::Rounded
+        } else {
+            Verdict::Unclear
         }
     }
 }

@@ -21,6 +21,8 @@ use crate::model::period::is_storable_day;
 #[derive(Debug, PartialEq, Eq)]
 pub enum Rejection {
     Invalid(String),
+    /// It is a creator, who may have no accounts.
+    Creator(String),
     /// The table has to be read once before.
     NeedsSurvey(SurveyKind),
 }
@@ -32,14 +34,6 @@ pub enum SurveyKind {
     Times,
     /// Whether ids are rounded.
     Ids,
-}
-
-/// What a row is.
-#[derive(Debug, PartialEq)]
-pub enum Parsed {
-    Row(ParsedRow),
-    /// A creator, who may have no accounts.
-    Creator(String),
 }
 
 /// A row, and an observation of the account that it contains.
@@ -58,11 +52,11 @@ pub fn parse(
     raw: &RawRow<'_>,
     context: RowContext<'_>,
     state: &mut RowState<'_>,
-) -> Result<Parsed, Rejection> {
+) -> Result<ParsedRow, Rejection> {
     let mut reader = RowReader::new(raw, context);
     if reader.is_own() && raw.has_only(Column::CREATOR) {
         let name = reader.limited(Column::CREATOR, MAX_NAME_CHARS).filter(|_| reader.is_valid());
-        return name.map(Parsed::Creator).ok_or_else(|| Rejection::Invalid(reader.describe()));
+        return Err(name.map_or_else(|| Rejection::Invalid(reader.describe()), Rejection::Creator));
     }
     let written = reader.written_time(Column::OBSERVED_AT);
     let posted = reader.written_time(Column::CREATE_TIME);
@@ -88,7 +82,7 @@ pub fn parse(
         }
     };
     match parsed {
-        Some(parsed) if reader.is_valid() => Ok(Parsed::Row(parsed)),
+        Some(parsed) if reader.is_valid() => Ok(parsed),
         _ => Err(Rejection::Invalid(reader.describe())),
     }
 }

@@ -216,7 +216,7 @@ impl RowReader<'_, '_> {
 
     fn tags(&mut self) -> Metadata {
         let Some(text) = self.trimmed(Column::TAGS) else { return Metadata::new() };
-        let is_short = |text: &str| text.chars().count() <= MAX_METADATA_CHARS && !text.contains('\0');
+        let is_short = |tag: &str| tag.chars().count() <= MAX_METADATA_CHARS && !tag.contains('\0');
         let are_valid = |tags: &Metadata| {
             tags.len() <= MAX_METADATA_KEYS
                 && tags.iter().all(|(key, value)| !key.is_empty() && is_short(key) && is_short(value))
