@@ -36,12 +36,9 @@ pub(super) struct RankingRule {
     /// Filter by `tracking.status`: accounts with any of these.
     status: Option<Vec<TrackingStatus>>,
     /// Filter by a substring of the username, ignoring case.
-    // Absent in the positions of pages, which earlier versions have without it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MAX_QUERY_CHARS), extend("x-trimmed" = true))]
     q: Option<String>,
     /// Whether the account has a creator.
-    #[serde(skip_serializing_if = "Option::is_none")]
     linked: Option<bool>,
     /// Metric to rank by: gains of the window, posts in it, or engagement per view.
     #[serde(default)]

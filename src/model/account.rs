@@ -36,8 +36,7 @@ pub struct AccountLabels {
     pub category: Option<String>,
     /// Filter by your own tags of the account: `metadata.KEY=value` for each tag that it has to have, with exactly this
     /// value.
-    // Absent in the positions of pages, which earlier versions have without it.
-    #[serde(default, skip_serializing_if = "Metadata::is_empty")]
+    #[serde(default)]
     #[schemars(schema_with = "metadata_schema", extend("maxProperties" = MAX_METADATA_FILTERS))]
     pub metadata: Metadata,
 }

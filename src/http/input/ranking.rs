@@ -115,10 +115,7 @@ impl Serialize for RankingOrder {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_map(None)?;
         fields.serialize_entry("include_all", &self.includes_all())?;
-        // The default is absent in the positions of pages, which earlier versions have without it.
-        if self.order_direction == SortDirection::Asc {
-            fields.serialize_entry("order_direction", &self.order_direction)?;
-        }
+        fields.serialize_entry("order_direction", &self.order_direction)?;
         fields.end()
     }
 }
