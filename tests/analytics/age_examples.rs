@@ -130,7 +130,7 @@ async fn breakouts_have_many_times_the_views_of_earlier_posts() {
     assert_eq!(figures, [(300, 100.0, 3.0, 10)], "{response}");
     let meta = json!({
         "age_days": 7, "min_multiple": 3.0, "posted_after": ago(today, 90), "platform": null, "account_id": null,
-        "creator_id": null, "hashtag": null, "collection_id": null, "limit": 10, "without_baseline": 12,
+        "creator_id": null, "category": null, "metadata": {}, "hashtag": null, "collection_id": null, "limit": 10, "without_baseline": 12,
     });
     assert_eq!(response.at("/meta"), &meta);
     // Identity as in other rankings.

@@ -14,11 +14,12 @@ use crate::tenant::Tenant;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 /// Fields whose rules no schema can express.
-const FIELDS_BEYOND_SCHEMAS: [&str; 9] = [
+const FIELDS_BEYOND_SCHEMAS: [&str; 10] = [
     "cursor",
     "period",
     "start_date",
     "end_date",
+    "created_after",
     "posted_after",
     "posted_before",
     "hashtag",
