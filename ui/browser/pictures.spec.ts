@@ -153,19 +153,13 @@ test("accounts are loaded once more after they were read, because copies follow"
   page,
   world,
 }) => {
-  const { data: ranking } = await client(world).GET("/accounts/top", {
-    params: { query: { period: "30d", limit: 1 } },
-  });
-  const waiting = {
-    id: ranking?.data[0]?.id,
-    tracking: { status: "pending", last_error: null, next_attempt_at: null },
-  };
   let loaded = 0;
-  await page.route(/\/v2\/accounts\?.*status=/, async (route) => {
+  await page.route(/\/v2\/accounts\/top\?/, async (route) => {
     const response = await route.fetch();
     const body = await response.json();
     loaded += 1;
-    await route.fulfill({ response, json: loaded > 1 ? body : { ...body, data: [waiting] } });
+    if (loaded === 1) body.data[0].tracking = { ...body.data[0].tracking, status: "pending" };
+    await route.fulfill({ response, json: body });
   });
   await page.clock.install();
   await dashboard.open(PATHS.Accounts, world.keys.pictured);

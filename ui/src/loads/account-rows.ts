@@ -1,5 +1,5 @@
 // The rows of the accounts' table. Sorted by a gain: the ranking. Sorted by anything else, or searched: the list, and the gains of
-// its rows. Three requests a page.
+// its rows.
 
 import { ApiProblem, api, unwrap } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
@@ -10,8 +10,6 @@ import { type GainColumns, type GainPage, listedColumns, rankedColumns, seriesOr
 import { type Order, orderOf, rankedBy, rankingDirection } from "./order.ts";
 
 const PAGE_SIZE = 50;
-/** The longest page of a list. */
-const MAX_LISTED = 200;
 const LIST_FIELDS = [
   "username",
   "follower_count",
@@ -33,8 +31,7 @@ export interface AccountRow extends GainColumns {
   creator_id: string | null;
   creator_name: string | null;
   follower_count: number;
-  /** Null where the response does not say. */
-  tracking: Pick<Tracking, "status" | "last_error" | "next_attempt_at"> | null;
+  tracking: Tracking;
   total_post_count: number | null;
 }
 
@@ -119,11 +116,6 @@ async function fetchSeries(view: View, account_ids: string[], signal: AbortSigna
   );
 }
 
-/** As the ranking says it, which needs no list then. */
-function trackingOf(account: object): Tracking | undefined {
-  return "tracking" in account ? (account.tracking as Tracking) : undefined;
-}
-
 async function fetchRanked(
   view: View,
   order: AccountOrder & { metric: RecordMetric },
@@ -141,25 +133,12 @@ async function fetchRanked(
     limit: PAGE_SIZE,
     ...(cursor ? { cursor } : {}),
   };
-  const others = {
-    status: STATUSES.filter((status) => status !== "active"),
-    ...(creator_id ? { creator_id: [creator_id] } : {}),
-    limit: MAX_LISTED,
-  };
-  const [{ data, pagination, meta }, notActive] = await Promise.all([
-    unwrap(api.GET("/accounts/top", { params: { query }, signal })),
-    unwrap(api.GET("/accounts", { params: { query: others }, signal })),
-  ]);
+  const { data, pagination, meta } = await unwrap(api.GET("/accounts/top", { params: { query }, signal }));
   const ids = data.map(({ id }) => id);
   const series = await fetchSeries(view, ids, signal);
-  const trackings = new Map(notActive.data.map(({ id, tracking }) => [id, tracking]));
-  const otherwise = notActive.pagination.next_cursor
-    ? null
-    : { status: "active" as const, last_error: null, next_attempt_at: null };
   const rows = data.map((account) => ({
     ...account,
     ...rankedColumns(account, order.metric, series),
-    tracking: trackingOf(account) ?? trackings.get(account.id) ?? otherwise,
     total_post_count: null,
   }));
   return { rows, next: pagination.next_cursor ?? null, order, meta, problem: null };

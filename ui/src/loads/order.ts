@@ -26,7 +26,7 @@ export function rankedBy<M extends Metric>(metric: M): Order<M, never> {
 }
 
 /** The smallest first, as losses are. */
-export function rankingDirection({ direction }: { direction: "asc" | "desc" }): object {
+export function rankingDirection({ direction }: { direction: "asc" | "desc" }): { order_direction?: "asc" } {
   return direction === "asc" ? { order_direction: direction } : {};
 }
 

@@ -57,7 +57,7 @@ const DETAILS: readonly Column<AccountRow>[] = [
 ];
 const STATUS: Column<AccountRow> = {
   name: "Status",
-  csv: (row) => row.tracking?.status ?? null,
+  csv: (row) => row.tracking.status,
   render: ({ tracking }) => {
     const reason = tracking && reasonOf(tracking);
     return tracking ? (
