@@ -2,6 +2,7 @@
 
 use chrono::{Days, NaiveDate};
 use harness::{Organization, Stack};
+use serde_json::json;
 use uuid::Uuid;
 
 use crate::model;
@@ -22,9 +23,13 @@ impl Tenant {
         let today = stack.databases.clock.now().await.date_naive();
         let mut history = model::random_history(seed, 8, 12, today);
         let mut ids = history.load(&organization).await;
+        let [collection, deleted] = ["every post", "deleted"].map(|name| json!({"name": name, "rule": {}}));
+        let collection = organization.create("/collections", collection).await;
+        let deleted = organization.create("/collections", deleted).await;
         // Only rows that ClickHouse has leave tombstones.
         organization.wait_applied().await;
         delete_records(&organization, &mut history, &mut ids, today).await;
+        organization.delete(&format!("/collections/{deleted}")).await.ok(204);
         organization.wait_applied().await;
         let observations = |video: &usize| history.videos[*video].snapshots.len();
         let video = (0..history.videos.len()).max_by_key(observations).unwrap();
@@ -40,10 +45,12 @@ impl Tenant {
             ("end", today.to_string()),
             ("video", ids.videos[video].1.to_string()),
             ("account", subject.to_string()),
+            ("collection", collection.clone()),
         ];
         let videos = ids.videos.iter().map(|(id, _)| *id);
         let marks = videos.chain(ids.accounts).chain(ids.creators).chain([id]);
-        Tenant { id, parameters, marks: marks.map(|id| id.to_string()).collect() }
+        let marks = marks.map(|id| id.to_string()).chain([collection]).collect();
+        Tenant { id, parameters, marks }
     }
 }
 
