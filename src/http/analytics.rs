@@ -216,11 +216,12 @@ impl<T, M> CachedPage<Ranking<T, M>> {
     ) -> Result<CachedPage<Ranking<U, M>>, Problem> {
         let cached = self.0.response;
         let mut ranking: RawRanking = serde_json::from_slice(cached.body())?;
-        let id = |entry: &RawValue| serde_json::from_str(entry.get()).map(|EntryId { id }| id);
-        let ids: Vec<Uuid> = ranking.data.iter().map(|entry| id(entry)).collect::<Result<_, _>>()?;
+        let id_of = |entry: &RawValue| serde_json::from_str(entry.get()).map(|EntryId { id }| id);
+        let ids: Vec<Uuid> = ranking.data.iter().map(|entry| id_of(entry)).collect::<Result<_, _>>()?;
         let mut found = fetch(ids.clone()).await?;
-        let complete = |(entry, id): (&Box<RawValue>, &Uuid)| Some(join(entry, &found.remove(id)?));
-        ranking.data = ranking.data.iter().zip(&ids).filter_map(complete).collect::<Result<_, _>>()?;
+        let entries = ranking.data.iter().zip(ids);
+        let completed = entries.filter_map(|(entry, id)| Some(join(entry, &found.remove(&id)?)));
+        ranking.data = completed.collect::<Result<_, _>>()?;
         let response = CachedResponse::new(serde_json::to_vec(&ranking)?);
         let response = Arc::new(response.with_next_cursor(cached.next_cursor().map(str::to_owned)));
         Ok(CachedPage(Cached { response, body: PhantomData }))

@@ -34,7 +34,7 @@ impl Finding {
         let is_known = stored
             .is_some_and(|stored| stored.account_id.is_some() && stored.latest.create_time.get().is_some());
         let young = posted_on.zip(draft.tracked_since());
-        let young = young.map(|(posted_on, observed_on)| YoungPost { posted_on, observed_on });
+        let young = young.map(|(posted, observed_on)| YoungPost { posted_on: posted, observed_on });
         let is_young = |post: &YoungPost| NewCandidate::new(draft.id, *post, today, true).is_some();
         let young = young.filter(|post| draft.account_id.is_some() && !is_known && is_young(post));
         Finding {

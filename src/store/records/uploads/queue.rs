@@ -136,10 +136,10 @@ pub async fn finish(
         .bind(Utc::now())
         .fetch_optional(&mut *transaction)
         .await?;
-    let status = ended.as_ref().map(|ended| ended.status);
+    let stored_status = ended.as_ref().map(|upload| upload.status);
     commit_ended(transaction, ended.into_iter().collect(), now).await?;
     failpoint::reached("upload-finished");
-    Ok(status)
+    Ok(stored_status)
 }
 
 /// Fails the imports of processes that no longer extend their lease, and those of `ending`, which ends. Returns their number.
@@ -219,8 +219,8 @@ async fn commit_ended(
         let organization = upload.organization_id;
         by_organization.entry(organization).or_default().extend(upload.into_event());
     }
-    for (organization, ended) in by_organization {
-        events::append(&mut transaction, organization, now, ended).await?;
+    for (organization, events_of_it) in by_organization {
+        events::append(&mut transaction, organization, now, events_of_it).await?;
     }
     transaction.commit().await?;
     Ok(())
