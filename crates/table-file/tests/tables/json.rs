@@ -24,17 +24,17 @@ fn rows_are_found_in_every_shape() {
         assert_eq!(found.ends, 1, "{contents}");
     }
     // Fields of these names inside a row are values.
-    let found = read(r#"{"id":"1","comments":{"data":[{"id":"2"}]},"items":["a","b"],"data":{"x":1}}"#);
-    assert_eq!((found.rows.len(), found.values("comments.data.0.id")), (1, vec!["2".to_owned()]));
+    let fields = read(r#"{"id":"1","comments":{"data":[{"id":"2"}]},"items":["a","b"],"data":{"x":1}}"#);
+    assert_eq!((fields.rows.len(), fields.values("comments.data.0.id")), (1, vec!["2".to_owned()]));
     assert_eq!(
-        (found.values("items.1"), found.values("data.x")),
+        (fields.values("items.1"), fields.values("data.x")),
         (vec!["b".into()], vec!["Integer(1)".into()])
     );
     // The connection of an object of the Graph API.
-    let found = read(
+    let connection = read(
         r#"{"id":"0","media":{"data":[{"id":"1"},{"id":"2"}],"paging":{}},"more":{"media":{"data":[{}]}}}"#,
     );
-    assert_eq!(found.values("id"), ["1", "2", "0"]);
+    assert_eq!(connection.values("id"), ["1", "2", "0"]);
     let with_lists = read(r#"{"id":"1","latestComments":[{"id":"c"}],"childPosts":[{"id":"d"}]}"#);
     assert_eq!(with_lists.values("id"), ["1"]);
 }
