@@ -40,6 +40,9 @@ export default function () {
     call('GET', '/meta', 200, '/meta');
     call('GET', '/openapi.json', 200, '/openapi.json');
     call('GET', '/whoami', 200, '/whoami');
+    call('GET', '/events', 200, '/events');
+    // A stream has no end, so one that cannot be answered is asked for.
+    call('GET', '/events/stream', 406, '/events/stream', undefined, { Accept: 'application/json' });
   });
 
   const creator = data(call('POST', '/creators', 201, '/creators', { name: `Smoke ${suffix}` }), 201).id;

@@ -20,12 +20,13 @@ const EXPOSED_HEADERS: [&str; 13] = [
     "Sunset",
 ];
 
-const ALLOWED_HEADERS: [&str; 8] = [
+const ALLOWED_HEADERS: [&str; 9] = [
     "Authorization",
     "Content-Type",
     "Accept",
     "If-None-Match",
     "Idempotency-Key",
+    "Last-Event-ID",
     "X-Request-ID",
     "traceparent",
     "tracestate",
