@@ -7746,6 +7746,10 @@ export interface operations {
                 limit?: number;
                 /** @description Whether the account has a creator. */
                 linked?: boolean;
+                /** @description Filter by your own tags of the account: `metadata.KEY=value` for each tag that it has to have, with exactly this value. */
+                metadata?: {
+                    [key: string]: string;
+                };
                 /** @description Sort key; overrides the key of `sort`. Entries without a value come last. */
                 order_by?: "added_at" | "username" | "last_scrape_time" | "next_attempt_at" | "follower_count" | "total_post_count" | "view_count" | "like_count" | "play_count";
                 /** @description Sort direction; overrides the sign of `sort`. Defaults to `desc` if `order_by` is given. */
@@ -9814,6 +9818,12 @@ export interface operations {
                 include_today?: boolean;
                 /** @description Page size. */
                 limit?: number;
+                /** @description Whether the account has a creator. */
+                linked?: boolean;
+                /** @description Filter by your own tags of the account: `metadata.KEY=value` for each tag that it has to have, with exactly this value. */
+                metadata?: {
+                    [key: string]: string;
+                };
                 /** @description Metric to rank by: gains of the window, posts in it, or engagement per view. */
                 metric?: "views" | "likes" | "comments" | "shares" | "engagement" | "engagement_rate" | "followers" | "new_posts";
                 /** @description With `metric=engagement_rate`: views that an account has to gain to be ranked. With `include_all`, those with fewer come last. */
@@ -9824,6 +9834,8 @@ export interface operations {
                 period?: "7d" | "30d" | "90d" | "custom";
                 /** @description Filter by platform. */
                 platform?: "instagram" | "tiktok";
+                /** @description Filter by a substring of the username, ignoring case. */
+                q?: string;
                 /** @description First day of a `custom` window (UTC, inclusive). */
                 start_date?: string;
                 /** @description Filter by `tracking.status`: accounts with any of these. At most 7 different values, separated by commas or in repeated parameters. */
@@ -9970,6 +9982,10 @@ export interface operations {
                 group_by?: "platform";
                 /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
                 include_today?: boolean;
+                /** @description Filter by your own tags of the account: `metadata.KEY=value` for each tag that it has to have, with exactly this value. */
+                metadata?: {
+                    [key: string]: string;
+                };
                 /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
                 period?: "7d" | "30d" | "90d" | "custom";
                 /** @description Filter by platform. */
@@ -12672,6 +12688,10 @@ export interface operations {
                 limit?: number;
                 /** @description Filter by media types, as the platform reports them, of which one matches exactly. Videos without a media type do not match. At most 20 different values, separated by commas or in repeated parameters. */
                 media_type?: string[];
+                /** @description Filter by your own tags of the account: `metadata.KEY=value` for each tag that it has to have, with exactly this value. */
+                metadata?: {
+                    [key: string]: string;
+                };
                 /** @description Lowest `view_count`. */
                 min_views?: number;
                 /** @description Sort key; overrides the key of `sort`. Entries without a value come last. */
@@ -13148,6 +13168,10 @@ export interface operations {
                 hashtag?: string[];
                 /** @description Number of videos. */
                 limit?: number;
+                /** @description Filter by your own tags of the account: `metadata.KEY=value` for each tag that it has to have, with exactly this value. */
+                metadata?: {
+                    [key: string]: string;
+                };
                 /** @description Lowest `multiple`. */
                 min_multiple?: number;
                 /** @description Filter by platform. */
@@ -13310,6 +13334,10 @@ export interface operations {
                 limit?: number;
                 /** @description Filter by media types, as the platform reports them, of which one matches exactly. Videos without a media type do not match. At most 20 different values, separated by commas or in repeated parameters. */
                 media_type?: string[];
+                /** @description Filter by your own tags of the account: `metadata.KEY=value` for each tag that it has to have, with exactly this value. */
+                metadata?: {
+                    [key: string]: string;
+                };
                 /** @description Counter whose gains count; `engagement` is likes, comments and shares. */
                 metric?: "views" | "likes" | "comments" | "shares" | "engagement";
                 /** @description Lowest `view_count`. */
@@ -13637,6 +13665,10 @@ export interface operations {
                 limit?: number;
                 /** @description Filter by media types, as the platform reports them, of which one matches exactly. Videos without a media type do not match. At most 20 different values, separated by commas or in repeated parameters. */
                 media_type?: string[];
+                /** @description Filter by your own tags of the account: `metadata.KEY=value` for each tag that it has to have, with exactly this value. */
+                metadata?: {
+                    [key: string]: string;
+                };
                 /** @description Counter whose gains count; `engagement` is likes, comments and shares. */
                 metric?: "views" | "likes" | "comments" | "shares" | "engagement";
                 /** @description Lowest `view_count`. */
@@ -15102,6 +15134,10 @@ export interface operations {
                 include_today?: boolean;
                 /** @description Page size. */
                 limit?: number;
+                /** @description Filter by your own tags of the account: `metadata.KEY=value` for each tag that it has to have, with exactly this value. */
+                metadata?: {
+                    [key: string]: string;
+                };
                 /** @description Metric to rank by: gains of the window, posts in it, or engagement per view. */
                 metric?: "views" | "likes" | "comments" | "shares" | "engagement" | "engagement_rate" | "followers" | "new_posts";
                 /** @description `asc` lists the smallest values first, as losses are, and implies `include_all`. Ties are in the same order either way, and entries without a value come last. */
@@ -15461,6 +15497,10 @@ export interface operations {
                 is_active?: boolean;
                 /** @description Whether the account has a creator. */
                 linked?: boolean;
+                /** @description Filter by your own tags of the account: `metadata.KEY=value` for each tag that it has to have, with exactly this value. */
+                metadata?: {
+                    [key: string]: string;
+                };
                 /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
                 period?: "7d" | "30d" | "90d" | "custom";
                 /** @description Filter by platform. */
@@ -15535,6 +15575,10 @@ export interface operations {
                 kind?: "discovered" | "tracked";
                 /** @description Filter by media types, as the platform reports them, of which one matches exactly. Videos without a media type do not match. At most 20 different values, separated by commas or in repeated parameters. */
                 media_type?: string[];
+                /** @description Filter by your own tags of the account: `metadata.KEY=value` for each tag that it has to have, with exactly this value. */
+                metadata?: {
+                    [key: string]: string;
+                };
                 /** @description Lowest `view_count`. */
                 min_views?: number;
                 /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
@@ -15599,6 +15643,10 @@ export interface operations {
                 include_today?: boolean;
                 /** @description Filter by `is_active`. */
                 is_active?: boolean;
+                /** @description Filter by your own tags of the account: `metadata.KEY=value` for each tag that it has to have, with exactly this value. */
+                metadata?: {
+                    [key: string]: string;
+                };
                 /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
                 period?: "7d" | "30d" | "90d" | "custom";
                 /** @description Filter by a substring of the name, ignoring case. */
@@ -15662,6 +15710,10 @@ export interface operations {
                 is_active?: boolean;
                 /** @description Whether the account has a creator. */
                 linked?: boolean;
+                /** @description Filter by your own tags of the account: `metadata.KEY=value` for each tag that it has to have, with exactly this value. */
+                metadata?: {
+                    [key: string]: string;
+                };
                 /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
                 period?: "7d" | "30d" | "90d" | "custom";
                 /** @description Filter by platform. */
@@ -16561,6 +16613,10 @@ export interface operations {
                 end_date?: string;
                 /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
                 include_today?: boolean;
+                /** @description Filter by your own tags of the account: `metadata.KEY=value` for each tag that it has to have, with exactly this value. */
+                metadata?: {
+                    [key: string]: string;
+                };
                 /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
                 period?: "7d" | "30d" | "90d" | "custom";
                 /** @description Filter by platform. */
