@@ -68,9 +68,16 @@ struct Collection {
 }
 
 /// Prints a table row for each question and collection.
-pub async fn measure(targets: &Targets, generator: &mut QueryGenerator<'_>, clickhouse: &Client, rounds: usize) {
+pub async fn measure(
+    targets: &Targets,
+    generator: &mut QueryGenerator<'_>,
+    clickhouse: &Client,
+    rounds: usize,
+) {
     let collections = create(targets, generator, clickhouse).await;
-    println!("\n| Collection | Posts | Question | API p50 | p99 | SQL p50 | p99 | ratio |\n|---|---|---|---|---|---|---|---|");
+    println!(
+        "\n| Collection | Posts | Question | API p50 | p99 | SQL p50 | p99 | ratio |\n|---|---|---|---|---|---|---|---|"
+    );
     for collection in &collections {
         for question in QUESTIONS {
             let (mut api, mut sql) = (Times::default(), Times::default());
@@ -100,8 +107,13 @@ pub async fn measure(targets: &Targets, generator: &mut QueryGenerator<'_>, clic
 }
 
 /// Creates collections of all sizes, by rule and by hand, and the table of their posts for plain SQL.
-async fn create(targets: &Targets, generator: &mut QueryGenerator<'_>, clickhouse: &Client) -> Vec<Collection> {
-    let table = "CREATE OR REPLACE TABLE bench_members (collection String, subject_id UInt64, video_id UInt64)
+async fn create(
+    targets: &Targets,
+    generator: &mut QueryGenerator<'_>,
+    clickhouse: &Client,
+) -> Vec<Collection> {
+    let table =
+        "CREATE OR REPLACE TABLE bench_members (collection String, subject_id UInt64, video_id UInt64)
                  ENGINE = MergeTree ORDER BY (collection, subject_id, video_id)";
     clickhouse.query(table).execute().await.unwrap();
     let mut collections = Vec::new();

@@ -81,7 +81,7 @@ async fn main() {
     if is_selected("collections") {
         let rounds = setting("TIDEMARK_BENCH_ROUNDS").unwrap_or(40);
         let Tenant { targets, generator, .. } = &mut tenants[0];
-        collections::measure(targets, generator, &clickhouse, rounds).await;
+        collections::measure(targets, generator, &stack.databases.clickhouse, rounds).await;
     }
     if is_selected("load") {
         load::measure(&mut tenants[0], 16).await;
