@@ -157,7 +157,7 @@ test("a page's requests start before its code is there", async ({ dashboard, pag
       "/whoami",
     ],
     [PATHS.Content]: ["/content/top", "/whoami"],
-    [PATHS.Accounts]: ["/accounts/top", "/accounts", "/accounts/categories", "/whoami"],
+    [PATHS.Accounts]: ["/accounts/top", "/accounts/categories", "/whoami"],
     [PATHS.Collections]: ["/collections", "/whoami"],
     [account]: [
       account,
