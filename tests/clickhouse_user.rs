@@ -69,7 +69,7 @@ async fn create_restricts_a_user_to_one_organization() {
         assert!(table.starts_with(&format!("{database}.")), "{table}");
         assert!(public.contains(table) && own.contains(table), "{table}: {own}");
     }
-    assert_eq!((tables.len(), statements.len()), (7, 4 + 8), "{statements:?}");
+    assert_eq!((tables.len(), statements.len()), (8, 4 + 9), "{statements:?}");
 
     // Settings that would evade a limit are constant; limits can only be lowered.
     for setting in [

@@ -98,15 +98,21 @@ impl Course {
                 CourseRule::None => false,
                 CourseRule::Tracked => video.is_tracked,
                 CourseRule::Creator(_) => creator.is_some_and(|creator| {
-                    video.account.is_some_and(|account| self.history.accounts[account].creator == Some(creator))
+                    video
+                        .account
+                        .is_some_and(|account| self.history.accounts[account].creator == Some(creator))
                 }),
             };
-            let is_in = |video: &Video| marks.get(&video.external_id).copied().unwrap_or_else(|| matches(video));
+            let is_in =
+                |video: &Video| marks.get(&video.external_id).copied().unwrap_or_else(|| matches(video));
             let is_excluded = |video: &Video| marks.get(&video.external_id) == Some(&false);
             Group {
                 id: id.clone(),
                 videos: videos().filter(|(_, video)| is_in(video)).map(|(number, _)| number).collect(),
-                excluded: videos().filter(|(_, video)| is_excluded(video)).map(|(number, _)| number).collect(),
+                excluded: videos()
+                    .filter(|(_, video)| is_excluded(video))
+                    .map(|(number, _)| number)
+                    .collect(),
             }
         };
         self.collections.iter().map(group).collect()

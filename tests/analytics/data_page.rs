@@ -122,7 +122,8 @@ async fn documented_queries_return_the_numbers_of_the_api() {
     }
     assert_eq!(&results[8][0]["followers"], overview.at("/data/followers/current"));
     let posts = get(format!("/content?collection_id={collection}&limit=200")).await;
-    let sorted = |rows: &[Value]| rows.iter().map(|row| row["id"].clone().to_string()).collect::<BTreeSet<_>>();
+    let sorted =
+        |rows: &[Value]| rows.iter().map(|row| row["id"].clone().to_string()).collect::<BTreeSet<_>>();
     assert_eq!(sorted(&results[13]), sorted(posts.list("/data")));
 }
 

@@ -288,7 +288,7 @@ async fn invalid_filters_are_violations() {
         ("metadata.a=%00&metadata.b%00=x", &["metadata.a", "metadata.b\0"]),
         (&format!("metadata.a={long}&metadata.{long}=x"), &["metadata.a", &format!("metadata.{long}")]),
         ("order_by=posts&order_direction=down", &["order_by", "order_direction"]),
-        ("linked=x&status=x&metadata=&limit=0", &["linked", "status", "metadata", "limit"]),
+        ("linked=x&status=x&metadata=&limit=0", &["metadata", "linked", "status", "limit"]),
     ] {
         assert_eq!(api.get(&format!("/v2/accounts?{query}")).await.fields(), fields, "{query}");
     }

@@ -31,6 +31,7 @@ async fn discovered_video_shows_account_and_its_tracking() {
             "creator_id": creator, "creator_name": "Ann", "first_scrape_time": null, "last_scrape_time": null,
             "view_count": 0, "like_count": 0, "comment_count": 0, "share_count": 0, "saved_count": null,
             "play_count": 0, "ig_play_count": null, "fb_play_count": null, "fb_like_count": null,
+            "unknown_counters": ["view_count", "like_count", "comment_count", "share_count", "saved_count", "play_count"],
             "platform_data": {}, "tracking": tracking,
         })
     );

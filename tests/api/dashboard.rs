@@ -56,7 +56,9 @@ async fn pages_are_served_without_a_key() {
         let script = link.strip_prefix('<').and_then(|link| link.strip_suffix(">; rel=modulepreload"));
         assert!(assets.contains(script.unwrap()), "{path}: {link}");
     }
-    for path in ["/tracking/1", "/nothing", "/shared/1", "/content/1/2", "/assets", "/assets/x/app.js", "/index.html"] {
+    for path in
+        ["/tracking/1", "/nothing", "/shared/1", "/content/1/2", "/assets", "/assets/x/app.js", "/index.html"]
+    {
         assert_eq!(anonymous(path).await.unwrap().status(), 404, "{path}");
     }
     let posted = reqwest::Client::new().post(format!("{}/content", api.url())).send().await.unwrap();

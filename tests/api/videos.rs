@@ -49,6 +49,7 @@ async fn created_video_has_all_fields_and_is_due() {
             "first_scrape_time": null, "last_scrape_time": null, "view_count": 0, "like_count": 0,
             "comment_count": 0, "share_count": 0, "saved_count": null, "play_count": 0, "ig_play_count": null,
             "fb_play_count": null, "fb_like_count": null, "platform_data": {}, "hashtags": [],
+            "unknown_counters": ["view_count", "like_count", "comment_count", "share_count", "saved_count", "play_count"],
             "tracking": {"status": "pending", "last_attempt_at": null,
                          "next_attempt_at": shown["tracking"]["next_attempt_at"], "last_error": null},
         })

@@ -163,7 +163,7 @@ async fn time_in_the_id_never_replaces_a_written_one() {
                 let file = InputFile::create("history.jsonl", text);
                 load_with(&organization, &file.path, &options()).await;
             }
-            assert_eq!(create_times(&organization).await, [expected.clone()], "{rows:?}");
+            assert_eq!(create_times(&organization).await, std::slice::from_ref(&expected), "{rows:?}");
         }
     }
 }
