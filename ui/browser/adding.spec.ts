@@ -25,6 +25,8 @@ test("twenty accounts are added, and their posts appear", async ({ dashboard, pa
   for (const [line, reason] of INVALID_LINES) {
     await expect(addForm.results.filter({ hasText: line })).toContainText(reason);
   }
+  // A table that is being replaced is pale.
+  await dashboard.settled();
   await expectAccessible(page, "results of adding accounts");
 
   const api = apiClient({ baseUrl: world.baseUrl, key: world.keys.adding });
