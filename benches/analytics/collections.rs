@@ -159,7 +159,7 @@ async fn list_posts_of(clickhouse: &Client, name: &str, accounts: &[Account]) {
 async fn create_collection(targets: &Targets, rule: Value) -> String {
     let payout = json!({"currency": "EUR", "per_thousand_views": "2.5"});
     let body = json!({"name": Uuid::now_v7(), "rule": rule, "payout": payout});
-    send(targets, "/v2/collections", body).await["id"].as_str().unwrap().to_owned()
+    send(targets, "/v2/collections", body).await["data"]["id"].as_str().unwrap().to_owned()
 }
 
 async fn send(targets: &Targets, path: &str, body: Value) -> Value {
