@@ -151,8 +151,10 @@ impl<'a> QueryGenerator<'a> {
         needed.copied().collect()
     }
 
-    /// So many videos, each once.
+    /// So many videos, each once; at most half of all.
     pub fn distinct_videos(&mut self, count: usize) -> Vec<(i64, i64)> {
+        let all: i64 = self.accounts.iter().map(|account| account.videos).sum();
+        let count = count.min(all as usize / 2);
         let mut videos = BTreeSet::new();
         while videos.len() < count {
             videos.insert(self.video());
