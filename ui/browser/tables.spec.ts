@@ -123,7 +123,7 @@ test("a list that is loaded completely is sorted without a request, as the API s
 });
 
 test("a second click on a gain asks for the losses first", async ({ dashboard, page, world }) => {
-  // Whatever the API makes of it: what matters here is what is asked for.
+  // The response is irrelevant: this checks the requests.
   await page.route(/order_direction=asc/, async (route) => {
     const response = await route.fetch({ url: route.request().url().replace("&order_direction=asc", "") });
     const { data, ...rest } = await response.json();

@@ -51,7 +51,7 @@ test("old numbers are faint while those of another range load", async ({ dashboa
   await expect(table).toHaveCSS("opacity", "1");
 });
 
-test("a read that does not come can be asked for again", async ({ dashboard, page, world }) => {
+test("a read that does not arrive can be requested again", async ({ dashboard, page, world }) => {
   await page.clock.install();
   const api = apiClient({ baseUrl: world.baseUrl, key: world.keys.write });
   const { data } = await api.GET("/accounts", { params: { query: { limit: 1, status: ["active"] } } });

@@ -13,7 +13,7 @@ use crate::store::{self, Write, observations, retry_on_conflict};
 const PAGE_ROWS: i64 = 1_000;
 
 /// Makes the changes that this database lacks. A process of an earlier version may write rows in the old form meanwhile: those
-/// that can be told by their columns are changed at every run.
+/// that are identified by their columns are changed at every run.
 pub(super) async fn run(pg: &PgPool) -> Result<(), store::Error> {
     const SEARCH_KEYS: &str = "search_keys";
     if !is_finished(pg, SEARCH_KEYS).await? {

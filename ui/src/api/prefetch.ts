@@ -21,7 +21,7 @@ export async function fetchOnce(request: Request): Promise<Response> {
   if ((request as RecordedRequest).mark === PREFETCH) {
     const controller = new AbortController();
     const response = fetch(request, { signal: controller.signal });
-    // Who asks for it later is told.
+    // The request that takes it rejects.
     response.catch(() => {});
     prefetched.set(nameOf(request), { response, controller });
     return new Promise(() => {});
