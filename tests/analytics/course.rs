@@ -213,22 +213,7 @@ impl Course {
                     self.history.accounts[account].is_active = *is_active;
                 }
             }
-            Step::Rename { account } => {
-                let other = (account + NAMES / 2) % NAMES;
-                if let (Some(account), None) = (self.find_account(*account), self.find_account(other)) {
-                    // The tracker sets this after three runs without the account; other accounts cannot be renamed.
-                    sqlx::query(
-                        "update accounts set is_unavailable = true where organization_id = $1 and id = $2",
-                    )
-                    .bind(self.organization.id)
-                    .bind(self.ids.accounts[account])
-                    .execute(self.organization.pg())
-                    .await
-                    .unwrap();
-                    self.patch(account, json!({"username": username(other)})).await;
-                    self.history.accounts[account].username = username(other);
-                }
-            }
+            Step::Rename { account } => self.rename(*account).await,
             Step::DeleteAccount { account } => {
                 if let Some(account) = self.find_account(*account) {
                     let is_individual = |video: &usize| self.history.videos[*video].is_tracked;
@@ -276,6 +261,20 @@ impl Course {
         }
         self.revealed.retain(|video| existing.contains(&external_id(*video)));
         is_settled
+    }
+
+    async fn rename(&mut self, account: usize) {
+        let other = (account + NAMES / 2) % NAMES;
+        let (Some(renamed), None) = (self.find_account(account), self.find_account(other)) else { return };
+        // The tracker sets this after three runs without the account; other accounts cannot be renamed.
+        sqlx::query("update accounts set is_unavailable = true where organization_id = $1 and id = $2")
+            .bind(self.organization.id)
+            .bind(self.ids.accounts[renamed])
+            .execute(self.organization.pg())
+            .await
+            .unwrap();
+        self.patch(renamed, json!({"username": username(other)})).await;
+        self.history.accounts[renamed].username = username(other);
     }
 
     async fn delete_creator(&mut self, creator: usize) {

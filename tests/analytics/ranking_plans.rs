@@ -61,6 +61,20 @@ fn assert_indexed(reads: &[[String; 3]], tables: &[&str]) {
     assert!(reads.iter().all(|[_, node, _]| is_indexed(node)), "{reads:?}");
 }
 
+async fn assert_creators_are_indexed(
+    pg: &PgPool,
+    organization: Uuid,
+    creators: &[Uuid],
+    labels: &AccountLabels,
+) {
+    let mut found = creators::find(organization, creators, labels);
+    assert_indexed(&query_reads(pg, found.statement()).await, &["creators", "accounts"]);
+    for platform in [None, Some(Platform::Tiktok)] {
+        let mut listed = creators::list_with_subjects(organization, platform, labels);
+        assert_indexed(&query_reads(pg, listed.statement()).await, &["creators", "accounts"]);
+    }
+}
+
 #[tokio::test]
 async fn statements_of_rankings_read_index_ranges() {
     let database = PopulatedDatabase::create(POPULATION, &OTHERS).await;
@@ -108,12 +122,7 @@ async fn statements_of_rankings_read_index_ranges() {
     let tag = AccountLabels { metadata: [("team".to_owned(), "7".to_owned())].into(), ..category.clone() };
     let tag = AccountLabels { category: None, ..tag };
     for labels in [AccountLabels::default(), category.clone(), tag.clone()] {
-        let mut found = creators::find(organization, &creators[..100], &labels);
-        assert_indexed(&query_reads(pg, found.statement()).await, &["creators", "accounts"]);
-        for platform in [None, Some(Platform::Tiktok)] {
-            let mut listed = creators::list_with_subjects(organization, platform, &labels);
-            assert_indexed(&query_reads(pg, listed.statement()).await, &["creators", "accounts"]);
-        }
+        assert_creators_are_indexed(pg, organization, &creators[..100], &labels).await;
     }
 
     let accounts = [
