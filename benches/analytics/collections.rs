@@ -15,50 +15,23 @@ const SIZES: [usize; 3] = [50, 5_000, 100_000];
 const MAX_MARKS: usize = 50_000;
 const MARKS_PER_REQUEST: usize = 500;
 
-/// An endpoint of a collection with its parameters, and what plain SQL calls the same.
-struct Question {
-    name: &'static str,
-    path: fn(&str) -> String,
-    sql: &'static str,
-}
-
-const QUESTIONS: &[Question] = &[
-    Question {
-        name: "overview",
-        path: |id| format!("/v2/collections/{id}/overview?"),
-        sql: include_str!("sql/collection_overview.sql"),
-    },
-    Question {
-        name: "timeseries",
-        path: |id| format!("/v2/collections/{id}/timeseries?"),
-        sql: include_str!("sql/collection_timeseries.sql"),
-    },
-    Question {
-        name: "accounts",
-        path: |id| format!("/v2/collections/{id}/accounts?"),
-        sql: include_str!("sql/collection_accounts.sql"),
-    },
-    Question {
-        name: "creators",
-        path: |id| format!("/v2/collections/{id}/creators?"),
-        sql: include_str!("sql/collection_accounts.sql"),
-    },
-    Question {
-        name: "payouts",
-        path: |id| format!("/v2/collections/{id}/payouts?"),
-        sql: include_str!("sql/collection_accounts.sql"),
-    },
-    Question {
-        name: "content/top",
-        path: |id| format!("/v2/content/top?collection_id={id}&"),
-        sql: include_str!("sql/collection_content.sql"),
-    },
-    Question {
-        name: "content/hashtags",
-        path: |id| format!("/v2/content/hashtags?collection_id={id}&"),
-        sql: include_str!("sql/collection_content.sql"),
-    },
+/// Endpoints about a collection, and what plain SQL calls the same.
+const QUESTIONS: [(&str, &str); 7] = [
+    ("overview", include_str!("sql/collection_overview.sql")),
+    ("timeseries", include_str!("sql/collection_timeseries.sql")),
+    ("accounts", include_str!("sql/collection_accounts.sql")),
+    ("creators", include_str!("sql/collection_accounts.sql")),
+    ("payouts", include_str!("sql/collection_accounts.sql")),
+    ("content/top", include_str!("sql/collection_content.sql")),
+    ("content/hashtags", include_str!("sql/collection_content.sql")),
 ];
+
+fn path(question: &str, collection: &str) -> String {
+    if question.starts_with("content/") {
+        return format!("/v2/{question}?collection_id={collection}&");
+    }
+    format!("/v2/collections/{collection}/{question}?")
+}
 
 /// A collection with posts of the biggest organization.
 struct Collection {
@@ -79,13 +52,13 @@ pub async fn measure(
         "\n| Collection | Posts | Question | API p50 | p99 | SQL p50 | p99 | ratio |\n|---|---|---|---|---|---|---|---|"
     );
     for collection in &collections {
-        for question in QUESTIONS {
+        for (question, sql_text) in QUESTIONS {
             let (mut api, mut sql) = (Times::default(), Times::default());
             for round in 0..rounds + WARMUP_ROUNDS {
                 let window = generator.collection_window();
-                let path = format!("{}{}", (question.path)(&collection.id), window.dates);
-                let (took, _) = targets.api(&path, None).await.unwrap();
-                let response = targets.sql(&window.query(question.sql, &collection.name)).await.unwrap();
+                let request = path(question, &collection.id) + &window.dates;
+                let (took, _) = targets.api(&request, None).await.unwrap();
+                let response = targets.sql(&window.query(sql_text, &collection.name)).await.unwrap();
                 if round >= WARMUP_ROUNDS {
                     api.add(took);
                     sql.add(response.took);
@@ -95,7 +68,7 @@ pub async fn measure(
                 "| {} | {} | {} | {:.1} | {:.1} | {:.1} | {:.1} | {:.2} |",
                 collection.name,
                 collection.posts,
-                question.name,
+                question,
                 api.percentile(50),
                 api.percentile(99),
                 sql.percentile(50),
