@@ -7,6 +7,7 @@ use chrono::{DateTime, Days, SecondsFormat, TimeDelta, Utc};
 use harness::{Organization, rebuild_derived_tables};
 use sandbox::history::{HistoryOptions, InstagramCounters, write_history};
 use sandbox::population::Population;
+use serde_json::json;
 use sqlx::AssertSqlSafe;
 use tidemark::import::{self, ImportOptions};
 
@@ -104,6 +105,18 @@ pub async fn load(organization: &Organization) {
     files.push(hard);
     import(organization, files).await;
     set_statuses(organization, now).await;
+    create_collections(organization).await;
+}
+
+/// Enough for a table whose columns are seen to move.
+async fn create_collections(organization: &Organization) {
+    for (position, hashtag) in ["travel", "recipe", "skincare", "workout", "cats", "tech"].iter().enumerate()
+    {
+        let rule = json!({"hashtags": [hashtag], "platform": "tiktok"});
+        let description = "Posts with a hashtag that several accounts use, on one platform";
+        let body = json!({"name": format!("Campaign {position}"), "description": description, "rule": rule});
+        organization.post("/collections", body).await.ok(201);
+    }
 }
 
 /// Writes the days before today of accounts of the sandbox, and returns the files.

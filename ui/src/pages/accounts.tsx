@@ -105,7 +105,8 @@ function setAdding(isAdding: boolean): void {
 
 export default function AccountsPage({ identity }: PageProps) {
   const current = view.value;
-  const canWrite = mayWrite(identity) ?? false;
+  // What a key may do has its room before that is known.
+  const canWrite = mayWrite(identity) ?? true;
   const shown = [...current.filters].filter(([name]) => name !== "add");
   const order = accountOrder(current);
   const pages = usePages<AccountPage>(
@@ -122,10 +123,10 @@ export default function AccountsPage({ identity }: PageProps) {
           <Usage identity={identity} />
           <WindowNote meta={pages.data?.page.meta} />
         </div>
-        {(canWrite || !identity.data) && (
+        {canWrite && (
           <button
             type="button"
-            class={`primary${identity.data ? "" : " reserved"}`}
+            class="primary"
             aria-expanded={current.filters.has("add")}
             onClick={() => setAdding(!current.filters.has("add"))}
           >

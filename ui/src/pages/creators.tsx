@@ -107,7 +107,8 @@ function columns(ranked: RecordMetric | undefined): Column<CreatorRow>[] {
 
 export default function CreatorsPage({ identity }: PageProps) {
   const current = view.value;
-  const canWrite = mayWrite(identity) ?? false;
+  // What a key may do has its room before that is known.
+  const canWrite = mayWrite(identity) ?? true;
   const [isCreating, setCreating] = useState(false);
   const filters = [...current.filters].filter(([name]) => name !== "creators");
   const pages = usePages<CreatorPage>(
@@ -124,10 +125,10 @@ export default function CreatorsPage({ identity }: PageProps) {
           <p class="quiet small">Tick up to {MAX_COMPARED} to compare them.</p>
           <WindowNote meta={pages.data?.page.meta} />
         </div>
-        {(canWrite || !identity.data) && (
+        {canWrite && (
           <button
             type="button"
-            class={`primary${identity.data ? "" : " reserved"}`}
+            class="primary"
             aria-expanded={isCreating}
             onClick={() => setCreating(!isCreating)}
           >
