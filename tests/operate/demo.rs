@@ -99,6 +99,7 @@ async fn assert_every_state(stack: IsolatedStack) {
     assert_identities_changed(&demo).await;
     assert_videos_are_tracked(&demo).await;
     assert_creators_and_tags(&demo).await;
+    assert_collections_have_posts(&demo).await;
     assert_content_is_varied(&demo).await;
     assert_accounts_differ(&demo).await;
 }
@@ -185,6 +186,16 @@ async fn assert_creators_and_tags(demo: &Demo) {
     assert!((4..=8).contains(&categories.len()), "{categories:?}");
     let categorized: i64 = categories.iter().filter_map(|category| category["accounts"].as_i64()).sum();
     assert!(categorized < 40, "every account has a category");
+}
+
+async fn assert_collections_have_posts(demo: &Demo) {
+    let collections = demo.list("/collections").await;
+    assert_eq!(collections.len(), 3);
+    for collection in collections {
+        let overview =
+            demo.organization.get(&format!("/collections/{}/overview", text(&collection, "id"))).await;
+        assert!(overview.ok(200).integer("/data/totals/videos") > 0, "{collection} is empty");
+    }
 }
 
 async fn assert_content_is_varied(demo: &Demo) {

@@ -1,6 +1,7 @@
 //! Changes by people in the demo organization, who added, paused, tagged and singled out accounts and posts.
 
 use sandbox::population::SimulatedAccount;
+use uuid::Uuid;
 
 use super::platform;
 use super::roles::{PAUSED_POST, Role, WATCHED_POSTS};
@@ -15,7 +16,7 @@ use crate::store::records::creators::{self, CreatorChange};
 use crate::store::records::videos::change::{self as video_change, NewTracking, NewVideo};
 use crate::store::{self, Write, retry_on_conflict};
 
-const CAMPAIGNS: [&str; 3] = ["autumn launch", "winter recipes", "ambassadors 2026"];
+pub(super) const CAMPAIGNS: [&str; 3] = ["autumn launch", "winter recipes", "ambassadors 2026"];
 const MANAGERS: [&str; 4] = ["Ada", "Jun", "Noor", "Piotr"];
 const MARKETS: [&str; 4] = ["DACH", "Iberia", "Nordics", "APAC"];
 const TIERS: [&str; 3] = ["A", "B", "C"];
@@ -39,7 +40,7 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// Tags accounts and creators, pauses a creator, and tracks some posts of tracked accounts individually.
+    /// Tags accounts and creators, pauses a creator, tracks some posts of tracked accounts individually, and creates collections.
     pub(super) async fn curate(&self) -> Result<(), CommandError> {
         for (account, role) in self.roles() {
             if let Role::PausedByCreator(_) = role {
@@ -63,7 +64,8 @@ impl Stage<'_> {
             };
             self.write(async |write| creators::update(write, creator, &creator_change).await).await?;
         }
-        self.watch_posts().await
+        let watched = self.watch_posts().await?;
+        self.create_collections(&watched).await
     }
 
     /// Lets the tracker read the accounts without a role.
@@ -92,8 +94,10 @@ impl Stage<'_> {
         Ok(())
     }
 
-    async fn watch_posts(&self) -> Result<(), CommandError> {
+    /// Returns the ids of the posts.
+    async fn watch_posts(&self) -> Result<Vec<Uuid>, CommandError> {
         let now = self.databases.clock.now().await;
+        let mut watched = Vec::new();
         for index in WATCHED_POSTS.into_iter().filter(|index| *index < self.args.demo_accounts) {
             let account = &self.population.accounts()[index];
             let Some(post) = account.posts_at(now).nth(1) else { continue };
@@ -107,15 +111,15 @@ impl Stage<'_> {
             let new = NewVideo { platform: platform(account), video, tracking };
             match self.write(async |write| video_change::create(write, &new, now).await).await {
                 // An interrupted start has tracked it.
-                Ok(_) | Err(store::Error::Exists { .. }) => {}
+                Ok(id) | Err(store::Error::Exists { id, .. }) => watched.push(id),
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(())
+        Ok(watched)
     }
 
     /// Runs a unit of work, which is retried.
-    async fn write<T>(
+    pub(super) async fn write<T>(
         &self,
         change: impl AsyncFn(&mut Write) -> Result<T, store::Error>,
     ) -> Result<T, store::Error> {
@@ -129,6 +133,6 @@ impl Stage<'_> {
     }
 }
 
-fn tags<const N: usize>(tags: [(&str, &str); N]) -> Metadata {
+pub(super) fn tags<const N: usize>(tags: [(&str, &str); N]) -> Metadata {
     tags.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
 }

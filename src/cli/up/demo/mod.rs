@@ -3,6 +3,7 @@
 //!
 //! A file has the key, because it cannot be read from the database.
 
+mod collections;
 mod curation;
 mod roles;
 mod sandbox_control;
