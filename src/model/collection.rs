@@ -102,6 +102,14 @@ impl Rule {
         self.q.as_deref().map(search_key).filter(|key| !key.is_empty())
     }
 
+    /// Whether a condition is on the account of a post.
+    pub fn has_accounts(&self) -> bool {
+        self.account_ids.is_some()
+            || self.creator_ids.is_some()
+            || self.category.is_some()
+            || !self.metadata.is_empty()
+    }
+
     /// Whether all conditions hold. `store::records::collections` has the same as SQL, and a test compares both.
     pub fn matches(&self, post: &Post) -> bool {
         let account = |ids: &Option<Vec<Uuid>>, id: Option<Uuid>| {

@@ -1,6 +1,6 @@
 //! The posts of a collection with what its figures need of them, and their gains.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::{FromRow, PgPool, Postgres, QueryBuilder};
@@ -32,6 +32,8 @@ pub struct Member {
     pub subject_id: i64,
     pub platform: Platform,
     pub account_id: Option<Uuid>,
+    /// Creator of the account.
+    #[sqlx(skip)]
     pub creator_id: Option<Uuid>,
     pub create_time: Option<DateTime<Utc>>,
     pub is_unavailable: bool,
@@ -62,7 +64,7 @@ pub async fn list_members(
 ) -> Result<Vec<Member>, Error> {
     let mut query = members_query(membership, platform);
     let pg = pg.acquire().await?;
-    let members: Vec<Member> = fetch(&pg, &mut query).await?;
+    let members = fetch(&pg, membership.organization, &mut query).await?;
     if members.len() > MAX_POSTS {
         return Err(Error::Conflict(format!(
             "the collection has more than {MAX_POSTS} posts: narrow its rule, for example with posted_after"
@@ -71,11 +73,10 @@ pub async fn list_members(
     Ok(members)
 }
 
-/// Builds the query of [`list_members`].
-pub fn members_query(membership: &Membership, platform: Option<Platform>) -> QueryBuilder<Postgres> {
-    let mut query = QueryBuilder::new("select v.*, a.creator_id from ");
+fn members_query(membership: &Membership, platform: Option<Platform>) -> QueryBuilder<Postgres> {
+    let mut query = QueryBuilder::new("select * from ");
     membership.push_videos(&mut query, COLUMNS);
-    query.push(" v left join accounts a on a.id = v.account_id where true");
+    query.push(" v where true");
     push_equal(&mut query, "v.platform", platform);
     query.push(format_args!(" limit {}", MAX_POSTS + 1));
     query
@@ -83,16 +84,38 @@ pub fn members_query(membership: &Membership, platform: Option<Platform>) -> Que
 
 /// Lists the posts that are excluded from a collection by hand.
 pub async fn list_excluded(pg: &FairReads, membership: &Membership) -> Result<Vec<Member>, Error> {
-    let mut query = QueryBuilder::new("select v.*, a.creator_id from ");
+    if !membership.has_excluded {
+        return Ok(Vec::new());
+    }
+    let mut query = QueryBuilder::new("select * from ");
     membership.push_excluded(&mut query, COLUMNS);
-    query.push(" v left join accounts a on a.id = v.account_id");
+    query.push(" v");
     let pg = pg.acquire().await?;
-    fetch(&pg, &mut query).await
+    fetch(&pg, membership.organization, &mut query).await
 }
 
-/// Planned for its values, which decide how many posts match.
-async fn fetch(pg: &PgPool, query: &mut QueryBuilder<Postgres>) -> Result<Vec<Member>, Error> {
-    Ok(query.build_query_as().persistent(false).fetch_all(pg).await?)
+/// Reads posts, planned for the values of the query, which decide how many match; then the creators of their accounts, of
+/// which there are fewer.
+async fn fetch(
+    pg: &PgPool,
+    organization: Uuid,
+    query: &mut QueryBuilder<Postgres>,
+) -> Result<Vec<Member>, Error> {
+    let mut members: Vec<Member> = query.build_query_as().persistent(false).fetch_all(pg).await?;
+    let accounts: HashSet<_> = members.iter().filter_map(|member| member.account_id).collect();
+    let creators: HashMap<Uuid, Uuid> = sqlx::query_as(
+        "select id, creator_id from accounts where organization_id = $1 and id = any($2) and creator_id is not null",
+    )
+    .bind(organization)
+    .bind(accounts.into_iter().collect::<Vec<_>>())
+    .fetch_all(pg)
+    .await?
+    .into_iter()
+    .collect();
+    for member in &mut members {
+        member.creator_id = member.account_id.and_then(|account| creators.get(&account).copied());
+    }
+    Ok(members)
 }
 
 /// The latest counters of some posts.

@@ -22,7 +22,8 @@ pub struct Membership {
     pub collection: Uuid,
     pub rule: Option<Rule>,
     has_included: bool,
-    has_excluded: bool,
+    /// Whether posts are excluded by hand.
+    pub has_excluded: bool,
     pub payout: Option<Payout>,
 }
 
@@ -90,31 +91,34 @@ impl Membership {
     /// Pushes a table of the videos that are in the collection, with some columns: those of the rule, by the index that suits
     /// it, and those included by hand.
     pub fn push_videos(&self, query: &mut QueryBuilder<Postgres>, columns: &str) {
-        let select = |builder: &mut QueryBuilder<Postgres>| {
-            builder.push("select ").push(columns).push(" from videos v where v.organization_id = ");
-            builder.push_bind(self.organization).push(" and ");
-        };
-        query.push("(");
-        select(query);
+        query.push("(select ").push(columns).push(" from ");
         match &self.rule {
-            Some(rule) => {
-                query.push("(");
-                self.push_rule(query, rule);
+            Some(rule) if rule.has_accounts() => {
+                // With a condition on their organization, too, the planner would read an index of all its videos.
+                query.push("accounts a join videos v on v.account_id = a.id where ");
+                self.push_accounts(query, rule);
+                query.push(" and (");
+                self.push_posts(query, rule);
                 query.push(")");
-                if let Some(key) = rule.search_key() {
-                    caption_blocks(self.organization).push_condition(query, &key);
-                }
             }
-            None => drop(query.push("false")),
+            Some(rule) => {
+                query.push("videos v where v.organization_id = ").push_bind(self.organization).push(" and (");
+                self.push_posts(query, rule);
+                query.push(")");
+            }
+            None => drop(query.push("videos v where false")),
+        }
+        if let Some(key) = self.rule.as_ref().and_then(Rule::search_key) {
+            caption_blocks(self.organization).push_condition(query, &key);
         }
         if self.has_excluded {
             query.push(" and ");
             self.push_marked(query, "not in", "excluded");
         }
         if self.has_included {
-            query.push(" union all ");
-            select(query);
-            query.push("v.id = any(array(select video_id from collection_marks where state = 'included' and collection_id = ");
+            query.push(" union all select ").push(columns).push(" from videos v where v.organization_id = ");
+            query.push_bind(self.organization);
+            query.push(" and v.id = any(array(select video_id from collection_marks where state = 'included' and collection_id = ");
             query.push_bind(self.collection).push("))");
             if let Some(rule) = &self.rule {
                 query.push(" and (");
@@ -142,13 +146,22 @@ impl Membership {
     }
 
     fn push_rule(&self, query: &mut QueryBuilder<Postgres>, rule: &Rule) {
+        self.push_posts(query, rule);
+        if rule.has_accounts() {
+            query.push(" and v.account_id = any(array(select a.id from accounts a where ");
+            self.push_accounts(query, rule);
+            query.push("))");
+        }
+    }
+
+    /// Pushes the conditions on a video `v` itself.
+    fn push_posts(&self, query: &mut QueryBuilder<Postgres>, rule: &Rule) {
         query.push(match rule.kind {
             None => "true",
             Some(ContentKind::Discovered) => "v.account_id is not null",
             Some(ContentKind::Tracked) => "v.is_tracked",
         });
         push_equal(query, "v.platform", rule.platform);
-        self.push_account(query, rule);
         if let Some(tags) = &rule.hashtags {
             query.push(" and ");
             hashtags::push_condition(query, self.organization, tags);
@@ -170,22 +183,17 @@ impl Membership {
         }
     }
 
-    /// Pushes the conditions on the account: its videos are found by their index.
-    fn push_account(&self, query: &mut QueryBuilder<Postgres>, rule: &Rule) {
+    /// Pushes the conditions on the account `a` of a video.
+    fn push_accounts(&self, query: &mut QueryBuilder<Postgres>, rule: &Rule) {
         let Rule { account_ids, creator_ids, category, metadata, .. } = rule;
         let labels = AccountLabels { category: category.clone(), metadata: metadata.clone() };
-        if account_ids.is_none() && creator_ids.is_none() && labels.is_empty() {
-            return;
-        }
-        query.push(" and v.account_id = any(array(select a.id from accounts a where a.organization_id = ");
-        query.push_bind(self.organization);
+        query.push("a.organization_id = ").push_bind(self.organization);
         for (column, ids) in [("a.id", account_ids), ("a.creator_id", creator_ids)] {
             if let Some(ids) = ids {
                 query.push(format_args!(" and {column} = any(")).push_bind(ids.clone()).push(")");
             }
         }
         push_labels(query, "a", &labels);
-        query.push("))");
     }
 }
 
