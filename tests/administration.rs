@@ -192,7 +192,7 @@ async fn processes_migrate_empty_databases_concurrently() {
     let views = stack.databases.clickhouse.query_raw(
         "select count() from system.tables where database = {database:String} and engine = 'View'",
     );
-    assert_eq!(views.param("database", &public).fetch_one::<u64>().await.unwrap(), 11, "{public}");
+    assert_eq!(views.param("database", &public).fetch_one::<u64>().await.unwrap(), 12, "{public}");
     for name in [&database, &public] {
         stack.databases.clickhouse.query_raw(&format!("drop database `{name}`")).execute().await.unwrap();
     }

@@ -13,11 +13,15 @@ CREATE OR REPLACE VIEW {public:Identifier}.videos /*cluster:ON CLUSTER `{cluster
     description Nullable(String) COMMENT 'Caption',
     is_tracked  Bool COMMENT 'True = tracked individually',
     added_at    DateTime64(6, 'UTC') COMMENT 'When it was added or discovered',
-    media_type  Nullable(String) COMMENT 'Media type as the platform reports it'
+    media_type  Nullable(String) COMMENT 'Media type as the platform reports it',
+    url         Nullable(String) COMMENT 'Link to the post',
+    duration    Nullable(Float64) COMMENT 'Length in seconds',
+    hashtags    Array(String) COMMENT 'Hashtags of the caption, lower-case, in order of appearance',
+    metadata    Map(String, String) COMMENT 'Tags given by the organization to a video that is tracked individually'
 )
 SQL SECURITY INVOKER
 AS SELECT
     org_id, video_id, id, subject_id, account_id, platform, external_id, shortcode, posted_at, description, is_tracked,
-    added_at, media_type
+    added_at, media_type, url, duration, hashtags, metadata
 FROM videos FINAL
 COMMENT 'Videos as they are now';

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
 use serde::Serialize;
+use serde_json::json;
 use uuid::Uuid;
 
 use super::expected::ExpectedDay;
@@ -261,6 +262,10 @@ impl SubjectLabel {
         add_if_different(&mut values, "username", &clickhouse.username, &postgres.username);
         add_if_different(&mut values, "creator_id", creator(clickhouse), creator(postgres));
         add_if_different(&mut values, "is_active", clickhouse.is_active, postgres.is_active);
+        let category = |record: &AccountRecord| or_unknown(&record.category).to_owned();
+        add_if_different(&mut values, "category", category(clickhouse), category(postgres));
+        add_if_different(&mut values, "is_verified", clickhouse.is_verified, postgres.is_verified);
+        add_if_different(&mut values, "metadata", json!(clickhouse.metadata), json!(postgres.metadata));
         let stored_in = "in the table accounts of ClickHouse";
         self.diff_values(DifferenceKind::Record, None, values, stored_in, "in Postgres")
     }
@@ -286,6 +291,11 @@ impl SubjectLabel {
         let media_type = |record: &VideoRecord| or_unknown(&record.media_type).to_owned();
         add_if_different(&mut values, "media_type", media_type(clickhouse), media_type(postgres));
         add_if_different(&mut values, "is_tracked", clickhouse.is_tracked, postgres.is_tracked);
+        let url = |record: &VideoRecord| or_unknown(&record.url).to_owned();
+        add_if_different(&mut values, "url", url(clickhouse), url(postgres));
+        add_if_different(&mut values, "duration", json!(clickhouse.duration), json!(postgres.duration));
+        add_if_different(&mut values, "hashtags", json!(clickhouse.hashtags), json!(postgres.hashtags));
+        add_if_different(&mut values, "metadata", json!(clickhouse.metadata), json!(postgres.metadata));
         let stored_in = "in the table videos of ClickHouse";
         label.diff_values(DifferenceKind::Record, None, values, stored_in, "in Postgres")
     }

@@ -234,6 +234,11 @@ impl Write {
         self.changes.other_events.push(Event::SubjectsRebuilt(subjects));
     }
 
+    /// Records that the relay has to write records once more, although nothing changed.
+    pub fn record_rewrite(&mut self, event: Event) {
+        self.changes.other_events.push(event);
+    }
+
     pub fn record_creator_removal(&mut self, id: Uuid) {
         self.changes.other_events.push(Event::CreatorRemoved(id));
         self.changes.search_changes.insert((Entity::Creator, id));

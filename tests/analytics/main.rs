@@ -8,6 +8,7 @@ mod agree;
 mod agreement;
 mod batches;
 mod bounds;
+mod collection_view;
 mod collections;
 mod content;
 mod course;

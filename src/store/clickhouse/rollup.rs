@@ -119,7 +119,8 @@ impl SubjectReader<'_> {
     /// The videos of the subjects.
     pub async fn fetch_videos(&self) -> Result<Vec<VideoRecord>, Error> {
         let sql = "
-            SELECT video_id, id, subject_id, toString(platform) AS platform, posted_at, media_type, is_tracked
+            SELECT video_id, id, subject_id, toString(platform) AS platform, posted_at, media_type, is_tracked, url,
+                duration, hashtags, metadata
             FROM videos FINAL
             WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}";
         client::fetch_all(self.client, sql, TIMEOUT, |query| self.bind(query)).await
@@ -160,7 +161,9 @@ impl SubjectReader<'_> {
     /// The accounts among the subjects.
     pub async fn fetch_accounts(&self) -> Result<Vec<AccountRecord>, Error> {
         let sql = "
-            SELECT subject_id, id, toString(platform) AS platform, username, creator_id, is_active FROM accounts FINAL
+            SELECT subject_id, id, toString(platform) AS platform, username, creator_id, is_active, category,
+                is_verified, metadata
+            FROM accounts FINAL
             WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}";
         client::fetch_all(self.client, sql, TIMEOUT, |query| self.bind(query)).await
     }

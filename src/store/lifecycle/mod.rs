@@ -7,6 +7,7 @@ pub mod organizations;
 pub mod outbox;
 pub mod purge;
 pub mod retention;
+pub mod rewrite;
 pub mod subject_range;
 pub mod vacuum;
 

@@ -6,6 +6,7 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::model::text::search_key;
+use crate::store::lifecycle::rewrite;
 use crate::store::records::hashtags;
 use crate::store::{self, Write, observations, retry_on_conflict};
 
@@ -21,6 +22,7 @@ pub(super) async fn run(pg: &PgPool) -> Result<(), store::Error> {
         rewrite_pages(pg, CAPTIONS, update_caption).await?;
         record_finished(pg, SEARCH_KEYS).await?;
     }
+    rewrite::skip_if_new(pg).await?;
     observations::complete_ids(pg).await?;
     while hashtags::fill_missing(pg, PAGE_ROWS).await? > 0 {}
     Ok(())

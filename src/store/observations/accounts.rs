@@ -103,7 +103,9 @@ fn apply(
         let subject_id = observed.account.subject_id;
         write.record_account_snapshot(AccountSnapshot { subject_id, observed_at, counters });
     }
-    if stored.latest.name.get() != latest.name.get() {
+    let has_changed = stored.latest.name.get() != latest.name.get()
+        || stored.latest.is_verified.get() != latest.is_verified.get();
+    if has_changed {
         write.record_account_change(stored.id);
     }
     if !stored.is_scraped && observed.scraped_at.is_some() {

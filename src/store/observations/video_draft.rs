@@ -226,6 +226,8 @@ impl VideoDraft {
                 || stored.external_id != row.external_id
                 || stored.shortcode.as_deref() != self.ids.shortcode()
                 || stored.is_tracked != row.is_tracked
+                || stored.latest.url.get() != self.latest.url.get()
+                || stored.latest.duration.get() != self.latest.duration.get()
         });
         if rollups_change || description_changes {
             write.record_video_change(self.id);

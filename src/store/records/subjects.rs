@@ -8,6 +8,7 @@ use serde::Deserialize;
 use sqlx::PgPool;
 use uuid::Uuid;
 
+use crate::model::account::Metadata;
 use crate::store::Error;
 use crate::store::clickhouse::history_writer::Subject;
 
@@ -23,7 +24,7 @@ pub struct SubjectRecord {
 }
 
 /// A video as both databases store it, for comparison.
-#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow, Row, Deserialize)]
+#[derive(Debug, Clone, PartialEq, sqlx::FromRow, Row, Deserialize)]
 pub struct VideoRecord {
     #[sqlx(try_from = "i64")]
     pub video_id: u64,
@@ -36,6 +37,11 @@ pub struct VideoRecord {
     pub posted_at: Option<DateTime<Utc>>,
     pub media_type: Option<String>,
     pub is_tracked: bool,
+    pub url: Option<String>,
+    pub duration: Option<f64>,
+    pub hashtags: Vec<String>,
+    #[sqlx(json)]
+    pub metadata: Metadata,
 }
 
 /// An account as both databases store it, for comparison.
@@ -50,6 +56,10 @@ pub struct AccountRecord {
     #[serde(with = "clickhouse::serde::uuid::option")]
     pub creator_id: Option<Uuid>,
     pub is_active: bool,
+    pub category: Option<String>,
+    pub is_verified: bool,
+    #[sqlx(json)]
+    pub metadata: Metadata,
 }
 
 /// Lists the ids of all subjects of an organization.
@@ -136,11 +146,12 @@ pub async fn fetch_videos(
 ) -> Result<Vec<VideoRecord>, Error> {
     Ok(sqlx::query_as(
         "select v.internal_id as video_id, v.id, v.subject_id, v.platform, v.create_time as posted_at, v.media_type,
-             v.is_tracked
+             v.is_tracked, v.url, v.duration, coalesce(v.hashtags, '{}') as hashtags, v.metadata
          from accounts a join videos v on v.account_id = a.id
          where a.organization_id = $1 and a.internal_id = any($2)
          union all
-         select internal_id, id, subject_id, platform, create_time, media_type, is_tracked
+         select internal_id, id, subject_id, platform, create_time, media_type, is_tracked, url, duration,
+             coalesce(hashtags, '{}'), metadata
          from videos where organization_id = $1 and subject_id = any($2) and account_id is null
          order by video_id",
     )
@@ -157,7 +168,8 @@ pub async fn fetch_accounts(
     subjects: &[i64],
 ) -> Result<Vec<AccountRecord>, Error> {
     Ok(sqlx::query_as(
-        "select internal_id as subject_id, id, platform, username, creator_id, is_active
+        "select internal_id as subject_id, id, platform, username, creator_id, is_active, category, is_verified,
+             metadata
          from accounts where organization_id = $1 and internal_id = any($2) order by internal_id",
     )
     .bind(organization)

@@ -23,6 +23,7 @@ use crate::app::Databases;
 use crate::failpoint;
 use crate::store::Error;
 use crate::store::clickhouse::history_writer::{self, RecomputeMode};
+use crate::store::lifecycle::rewrite::Rewrite;
 use crate::store::outbox::{self, BlockedOrganizations, Delivery, RelayLock};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -78,7 +79,8 @@ async fn relay_with_lock(
     let Some(mut relay) = started? else { return Ok(()) };
     let mut blocked = BlockedOrganizations::default();
     let mut last_check = Instant::now();
-    let mut maintenance = Maintenance { prune_at: Instant::now(), unblock_at: Instant::now() };
+    let rewrite = timeout::short(Rewrite::start(pg)).await?;
+    let mut maintenance = Maintenance { prune_at: Instant::now(), unblock_at: Instant::now(), rewrite };
     loop {
         timeout::short(relay.lock.ensure_held()).await?;
         maintenance.run_due(pg, &mut blocked).await?;
@@ -112,6 +114,7 @@ async fn relay_with_lock(
 struct Maintenance {
     prune_at: Instant,
     unblock_at: Instant,
+    rewrite: Option<Rewrite>,
 }
 
 impl Maintenance {
@@ -123,6 +126,11 @@ impl Maintenance {
         }
         if self.prune_at <= now && timeout::long(outbox::prune_delivered(pg)).await? < outbox::PRUNED_ROWS {
             self.prune_at = now + PRUNE_INTERVAL;
+        }
+        if let Some(rewrite) = &mut self.rewrite
+            && !timeout::long(rewrite.step(pg)).await?
+        {
+            self.rewrite = None;
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ use sqlx::{FromRow, PgPool};
 use uuid::Uuid;
 
 use super::batch::{STATEMENT_TIMEOUT, Subject, execute_in_batches};
+use crate::model::account::Metadata;
 use crate::store::Error;
 use crate::store::clickhouse::client;
 use crate::store::postgres::with_timeout;
@@ -57,6 +58,9 @@ struct AccountRow {
     is_active: bool,
     #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
     added_at: DateTime<Utc>,
+    is_verified: bool,
+    #[sqlx(json)]
+    metadata: Metadata,
     #[sqlx(try_from = "i64")]
     version: u64,
 }
@@ -71,6 +75,8 @@ struct CreatorRow {
     is_active: bool,
     #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
     added_at: DateTime<Utc>,
+    #[sqlx(json)]
+    metadata: Metadata,
     #[sqlx(try_from = "i64")]
     version: u64,
 }
@@ -97,6 +103,11 @@ struct VideoRow {
     is_tracked: bool,
     #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
     added_at: DateTime<Utc>,
+    url: Option<String>,
+    duration: Option<f64>,
+    hashtags: Vec<String>,
+    #[sqlx(json)]
+    metadata: Metadata,
     #[sqlx(try_from = "i64")]
     version: u64,
 }
@@ -156,7 +167,7 @@ pub async fn write_changed(
             pg,
             client,
             "creators",
-            "select r.organization_id as org_id, r.id, r.name, r.is_active, r.added_at, $3::bigint as version
+            "select r.organization_id as org_id, r.id, r.name, r.is_active, r.added_at, r.metadata, $3::bigint as version
              from unnest($1::uuid[], $2::uuid[]) as x(organization_id, id)
              join creators r on r.organization_id = x.organization_id and r.id = x.id",
             &changed.creators,
@@ -167,7 +178,8 @@ pub async fn write_changed(
             client,
             "accounts",
             "select r.organization_id as org_id, r.internal_id as subject_id, r.id, r.platform, r.username, r.name,
-                    r.creator_id, r.category, r.is_active, r.added_at, $3::bigint as version
+                    r.creator_id, r.category, r.is_active, r.added_at, r.is_verified, r.metadata,
+                    $3::bigint as version
              from unnest($1::uuid[], $2::uuid[]) as x(organization_id, id)
              join accounts r on r.organization_id = x.organization_id and r.id = x.id",
             &changed.accounts,
@@ -179,8 +191,8 @@ pub async fn write_changed(
             "videos",
             "select r.organization_id as org_id, r.internal_id as video_id, r.id, r.subject_id, r.account_id,
                     r.platform, r.external_id, coalesce(r.whole_shortcode, r.shortcode) as shortcode,
-                    r.create_time as posted_at, r.media_type, r.description, r.is_tracked, r.added_at,
-                    $3::bigint as version
+                    r.create_time as posted_at, r.media_type, r.description, r.is_tracked, r.added_at, r.url, r.duration,
+                    coalesce(r.hashtags, '{}') as hashtags, r.metadata, $3::bigint as version
              from unnest($1::uuid[], $2::uuid[]) as x(organization_id, id)
              join videos r on r.organization_id = x.organization_id and r.id = x.id",
             &changed.videos,

@@ -301,8 +301,10 @@ pub async fn update(write: &mut Write, id: Uuid, change: &VideoChange) -> Result
     if let Some(hours) = change.scrape_interval_hours {
         targets::set_interval(write, &[id], hours).await?;
     }
-    if change.is_active.is_some() {
+    if change.is_active.is_some() || change.metadata.is_some() {
         write.record_video_change(id);
+    }
+    if change.is_active.is_some() {
         write.record_target_change(id);
     }
     Ok(())
