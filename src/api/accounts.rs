@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::mcp::tool::{Answer, Tool};
 use super::new_records::NewAccountBody;
 use super::{
     account_list, account_videos, ages, batches, daily, metrics, refreshes, sparklines, top_accounts,
@@ -155,6 +156,15 @@ async fn create(
     })
     .await
 }
+
+pub(super) const TOOL: Tool = Tool {
+    name: "get_account",
+    description: "One account by its id, or by its username with a leading @: profile, creator, tags (category, \
+        metadata), the latest counters (follower_count, and view_count, like_count and others summed over \
+        its posts, since posting), tracking status and times of scrapes (UTC). For gains of a period use \
+        get_overview with account_id.",
+    answer: Answer::Response("getAccount"),
+};
 
 /// Get an account
 ///

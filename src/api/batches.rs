@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::OwnedMutexGuard;
 use uuid::Uuid;
 
+use super::mcp::tool::{Answer, Tool};
 use super::new_records::{NewAccountBody, NewVideoBody};
 use crate::app::{App, InFlightKey};
 use crate::http::input::FromBody;
@@ -90,6 +91,15 @@ impl FromBody for UpdateBatch {
     }
 }
 
+pub(super) const ACCOUNTS_TOOL: Tool = Tool {
+    name: "track_accounts",
+    description: "Start tracking up to 50 accounts by platform and username or profile link; history begins with the \
+        first scrape, within minutes. Each item has its own result: status 201 created, 409 tracked already \
+        (with its id), 403 beyond the quota, 404 no such creator, 422 invalid. Repeating a call changes \
+        nothing.",
+    answer: Answer::Response("createAccounts"),
+};
+
 /// Track up to 500 accounts
 ///
 /// In one transaction. Each item succeeds or fails alone, as a request for it would: `status` is 201, or 409 with the id of
@@ -117,6 +127,14 @@ pub(super) async fn create_accounts(
     })
     .await
 }
+
+pub(super) const VIDEOS_TOOL: Tool = Tool {
+    name: "track_videos",
+    description: "Start tracking up to 50 single posts by platform and link or id, for posts of accounts that are not \
+        tracked. Each item has its own result: status 201 created, 409 tracked already (with its id), 422 \
+        invalid. Short links are 422: use the links they lead to. Repeating a call changes nothing.",
+    answer: Answer::Response("createVideos"),
+};
 
 /// Track up to 500 videos
 ///

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::mcp::tool::{Answer, Tool};
 use crate::http::{Analytics, Cached, Query, RecordDependency, Result, WithMeta};
 use crate::model::account::Metadata;
 use crate::model::ages::STORED_AGES;
@@ -114,6 +115,15 @@ pub(super) struct BreakoutsMeta {
     #[schemars(example = 4)]
     without_baseline: usize,
 }
+
+pub(super) const TOOL: Tool = Tool {
+    name: "find_breakouts",
+    description: "Find posts that did much better than usual for their account: views at an age of 1, 3, 7, 14 or 30 \
+        days that are several times (multiple) the baseline, the mean of earlier posts of the same account \
+        and media type at the same age. actual is the views at that age, multiple is actual divided by \
+        baseline. By default posts of the last 90 days with at least 3 times the baseline after 7 days.",
+    answer: Answer::Response("listBreakouts"),
+};
 
 /// Find breakout videos
 ///

@@ -4,6 +4,7 @@ use salvo::{Router, Writer};
 use salvo_oapi::endpoint;
 
 use super::fields::VideoPath;
+use super::mcp::tool::{Answer, Tool};
 use super::{ages, breakouts, hashtags, sparklines, top_content};
 use crate::app::App;
 use crate::http::input::{ListQuery, ListSort};
@@ -33,6 +34,16 @@ impl ListSort for ContentSort {
     const DEFAULT: (Self, SortDirection) = (ContentSort::As(VideoSort::CreateTime), SortDirection::Desc);
 }
 
+pub(super) const LIST_TOOL: Tool = Tool {
+    name: "list_content",
+    description: "List posts (videos) with their latest counters, newest first by default; order_by=view_count for the \
+        most viewed ever. Filters: platform, account, creator, tag (category, metadata), hashtag, \
+        collection, kind, posting date, min_views, caption text. view_count, like_count, comment_count, \
+        share_count, saved_count and play_count are totals since posting, null when unknown; engagement_rate \
+        is a fraction of views. For what posts gained in a period use rank_content.",
+    answer: Answer::Response("listContent"),
+};
+
 /// List content
 ///
 /// Videos discovered on accounts and videos tracked individually, each once; `kinds` tells which of both applies. By
@@ -47,6 +58,13 @@ async fn list(
     let found = content::list(&app.pg, caller.organization, &app.readable, &filter, &params.page).await?;
     params.into_response(found)
 }
+
+pub(super) const GET_TOOL: Tool = Tool {
+    name: "get_video",
+    description: "One post (video) by its id: caption, hashtags, link, author, posting time (UTC), the latest counters \
+        of the platform since posting (null when unknown), and whether it is still available and tracked.",
+    answer: Answer::Response("getContent"),
+};
 
 /// Get a video
 ///

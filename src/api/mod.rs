@@ -18,6 +18,7 @@ mod fields;
 mod hashtags;
 mod health;
 mod links;
+mod mcp;
 mod media;
 mod metrics;
 mod new_records;
@@ -56,9 +57,10 @@ pub fn routes() -> Router {
         .push(Router::with_path("v1").push(v1::private()));
     let csv = http::responding(RequireAccept::Csv).push(export::router());
     let streams = http::responding(RequireAccept::EventStream).push(Router::with_path("v2").push(streams()));
-    // All share keys and rate limits.
     let files = http::receiving_files().push(uploads::receiver());
-    let private = http::authenticated().push(json).push(csv).push(streams).push(files);
+    // All share keys and rate limits.
+    let rest = http::requiring_write_scope().push(json).push(csv).push(streams).push(files);
+    let private = http::authenticated().push(rest).push(mcp::route());
     let report = http::responding(RequireAccept::Json).push(Router::with_path("v2").push(shared_report()));
     let shared = http::authenticated_by_share().push(report);
     Router::new()

@@ -43,7 +43,8 @@ const INFO: ApiInfo = ApiInfo {
     ],
 };
 
-static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
+/// With a placeholder for the base URL.
+pub(super) static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
     let versioned = |router, needs_key| RouteGroup { router, needs_key, server: "{base_url}/v2" };
     let exports = RouteGroup { router: super::export::router(), needs_key: true, server: BASE_URL };
     let imports = RouteGroup { router: super::uploads::receiver(), needs_key: true, server: BASE_URL };

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::fields::AccountsQuery;
+use super::mcp::tool::{Answer, Tool};
 use crate::http::output::WindowMeta;
 use crate::http::{Analytics, Cached, Query, RecordDependency, Result, WindowArgs, WithMeta};
 use crate::model::change::{self, Change};
@@ -90,6 +91,17 @@ impl OverviewMeta {
         OverviewMeta { window: meta, previous_start_date: previous.start, previous_end_date: previous.end }
     }
 }
+
+pub(super) const TOOL: Tool = Tool {
+    name: "get_overview",
+    description: "Headline figures of the organization, of one account, of one creator, or of all accounts with a tag \
+        (category, metadata): numbers of records, and what they gained in a window of UTC days compared with \
+        the previous window of the same length (current, previous, change, change_percent in percent). \
+        Views, plays, likes, comments, shares and engagement (likes, comments and shares) are gains of the \
+        window; engagement_rate is engagement per view as a fraction; followers is the level at the end of \
+        the window, followers_gained the gain.",
+    answer: Answer::Response("getOverview"),
+};
 
 /// Get the organization's overview
 ///

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::fields::{AccountIdPath, VideoPath};
+use super::mcp::tool::{Answer, Tool};
 use crate::app::App;
 use crate::http::input::{EmptyBody, FromBody};
 use crate::http::{Accepted, Args, Body, Caller, Data, Path, Problem, Result, WithMeta, in_transaction};
@@ -112,6 +113,15 @@ pub(super) async fn refresh_video(
     }
     Ok(Accepted(Data { data }))
 }
+
+pub(super) const TOOL: Tool = Tool {
+    name: "refresh",
+    description: "Ask for a scrape of up to 50 accounts now instead of when they are due, also of failing ones. status \
+        says what happens: queued (within seconds), in_flight, fresh (scraped too recently: refreshable_at \
+        says when it can succeed), paused, unavailable, unsupported, source_paused. Figures follow within a \
+        minute of the scrape; get_account shows last_scrape_time.",
+    answer: Answer::Response("refreshAccounts"),
+};
 
 /// Refresh up to 100 accounts
 ///

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tracing::Instrument;
 
+use super::mcp::tool::{Answer, Tool};
 use crate::app::App;
 use crate::http::{Caller, Query, Result, WithMeta};
 use crate::model::limits::{DEFAULT_SHORT_LIST_SIZE, MAX_QUERY_CHARS, MAX_SHORT_LIST_SIZE};
@@ -36,6 +37,15 @@ struct SearchMeta {
     /// Limits in effect.
     effective_caps: EffectiveCaps,
 }
+
+pub(super) const TOOL: Tool = Tool {
+    name: "search",
+    description: "Find accounts by username, creators by name and posts by caption, ignoring case; best matches first, \
+        in three sections. Use it to get the id of something that is named in words before calling other \
+        tools. follower_count and view_count are latest counters. For posts with a hashtag, use list_content \
+        or rank_content instead.",
+    answer: Answer::Response("search"),
+};
 
 /// Search names and captions
 ///

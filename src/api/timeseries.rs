@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{AccountsQuery, CreatorPath};
+use super::mcp::tool::{Answer, Tool};
 use crate::http::input::WindowParams;
 use crate::http::output::WindowMeta;
 use crate::http::{Analytics, Args, Cached, Path, Query, RecordDependency, Result, WindowArgs, WithMeta};
@@ -99,6 +100,17 @@ struct SeriesRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     previous: Option<SeriesBucket>,
 }
+
+pub(super) const TOOL: Tool = Tool {
+    name: "get_timeseries",
+    description: "What was gained on each day, week or month (granularity) of a window of UTC days, by the \
+        organization, one account, one creator, or all accounts with a tag: views, plays, likes, comments, \
+        shares, engagement and engagement_rate (a fraction of views), new_posts, followers at the end of the \
+        day (null before the first observation) and how many accounts were observed. Use it for trends; for \
+        totals of a window use get_overview. Long windows by day are too large for an answer: use week or \
+        month.",
+    answer: Answer::Response("getTimeseries"),
+};
 
 /// Get a time series
 ///

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::mcp::tool::{Answer, Tool};
 use super::rankings::{ComparedFigures, Metric, RankingMeta, ShownFigures};
 use crate::http::input::{RankingOrder, RankingQuery};
 use crate::http::{Analytics, CachedPage, Ranking, RecordDependency, Result, WindowArgs};
@@ -70,6 +71,16 @@ pub(super) struct TopAccount {
     #[serde(flatten)]
     tracking: AccountTracking,
 }
+
+pub(super) const TOOL: Tool = Tool {
+    name: "rank_accounts",
+    description: "Rank accounts by what they and their posts gained in a window of UTC days: views, likes, comments, \
+        shares, engagement, engagement_rate (a fraction of views), followers or new_posts. Filters: creator, \
+        tag (category, metadata), platform, tracking status, username. metrics are of the window, previous \
+        of the window before, change_percent compares the two in percent; follower_count is the latest. \
+        include_all=true lists accounts without gains too.",
+    answer: Answer::Response("listTopAccounts"),
+};
 
 /// Rank accounts by gains
 ///

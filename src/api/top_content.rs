@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::mcp::tool::{Answer, Tool};
 use crate::http::input::{RankingOrder, RankingQuery};
 use crate::http::output::WindowMeta;
 use crate::http::{Analytics, CachedPage, Ranking, RecordDependency, Result, WindowArgs};
@@ -83,6 +84,16 @@ pub(super) struct TopContentMeta {
     /// Metric that videos are ranked by.
     metric: GainMetric,
 }
+
+pub(super) const TOOL: Tool = Tool {
+    name: "rank_content",
+    description: "Rank posts (videos) by what they gained in a window of UTC days: views, likes, comments, shares or \
+        engagement (likes, comments and shares). Use it for which posts performed best in a period, also per \
+        account, creator, tag (category, metadata), hashtag or collection; each entry names its creator and \
+        account. metrics are gains of the window, engagement_rate a fraction of the views gained, view_count \
+        the latest total. posted=in_window ranks only posts of the window. order_direction=asc lists losses.",
+    answer: Answer::Response("listTopContent"),
+};
 
 /// Rank videos by gains
 ///

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::mcp::tool::{Answer, Tool};
 use super::rankings::{ComparedFigures, Metric, RankingMeta, ShownFigures};
 use crate::http::input::{RankingOrder, RankingQuery};
 use crate::http::{Analytics, CachedPage, Ranking, RecordDependency, Result, WindowArgs};
@@ -56,6 +57,17 @@ pub(super) struct TopCreator {
     #[serde(flatten)]
     figures: ShownFigures,
 }
+
+pub(super) const TOOL: Tool = Tool {
+    name: "rank_creators",
+    description: "Rank creators (people, each with one or more accounts) by what their accounts gained in a window of \
+        UTC days: views, likes, comments, shares, engagement, engagement_rate (a fraction of views), \
+        followers or new_posts. With category or metadata only accounts with that tag count, and creators \
+        that have one. Use it for who grew most. metrics are of the window, previous of the window before, \
+        change_percent compares the two in percent. To see with which posts, call rank_content with the same \
+        window and tag or with creator_id.",
+    answer: Answer::Response("listTopCreators"),
+};
 
 /// Rank creators by gains
 ///

@@ -9,6 +9,7 @@ use salvo_oapi::endpoint;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::mcp::tool::{Answer, Tool};
 use crate::app::App;
 use crate::http::input::WindowParams;
 use crate::http::output::WindowMeta;
@@ -134,6 +135,15 @@ impl Source {
         Source { platform, name, status, paused_until: pause.map(|pause| pause.until), reason }
     }
 }
+
+pub(super) const TOOL: Tool = Tool {
+    name: "get_tracking_health",
+    description: "Whether tracking works: how many accounts and single videos are active, paused, failing, \
+        unavailable, pending or unsupported, what is due, how far scrapes lag behind in seconds, attempts of \
+        the last 24 hours, why scrapes fail and since when, and the state of each source. Use it before \
+        trusting figures of today, or when data looks old.",
+    answer: Answer::Response("getTracking"),
+};
 
 /// Get the state of tracking
 ///

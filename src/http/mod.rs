@@ -3,13 +3,13 @@
 pub mod analytics;
 mod caller;
 pub mod connections;
-mod deadline;
+pub mod deadline;
 pub mod forwarded;
 pub mod input;
 pub mod middleware;
 pub mod openapi;
 pub mod output;
-mod request_id;
+pub mod request_id;
 pub mod route;
 
 use std::sync::atomic::Ordering;
@@ -68,7 +68,11 @@ pub fn authenticated() -> Router {
     Router::new()
         .hoop(Authenticate::default()) // 401, 403
         .hoop(RateLimit::default()) // 429
-        .hoop(RequireWriteScope) // 403
+}
+
+/// The middleware of routes whose methods say whether they write, after authentication.
+pub fn requiring_write_scope() -> Router {
+    Router::with_hoop(RequireWriteScope) // 403
 }
 
 /// The middleware of authentication by the token of a share.

@@ -9,7 +9,8 @@ mod shares;
 pub(super) use figures::{CollectionOverview, CollectionRow, CollectionSeriesQuery, overview, timeseries};
 pub(super) use payouts::{PayoutGroupBy, PayoutRow, PayoutsMeta, PayoutsQuery, rows};
 pub(super) use rankings::{
-    CollectionAccount, CollectionCreator, CollectionMembersMeta, MembersQuery, accounts, creators,
+    CollectionAccount, CollectionCreator, CollectionMembersMeta, MembersQuery, REPORT_TOOL, accounts,
+    creators,
 };
 use salvo::{Router, Writer};
 use salvo_oapi::endpoint;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
+use crate::api::mcp::tool::{Answer, Tool};
 use crate::app::App;
 use crate::http::input::body::read_item;
 use crate::http::input::violations::Violations;
@@ -129,6 +131,15 @@ fn check_payout(fields: &Map<String, Value>, violations: &mut Violations) {
     }
 }
 
+pub(in crate::api) const LIST_TOOL: Tool = Tool {
+    name: "list_collections",
+    description: "List collections by name: named sets of posts, such as campaigns or clients, with the rule by which \
+        posts are in them, how many posts are included or excluded by hand, and how posts are paid. For \
+        figures of one use get_collection_report; for its posts use rank_content or list_content with \
+        collection_id.",
+    answer: Answer::Response("listCollections"),
+};
+
 /// List collections
 ///
 /// By default, sorted by name.
@@ -142,6 +153,15 @@ async fn list(
     let found = collections::list(&app.pg, caller.organization, &filter, &params.page).await?;
     params.into_response(found)
 }
+
+pub(in crate::api) const CREATE_TOOL: Tool = Tool {
+    name: "create_collection",
+    description: "Create a collection, a named set of posts, such as a campaign. With a rule all posts that fulfil its \
+        conditions are in it, also later ones: hashtags, accounts, creators, tags, platform, posting date, \
+        min_views. The name must not be taken; a second call with it changes nothing and returns an error \
+        with the id of the existing collection.",
+    answer: Answer::Response("createCollection"),
+};
 
 /// Create a collection
 ///

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::CollectionPath;
+use crate::api::mcp::tool::{Answer, Tool};
 use crate::http::input::{RankingPage, RankingQuery};
 use crate::http::output::WindowMeta;
 use crate::http::{Analytics, Args, CachedPage, Path, Ranking, RecordDependency, Result, WindowArgs};
@@ -139,6 +140,20 @@ impl PostSums {
         MemberFigures { videos: self.videos, lifetime: self.lifetime.into(), metrics: self.gains.into() }
     }
 }
+
+pub(in crate::api) const REPORT_TOOL: Tool = Tool {
+    name: "get_collection_report",
+    description: "Everything about one collection (campaign) in one answer: collection is its record, overview has \
+        totals of its posts (latest counters) and gains of a window of UTC days compared with the previous \
+        window, accounts ranks who is in it by what their posts in the collection gained (lifetime: latest \
+        counters; metrics: gains). Rates are fractions of views. meta.without_account completes the sum; \
+        limit and cursor page through accounts. For its best posts call rank_content with collection_id.",
+    answer: Answer::Joined(&[
+        ("collection", "getCollection"),
+        ("overview", "getCollectionOverview"),
+        ("accounts", "listCollectionAccounts"),
+    ]),
+};
 
 /// List a collection's accounts
 ///

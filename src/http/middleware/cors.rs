@@ -20,13 +20,16 @@ const EXPOSED_HEADERS: [&str; 13] = [
     "Sunset",
 ];
 
-const ALLOWED_HEADERS: [&str; 9] = [
+const ALLOWED_HEADERS: [&str; 12] = [
     "Authorization",
     "Content-Type",
     "Accept",
     "If-None-Match",
     "Idempotency-Key",
     "Last-Event-ID",
+    "Mcp-Method",
+    "Mcp-Name",
+    "Mcp-Protocol-Version",
     "X-Request-ID",
     "traceparent",
     "tracestate",
