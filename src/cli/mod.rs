@@ -12,6 +12,7 @@ mod error;
 mod export;
 mod import;
 mod key;
+mod mcp;
 mod migrate;
 mod org;
 mod output;
@@ -98,6 +99,7 @@ enum Command {
     /// users.
     #[command(subcommand)]
     ClickhouseUser(clickhouse_user::ClickhouseUserCommand),
+    Mcp(mcp::McpArgs),
     Probe(probe::ProbeArgs),
     #[command(hide = true)]
     RunPostgres(up::run_postgres::RunPostgresArgs),
@@ -172,6 +174,7 @@ async fn run_command(command: Command) -> Result<ExitCode, CommandError> {
         Command::Org(command) => org::run(command).await?,
         Command::Key(command) => key::run(command).await?,
         Command::ClickhouseUser(command) => clickhouse_user::run(command).await?,
+        Command::Mcp(args) => mcp::run(args).await?,
         Command::Probe(args) => probe::run(args).await?,
         Command::RunPostgres(args) => return up::run_postgres::run(args).await,
     }

@@ -1,9 +1,10 @@
-//! The MCP server: its protocol, and that tools answer as the REST API does.
+//! The MCP server: its protocol, that tools answer as the REST API does, and over standard input.
 
 mod agreement;
 mod fixture;
 mod limits;
 mod protocol;
+mod stdio;
 mod writes;
 
 use harness::{Organization, Response, send};
