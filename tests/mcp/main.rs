@@ -1,6 +1,7 @@
-//! The MCP server: its protocol, that tools answer as the REST API does, and over standard input.
+//! The MCP server: its protocol, that tools answer as the REST API does, and official clients over HTTP and standard input.
 
 mod agreement;
+mod clients;
 mod fixture;
 mod limits;
 mod protocol;
