@@ -71,7 +71,7 @@ pub(super) async fn run(args: McpArgs) -> Result<(), CommandError> {
                 let _closed = responses.send(response).await;
             }
         });
-        in_flight.retain(|_, task| !task.is_finished());
+        in_flight.retain(|_, handle| !handle.is_finished());
         in_flight.insert(id, task);
         if writer.is_finished() {
             break;

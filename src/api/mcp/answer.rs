@@ -81,7 +81,7 @@ mod tests {
             let entries: Vec<_> = (0..count).map(|_| "x".repeat(entry)).collect();
             let page = json!({"data": entries, "pagination": {"next_cursor": null}}).to_string();
             let fitting = fitting_entries(&page, &page);
-            let cut = |count: usize| json!({"data": entries[..count], "pagination": {"next_cursor": "c".repeat(400)}});
+            let cut = |length: usize| json!({"data": entries[..length], "pagination": {"next_cursor": "c".repeat(400)}});
             assert!(fitting < count, "{entry}");
             if entry < MAX_ANSWER_BYTES {
                 assert!(cut(fitting).to_string().len() <= MAX_ANSWER_BYTES, "{entry}");

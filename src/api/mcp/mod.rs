@@ -54,8 +54,8 @@ struct Endpoint(Routes);
 #[async_trait]
 impl Handler for Endpoint {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, _ctrl: &mut FlowCtrl) {
-        let body = depot.remove_typed::<ParsedRequest>().ok().and_then(|parsed| parsed.body);
-        let response = match Message::read(req.headers(), body.unwrap_or_default()) {
+        let message = depot.remove_typed::<ParsedRequest>().ok().and_then(|parsed| parsed.body);
+        let response = match Message::read(req.headers(), message.unwrap_or_default()) {
             Ok(Message::Notification) => {
                 res.status_code(StatusCode::ACCEPTED);
                 return;

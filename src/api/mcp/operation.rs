@@ -175,7 +175,7 @@ mod tests {
         let list = request("listAccounts", tags);
         assert_eq!(
             list.uri,
-            "/v2/accounts?metadata.team=a+b&metadata.x%26y=1&limit=5&is_active=true".to_owned()
+            "/v2/accounts?is_active=true&metadata.team=a+b&metadata.x%26y=1&limit=5".to_owned()
         );
         assert_eq!((list.method, list.body), (Method::GET, None));
         let hashtags = request("listContent", json!({"hashtag": ["surf", "été"]}));

@@ -135,8 +135,7 @@ impl Message {
         if id.as_ref().is_some_and(|id| !is_id(id)) {
             return Err(invalid("id must be a text or an integer"));
         }
-        let read = |members: Map<String, Value>| RpcRequest::read(headers, id.clone(), members);
-        match read(members) {
+        match RpcRequest::read(headers, id.clone(), members) {
             Ok(Some(request)) => Ok(Message::Request(request)),
             Ok(None) => Ok(Message::Notification),
             Err(failure) => Err(Failure { id, ..failure }),

@@ -77,8 +77,8 @@ fn joined(parts: &[(&str, &str)], operations: &[Operation], document: &Value) ->
                 data.insert((*name).to_owned(), schema.clone());
                 continue;
             }
-            let resolved = match schema["$ref"].as_str().and_then(|name| name.strip_prefix(COMPONENTS)) {
-                Some(name) => &document["components"]["schemas"][name],
+            let resolved = match schema["$ref"].as_str().and_then(|path| path.strip_prefix(COMPONENTS)) {
+                Some(component) => &document["components"]["schemas"][component],
                 None => schema,
             };
             let all =
@@ -88,9 +88,9 @@ fn joined(parts: &[(&str, &str)], operations: &[Operation], document: &Value) ->
             }
         }
     }
-    let required: Vec<_> = data.keys().cloned().collect();
+    let part_names: Vec<_> = data.keys().cloned().collect();
     let mut properties = Map::from_iter(others);
-    let data = json!({"type": "object", "properties": data, "required": required});
+    let data = json!({"type": "object", "properties": data, "required": part_names});
     properties.insert("data".to_owned(), data);
     let required: Vec<_> = properties.keys().cloned().collect();
     json!({"type": "object", "properties": properties, "required": required})
