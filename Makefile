@@ -1,7 +1,7 @@
 # Commands for this repository. `make` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep test-days release-fixture test-clickhouse bench bench-bulk bench-paging bench-pictures bench-import bench-relay bench-search bench-tenants loadtest openapi ui ui-types ui-screenshots bench-ui lint audit fmt build deps libchdb clean-demo
+.PHONY: help demo test test-deep test-days release-fixture test-clickhouse bench bench-bulk bench-paging bench-pictures bench-import bench-relay bench-search bench-tenants loadtest openapi ui ui-types ui-screenshots bench-ui clients client-types lint audit fmt build deps libchdb clean-demo
 
 CARGO ?= cargo
 # Port of the demo's API; all other ports are chosen freely.
@@ -83,6 +83,13 @@ ui-screenshots: ## Save pictures of every page of the running demo in target/scr
 bench-ui: ## Time the dashboard of the running demo in Chromium, beside the budgets
 	@scripts/install-ui
 	TIDEMARK_TEST_CHROMIUM=$$(scripts/install-chromium) npm --prefix ui run bench
+
+client-types: ## Rewrite the types of clients/ from docs/openapi.json
+	@scripts/install-ui
+	@scripts/client-types
+
+clients: ## Pack the clients for TypeScript and Python into target/clients
+	@scripts/pack-clients
 
 lint: ## Check formatting and run clippy; warnings are errors
 	$(CARGO) fmt --all --check

@@ -170,7 +170,9 @@ fn anchors(page: &str) -> Vec<String> {
 fn links_between_pages_resolve() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut all = pages(root, false);
-    all.extend(["docs", "loadtest", "crates"].iter().flat_map(|folder| pages(&root.join(folder), true)));
+    all.extend(
+        ["docs", "loadtest", "crates", "clients"].iter().flat_map(|folder| pages(&root.join(folder), true)),
+    );
     let mut links = 0;
     for page in all {
         let text = std::fs::read_to_string(&page).unwrap();

@@ -1,4 +1,5 @@
-"""Parses responses with a client that openapi-python-client generates from the document, and makes a request with it.
+"""Parses responses with a client that openapi-python-client generates from the document, and makes a request with it; checks them
+with the types of clients/python.
 
 Reads the document, the responses, a base URL, a key and ids of accounts from standard input as JSON. Prints what differs, and
 fails if anything does. A value of an unknown name, a missing field and a field that the document lacks are differences."""
@@ -10,6 +11,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_overloads, get_type_hints, is_typeddict
 from uuid import UUID
 
 import attrs
@@ -67,6 +70,50 @@ for response in report["responses"]:
         failures += [f"{response['path']}: the document has no {field}" for field in undocumented(parsed)]
     except Exception as error:
         failures.append(f"{response['path']}: {error!r}: {json.dumps(response['body'])[:300]}")
+
+
+def differences(value, expected, path=""):
+    """Names where a value differs from its type, also by a field that the type lacks."""
+    origin, arguments = get_origin(expected), get_args(expected)
+    if is_typeddict(expected) and isinstance(value, dict):
+        fields = get_type_hints(expected)
+        for name in expected.__required_keys__ - value.keys():
+            yield f"{path}.{name} is missing"
+        for name in value.keys() - fields.keys():
+            yield f"{path}.{name} is unknown"
+        for name in value.keys() & fields.keys():
+            yield from differences(value[name], fields[name], f"{path}.{name}")
+    elif origin is list and isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from differences(item, arguments[0], f"{path}[{index}]")
+    elif origin is dict and isinstance(value, dict):
+        for name, item in value.items():
+            yield from differences(item, arguments[1], f"{path}.{name}")
+    elif origin in (Union, UnionType):
+        if all(any(differences(value, choice)) for choice in arguments):
+            yield f"{path} is {value!r}, not {expected}"
+    elif expected is Any or (origin is Literal and value in arguments):
+        return
+    elif not (type(value) is expected or (expected is float and type(value) is int)):
+        yield f"{path} is {value!r}, not {expected}"
+
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "clients/python/src"))
+operations_module = importlib.import_module("tidemark_client.operations")
+types_of_paths = {}
+for overload in get_overloads(operations_module.Operations.get):
+    hints = get_type_hints(overload)
+    types_of_paths[get_args(hints["path"])[0]] = hints["return"]
+paths = {
+    operation["operationId"]: path
+    for path, methods in report["document"]["paths"].items()
+    for method, operation in methods.items()
+    if method == "get"
+}
+for response in report["responses"]:
+    if response["operation"] in paths:
+        found = differences(response["body"], types_of_paths[paths[response["operation"]]])
+        failures += [f"{response['path']}: {difference}" for difference in found]
 
 # The client repeats the parameter of a list.
 ids = [UUID(id) for id in report["account_ids"]]

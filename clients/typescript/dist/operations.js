@@ -1,0 +1,2 @@
+// What each operation takes and returns, derived from the generated types of the OpenAPI document.
+export {};
