@@ -1,7 +1,7 @@
 // Throughput of heavy analytics queries: batches of a hundred ids, rankings and custom windows, from a fixed number of clients
 // that send the next request as soon as they have a response.
 
-import { get, ok, send } from './lib/api.js';
+import { get, ok, requireScope, send } from './lib/api.js';
 import { days, inventory, pick, period, sample } from './lib/choice.js';
 import { STATS, byRoute, summary } from './lib/summary.js';
 
@@ -39,7 +39,8 @@ export const options = {
 };
 
 export function setup() {
-  return inventory(5000);
+  requireScope('write');
+  return inventory(5000, ['accounts', 'creators', 'videos']);
 }
 
 export default function ({ accounts, creators, videos }) {
@@ -49,10 +50,8 @@ export default function ({ accounts, creators, videos }) {
   ok(send('POST', '/videos/deltas', '/videos/deltas', { video_ids: sample(videos, IDS), windows: [1, 7, 30, 90] }));
   ok(send('POST', '/accounts/metrics', '/accounts/metrics', { account_ids: sample(accounts, 50), ...body }));
   ok(get('/videos/{video_id}/analytics', `/videos/${pick(videos)}/analytics`, days(7, 30)));
-  if (creators.length) {
-    const path = `/creators/${pick(creators)}/analytics/timeseries`;
-    ok(get('/creators/{creator_id}/analytics/timeseries', path, { period: '90d' }));
-  }
+  const path = `/creators/${pick(creators)}/analytics/timeseries`;
+  ok(get('/creators/{creator_id}/analytics/timeseries', path, { period: '90d' }));
   ok(get('/overview', '/overview', window));
   ok(get('/creators/top', '/creators/top', { ...period(), limit: 25 }));
   ok(get('/analytics/timeseries', '/analytics/timeseries', { ...window, account_id: pick(accounts) }));

@@ -8,7 +8,7 @@ import http from 'k6/http';
 import { check } from 'k6';
 import { Counter } from 'k6/metrics';
 import { get, ok, retryable } from './lib/api.js';
-import { days } from './lib/choice.js';
+import { days, inventory } from './lib/choice.js';
 import { STATS, byRoute, summary } from './lib/summary.js';
 
 const RATE = Number(__ENV.QUESTIONS_PER_SECOND || 100);
@@ -58,6 +58,10 @@ export const options = {
     'http_req_duration{name:GET /accounts}': ['p(99)<250'],
   },
 };
+
+export function setup() {
+  inventory(1);
+}
 
 const ANY = http.expectedStatuses(200, 503);
 

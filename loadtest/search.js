@@ -34,7 +34,7 @@ export const options = {
 };
 
 export function setup() {
-  return inventory(2000);
+  return inventory(2000, ['captions']);
 }
 
 export default function ({ captions }) {

@@ -3,7 +3,7 @@
 
 import { check, group } from 'k6';
 import http from 'k6/http';
-import { BASE, data, get, send } from './lib/api.js';
+import { BASE, data, get, requireScope, send } from './lib/api.js';
 import { STATS, byRoute, summary } from './lib/summary.js';
 import { violations as schemaViolations } from './lib/shape.js';
 
@@ -28,6 +28,8 @@ function operation(document, sent, method, name, status, path, body, headers) {
   sent.add(`${method} ${name}`);
   return response;
 }
+
+export const setup = () => requireScope('write');
 
 export default function () {
   const document = http.get(`${BASE}/openapi.json`).json();

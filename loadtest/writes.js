@@ -2,7 +2,7 @@
 // them; every create is sent twice with one Idempotency-Key.
 
 import { check } from 'k6';
-import { data, ok, send } from './lib/api.js';
+import { data, ok, requireScope, send } from './lib/api.js';
 import { STATS, byRoute, summary } from './lib/summary.js';
 
 export const options = {
@@ -35,6 +35,8 @@ export const options = {
     ]),
   },
 };
+
+export const setup = () => requireScope('write');
 
 // Creates a record and retries as if the response were lost.
 function create(path, body) {

@@ -80,6 +80,14 @@ export function data(response, status = 200) {
   return response.json('data');
 }
 
+// Fails unless the key has a scope.
+export function requireScope(scope) {
+  const { api_key_name: name, scopes } = data(get('/whoami', '/whoami'));
+  if (!scopes.includes(scope)) {
+    fail(`the key ${name} lacks the scope ${scope}: create one with tidemark key create --scopes read,${scope}`);
+  }
+}
+
 // Whether a rejection has a plausible Retry-After.
 export function retryable(response) {
   const after = Number(response.headers['Retry-After']);

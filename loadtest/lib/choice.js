@@ -1,5 +1,6 @@
 // Random choices: ids of the organization, and typical windows.
 
+import { fail } from 'k6';
 import { data, get } from './api.js';
 
 // Up to `most` entries of a list, page by page.
@@ -14,16 +15,26 @@ export function collect(path, most) {
   return entries;
 }
 
-// Ids and captions, collected in `setup` for all clients.
-export function inventory(videos = 2000) {
+// The entries, of which a script needs one.
+export function inWords(what, entries) {
+  if (entries.length === 0) {
+    fail(`the organization has no ${what}, which this script needs: use a key of one with history, as make demo creates`);
+  }
+  return entries;
+}
+
+// Ids and captions, collected in `setup` for all clients. Those that are `needed` by name must not be empty.
+export function inventory(videos, needed = ['accounts']) {
   const ids = (path, most) => collect(path, most).map((entry) => entry.id);
   const all = collect('/account-videos', videos);
-  return {
+  const found = {
     accounts: ids('/accounts', 200),
     creators: ids('/creators', 200),
     videos: all.map((video) => video.id),
     captions: all.map((video) => video.description || '').filter((caption) => caption.length >= 20),
   };
+  needed.forEach((name) => inWords(name, found[name]));
+  return found;
 }
 
 export function pick(list) {

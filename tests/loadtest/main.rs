@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use harness::{Organization, Stack};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tidemark::model::organization::Scope;
 use tidemark::store::records::keys::NewKey;
 use tidemark::store::records::organizations::OrganizationChange;
@@ -79,7 +79,83 @@ async fn smoke_test_fails_without_write_scope() {
     let reader = NewKey { scopes: vec![Scope::Read], ..NewKey::named("reader") };
     let organization = Stack::shared().organization_with(OrganizationChange::default(), reader).await;
     let output = k6("run", "loadtest/smoke.js", &organization);
-    assert!(!output.status.success(), "{}", text(&output));
+    let message = "the key reader lacks the scope write: create one with tidemark key create";
+    assert!(!output.status.success() && text(&output).contains(message), "{}", text(&output));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scripts_say_that_an_organization_is_empty() {
+    let organization = Stack::shared().organization().await;
+    for (script, missing) in [("dashboard", "accounts"), ("search", "captions"), ("analytics", "accounts")] {
+        let report = k6("run", format!("loadtest/{script}.js"), &organization);
+        let message = format!("the organization has no {missing}, which this script needs");
+        assert!(!report.status.success() && text(&report).contains(&message), "{script}: {}", text(&report));
+    }
+}
+
+/// Runs loadtest/generate in a folder.
+fn generate(folder: &Path, pages: &[&str]) -> Output {
+    let generator = Path::new(ROOT).join("loadtest/generate");
+    Command::new(generator).arg("front-end.js").args(pages).current_dir(folder).output().unwrap()
+}
+
+/// What a browser saves: requests of two pages, one of another host, and a write.
+fn recording() -> Value {
+    let entry = |page: &str, method: &str, url: &str| {
+        let url = format!("https://front.example{url}");
+        json!({"pageref": page, "request": {"method": method, "url": url}})
+    };
+    let account = "/api/v2/accounts/01a22666-2f3b-7003-ad39-3619d458f338";
+    json!({"log": {"entries": [
+        entry("1", "GET", "/app.js"),
+        entry("1", "OPTIONS", "/api/v2/overview"),
+        entry("1", "GET", "/api/v2/overview?period=7d&platform=tiktok"),
+        entry("1", "GET", "/api/v2/accounts/top"),
+        entry("2", "GET", &format!("{account}/analytics?period=30d")),
+        entry("2", "PATCH", account),
+    ]}})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn script_of_a_front_end_is_generated() {
+    let organization = Stack::shared().organization().await;
+    organization.track(organization.stack.sandbox_account("tiktok")).await;
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("recorded.har"), recording().to_string()).unwrap();
+    let pages = ["/content?limit=5&metadata.team=north /content/{video_id}", "recorded.har"];
+    let output = generate(folder.path(), &pages);
+    assert!(output.status.success(), "{}", text(&output));
+    assert_eq!(text(&output).matches("left out").count(), 1, "{}", text(&output));
+
+    let variables = [("VISITS_PER_SECOND", "1"), ("DURATION", "1s")];
+    let base_url = &organization.stack.connection.base_url;
+    let script = folder.path().join("front-end.js");
+    // Its exit code depends on latencies as well.
+    let report = text(&k6_at(base_url, "run", &script, &organization, &variables));
+    for route in
+        ["/content", "/content/{video_id}", "/overview", "/accounts/top", "/accounts/{account_id}/analytics"]
+    {
+        assert!(report.contains(&format!("ok     http_reqs{{name:GET {route}}}")), "{route}: {report}");
+    }
+    assert!(report.contains("ok     checks rate==1"), "{report}");
+
+    let empty = Stack::shared().organization().await;
+    let report = text(&k6_at(base_url, "run", &script, &empty, &variables));
+    assert!(report.contains("the organization has no /content, which this script needs"), "{report}");
+}
+
+#[test]
+fn unknown_requests_of_a_front_end_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    for (page, message) in [
+        ("/overviev", "the API has no GET /overviev: did you mean /overview?"),
+        ("/overview?perod=7d", "GET /overview has no parameter perod: did you mean period?"),
+        ("/accounts/metrics", "GET /accounts/metrics needs the parameter account_ids"),
+        ("/creators/{creator_id}/accounts/{account_id}", "give some of the organization"),
+    ] {
+        let output = generate(folder.path(), &[page]);
+        assert!(!output.status.success() && text(&output).contains(message), "{page}: {}", text(&output));
+    }
 }
 
 #[tokio::test]
