@@ -1,14 +1,13 @@
 // A line chart over days: the current values, those of the previous period dashed, today dotted, and gaps where nothing is known.
 
-import { scaleLinear } from "d3-scale";
-import { area, curveLinear, curveStep } from "d3-shape";
 import { useRef, useState } from "preact/hooks";
 
-import { day, exact } from "../format.ts";
+import { day, days, exact } from "../format.ts";
 import { goTo, navigate } from "../state/view.ts";
 import * as css from "./chart.module.css";
 import { Crosshair, Cursor, describe, type Selection, Tooltip } from "./cursor.tsx";
 import { fitName, placeLabels } from "./labels.ts";
+import { bandPath, linearScale } from "./paths.ts";
 import { colourClass, drawnOf, type Scale, type Series, type Values } from "./series.ts";
 import { useWidth } from "./size.ts";
 import { strokes } from "./strokes.ts";
@@ -19,6 +18,8 @@ interface Props {
   /** Says what the chart shows, for assistive technology. */
   title: string;
   dates: readonly string[];
+  /** The last days of the values, if each is of several days from `dates` on. */
+  ends?: readonly string[];
   series: readonly Series[];
   /** Position of the day that is not over; -1 without. */
   today: number;
@@ -53,6 +54,7 @@ function rightMargin(series: readonly Series[], width: number): number {
 export function LineChart({
   title,
   dates,
+  ends = dates,
   series,
   today,
   format = exact,
@@ -73,18 +75,19 @@ export function LineChart({
     base,
   );
   const last = dates.length - 1;
-  const x = scaleLinear(last > 0 ? [0, last] : [-1, 1], [MARGIN.left, right]);
-  const y = scaleLinear([ticks[0] ?? 0, ticks.at(-1) ?? 1], [HEIGHT - MARGIN.bottom, MARGIN.top]);
+  const x = linearScale(last > 0 ? [0, last] : [-1, 1], [MARGIN.left, right]);
+  const y = linearScale([ticks[0] ?? 0, ticks.at(-1) ?? 1], [HEIGHT - MARGIN.bottom, MARGIN.top]);
   const hasArea = base === "zero" && series.filter(({ isPrevious }) => !isPrevious).length === 1;
+  const nameOf = (at: number) => days(dates[at] ?? "", ends[at] ?? "");
   const shown = position === null ? null : Math.min(position, last);
   const select = ([from, to]: Selection) => {
-    const [start, end] = [dates[from], dates[to]];
+    const [start, end] = [dates[from], ends[to]];
     if (start && end) navigate({ range: { period: "custom", start, end, includeToday: false } });
   };
   const showPosts = (at: number) => {
     const date = dates[at];
     const isUnfiltered = Object.keys(postsOf ?? {}).length > 0;
-    const day = { posted_after: date ?? "", posted_before: date ?? "", sort: "-view_count" };
+    const day = { posted_after: date ?? "", posted_before: ends[at] ?? "", sort: "-view_count" };
     if (date) goTo("/content", { ...postsOf, ...day }, { isUnfiltered });
   };
   return (
@@ -96,7 +99,7 @@ export function LineChart({
         position={shown}
         setPosition={setPosition}
         positionAt={(pixels) => Math.round(x.invert(pixels))}
-        text={(at) => describe(day(dates[at] ?? ""), at, series, format)}
+        text={(at) => describe(nameOf(at), at, series, format)}
         anchor={anchor}
         setAnchor={setAnchor}
         onSelect={select}
@@ -152,7 +155,7 @@ export function LineChart({
         </svg>
         {shown !== null && (
           <Tooltip
-            name={`${day(dates[shown] ?? "")}${shown === today ? ", so far" : ""}`}
+            name={`${nameOf(shown)}${shown === today ? ", so far" : ""}`}
             dates={dates}
             series={series}
             at={shown}
@@ -167,7 +170,7 @@ export function LineChart({
         title={title}
         heading="Day (UTC)"
         positions={dates}
-        name={day}
+        name={(date) => nameOf(dates.indexOf(date))}
         series={series}
         format={format}
       />
@@ -193,16 +196,12 @@ export function Line({ series, today, x, y, hasArea }: LineProps) {
   const { isPrevious, steps } = series;
   const values = drawnOf(series);
   const { complete, running, lone } = strokes(values, isPrevious ? -1 : today, x, y, steps !== undefined);
-  const fill = area<number | null>(
-    (_, position) => x(position),
-    y(0),
-    (value) => y(value ?? 0),
-  )
-    .defined((value) => value !== null)
-    .curve(steps ? curveStep : curveLinear);
+  const floor = values.map((value) => value && 0);
   return (
     <g class={colourClass(series)}>
-      {hasArea && !isPrevious && <path class={css.area} d={fill(values) ?? ""} />}
+      {hasArea && !isPrevious && (
+        <path class={css.area} d={bandPath(floor, values, { x, y, hasSteps: steps !== undefined })} />
+      )}
       <path d={complete} />
       <path class={css.running} d={running} />
       <path class={css.lone} d={lone} />
@@ -257,8 +256,8 @@ export function Sparkline({ values, label, today = -1, base = "zero", format = e
     Math.min(...known, ...(base === "zero" ? [0] : [])),
     Math.max(...known, ...(base === "zero" ? [0] : [])),
   ];
-  const x = scaleLinear(values.length > 1 ? [0, values.length - 1] : [-1, 1], [2, SPARK.width - 2]);
-  const y = scaleLinear(least < greatest ? [least, greatest] : [least - 1, least + 1], [SPARK.height - 2, 2]);
+  const x = linearScale(values.length > 1 ? [0, values.length - 1] : [-1, 1], [2, SPARK.width - 2]);
+  const y = linearScale(least < greatest ? [least, greatest] : [least - 1, least + 1], [SPARK.height - 2, 2]);
   const { complete, running, lone } = strokes(values, today, x, y);
   const title =
     known.length === 0

@@ -1,7 +1,6 @@
 // The strokes of a line: complete days, the day that is not over, and days that stand alone between gaps.
 
-import { curveLinear, curveStep, line } from "d3-shape";
-
+import { linePath } from "./paths.ts";
 import type { Scale, Values } from "./series.ts";
 
 export interface Strokes {
@@ -22,14 +21,11 @@ export function lonePositions(values: Values): number[] {
 
 /** `today` is the position of the day that is not over; -1 without. */
 export function strokes(values: Values, today: number, x: Scale, y: Scale, hasSteps = false): Strokes {
-  const path = line<number | null>(
-    (_, position) => x(position),
-    (value) => y(value ?? 0),
-  )
-    .defined((value) => value !== null)
-    .curve(hasSteps ? curveStep : curveLinear);
   const draw = (from: number, to: number) =>
-    path(values.map((value, position) => (position >= from && position < to ? value : null))) ?? "";
+    linePath(
+      values.map((value, position) => (position >= from && position < to ? value : null)),
+      { x, y, hasSteps },
+    );
   const dots = lonePositions(values).map((position) => `M${x(position)},${y(values[position] ?? 0)}h0`);
   if (today < 0) return { complete: draw(0, values.length), running: "", lone: dots.join("") };
   return { complete: draw(0, today), running: draw(today - 1, values.length), lone: dots.join("") };

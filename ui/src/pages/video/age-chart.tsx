@@ -1,11 +1,10 @@
 // What a post had at each age, and what posts of its account usually have.
 
-import { scaleLinear } from "d3-scale";
-import { area } from "d3-shape";
 import { useRef, useState } from "preact/hooks";
 import * as css from "../../charts/chart.module.css";
 import { Crosshair, Cursor, describe, Tooltip } from "../../charts/cursor.tsx";
 import { HEIGHT, Labels, Line, MARGIN } from "../../charts/line.tsx";
+import { bandPath, linearScale } from "../../charts/paths.ts";
 import type { Series, Values } from "../../charts/series.ts";
 import { useWidth } from "../../charts/size.ts";
 import { tickTexts, valueTicks } from "../../charts/ticks.ts";
@@ -48,15 +47,15 @@ function axisOf(values: readonly number[]): {
   texts: readonly string[];
   y: (value: number) => number;
 } {
-  const pixels = [HEIGHT - MARGIN.bottom, MARGIN.top];
+  const pixels = [HEIGHT - MARGIN.bottom, MARGIN.top] as const;
   const [least, greatest] = [Math.min(...values), Math.max(...values)];
   if (least <= 0 || greatest / least < LOG_FROM) {
     const ticks = valueTicks(values);
-    return { ticks, texts: tickTexts(ticks), y: scaleLinear([ticks[0] ?? 0, ticks.at(-1) ?? 1], pixels) };
+    return { ticks, texts: tickTexts(ticks), y: linearScale([ticks[0] ?? 0, ticks.at(-1) ?? 1], pixels) };
   }
   const [low, high] = [Math.floor(Math.log10(least)), Math.ceil(Math.log10(greatest))];
   const ticks = Array.from({ length: high - low + 1 }, (_, number) => 10 ** (low + number));
-  const scale = scaleLinear([low, high], pixels);
+  const scale = linearScale([low, high], pixels);
   return { ticks, texts: ticks.map(compact), y: (value) => scale(Math.log10(Math.max(value, 10 ** low))) };
 }
 
@@ -86,13 +85,12 @@ export function AgeChart({ title, ages, values, usual }: Props) {
   const all: readonly Series[] = [post, median, low, high];
   const known = [post, low, high].flatMap(({ values }) => values.filter((value) => value !== null));
   const { ticks, texts, y } = axisOf(known);
-  const scale = scaleLinear([Math.log(ages[0] ?? 1), Math.log(ages.at(-1) ?? 2)], [MARGIN.left, right]);
+  const scale = linearScale([Math.log(ages[0] ?? 1), Math.log(ages.at(-1) ?? 2)], [MARGIN.left, right]);
   const x = (position: number) => scale(Math.log(ages[position] ?? 1));
-  const band = area<Range>(
-    (_, position) => x(position),
-    ({ p10 }) => y(p10 ?? 0),
-    ({ p90 }) => y(p90 ?? 0),
-  ).defined(({ p10, p90 }) => p10 !== null && p90 !== null);
+  const areKnown = usual.map(({ p10, p90 }) => p10 !== null && p90 !== null);
+  const boundOf = (quantile: "p10" | "p90") =>
+    usual.map((range, position) => (areKnown[position] ? range[quantile] : null));
+  const band = bandPath(boundOf("p10"), boundOf("p90"), { x, y });
   const nearest = (pixels: number) => {
     const distances = ages.map((_, position) => Math.abs(x(position) - pixels));
     return distances.indexOf(Math.min(...distances));
@@ -125,7 +123,7 @@ export function AgeChart({ title, ages, values, usual }: Props) {
               </text>
             ))}
           </g>
-          <path class={css.band} d={band(usual) ?? ""} />
+          <path class={css.band} d={band} />
           <Line series={median} today={-1} x={x} y={y} hasArea={false} />
           <Line series={post} today={-1} x={x} y={y} hasArea={false} />
           <Labels
