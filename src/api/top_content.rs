@@ -15,6 +15,7 @@ use crate::model::date_or_time::DateOrTime;
 use crate::model::gains::{GainMetric, Metrics};
 use crate::model::period::Window;
 use crate::model::platform::Platform;
+use crate::model::unknown_counters::UnknownCounters;
 use crate::store::analytics::top_content::{self, ContentRanking};
 use crate::store::analytics::videos::{self, VideoRef};
 use crate::store::analytics::{SubjectScope, VersionedHistory};
@@ -74,6 +75,9 @@ pub(super) struct TopContent {
     identity: ContentIdentity,
     /// Gains of the window.
     metrics: Metrics,
+    /// Counters that the platform has and that were never known, for example hidden likes: their gains are 0.
+    #[schemars(example = ["share_count", "saved_count"])]
+    unknown_counters: UnknownCounters,
 }
 
 /// The window and the metric of a ranking.
@@ -137,7 +141,11 @@ pub(super) async fn rank(
         let gains = videos::fetch_totals(&history, &videos, *window).await?;
         let entry = |video: &RankedContent| {
             let gains = gains.get(&video.into()).copied().unwrap_or_default();
-            TopContent { identity: video.identity.clone(), metrics: gains.into() }
+            TopContent {
+                identity: video.identity.clone(),
+                metrics: gains.into(),
+                unknown_counters: video.unknown_counters.clone(),
+            }
         };
         let data = page.entries.iter().map(entry).collect();
         Ok(page.into_response(data, meta))

@@ -6207,6 +6207,14 @@ export type components = {
             /** @description Always `content`. */
             type: components["schemas"]["VideoType"];
             /**
+             * @description Counters that the platform has and that were never known, for example hidden likes: their gains are 0.
+             * @example [
+             *       "share_count",
+             *       "saved_count"
+             *     ]
+             */
+            unknown_counters: ("view_count" | "like_count" | "comment_count" | "share_count" | "saved_count" | "play_count" | "ig_play_count" | "fb_play_count" | "fb_like_count")[];
+            /**
              * @description URL of the video on the platform.
              * @example https://www.instagram.com/p/C9xKp2mNqRs/
              */
@@ -13744,6 +13752,10 @@ export interface operations {
                      *           },
                      *           "platform": "instagram",
                      *           "type": "video",
+                     *           "unknown_counters": [
+                     *             "share_count",
+                     *             "saved_count"
+                     *           ],
                      *           "url": "https://www.instagram.com/p/C9xKp2mNqRs/",
                      *           "view_count": 1284000
                      *         }
@@ -17181,6 +17193,10 @@ export interface operations {
                      *           },
                      *           "platform": "instagram",
                      *           "type": "video",
+                     *           "unknown_counters": [
+                     *             "share_count",
+                     *             "saved_count"
+                     *           ],
                      *           "url": "https://www.instagram.com/p/C9xKp2mNqRs/",
                      *           "view_count": 1284000
                      *         }

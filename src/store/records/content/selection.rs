@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::{ContentFilter, IDENTITY, IDENTITY_JOINS, LabelScope, build_list};
 use crate::model::content::ContentIdentity;
+use crate::model::unknown_counters::UnknownCounters;
 use crate::store::Error;
 use crate::store::records::videos;
 
@@ -40,6 +41,8 @@ impl Candidate {
 pub struct RankedContent {
     #[sqlx(flatten)]
     pub identity: ContentIdentity,
+    #[sqlx(flatten)]
+    pub unknown_counters: UnknownCounters,
     pub rank: i64,
     /// Whether the counters of its first snapshot are gains.
     pub from_zero: bool,
@@ -183,7 +186,8 @@ pub fn candidates_query(
         query.push(" and v.id > ").push_bind(id).push(")");
     }
     query.push(format_args!(" order by rank desc, v.id limit {limit}) select rank, v.tracked_since, "));
-    query.push(videos::FROM_ZERO).push(", ").push(IDENTITY.as_str()).push(IDENTITY_JOINS);
+    query.push(videos::FROM_ZERO).push(", ").push(videos::columns(&["counters", "unknown_counters"]));
+    query.push(", ").push(IDENTITY.as_str()).push(IDENTITY_JOINS);
     query.push(" join page on page_id = v.id order by rank desc, v.id");
     query
 }
