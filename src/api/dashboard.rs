@@ -12,7 +12,7 @@ use crate::http::{Problem, StaticFile};
 use crate::response_cache::CachedResponse;
 
 /// The paths below the root that show the page, each with the script that it needs.
-const PAGES: [(&str, &str); 12] = [
+const PAGES: [(&str, &str); 13] = [
     ("content", "content.js"),
     ("content/{id}", "video.js"),
     ("accounts", "accounts.js"),
@@ -21,6 +21,7 @@ const PAGES: [(&str, &str); 12] = [
     ("creators/{id}", "creator.js"),
     ("collections", "collections.js"),
     ("collections/{id}", "collection.js"),
+    ("events", "events.js"),
     ("tracking", "tracking.js"),
     ("imports", "imports.js"),
     ("api", "api.js"),
@@ -58,7 +59,7 @@ macro_rules! script {
 
 static PAGE: LazyLock<StaticFile> =
     LazyLock::new(|| file!("index.html", "text/html; charset=utf-8", "no-cache"));
-static ASSETS: LazyLock<[StaticFile; 19]> = LazyLock::new(|| {
+static ASSETS: LazyLock<[StaticFile; 20]> = LazyLock::new(|| {
     [
         file!("style.css", "text/css; charset=utf-8", IMMUTABLE),
         script!("start.js"),
@@ -76,6 +77,7 @@ static ASSETS: LazyLock<[StaticFile; 19]> = LazyLock::new(|| {
         script!("editor.js"),
         script!("marking.js"),
         script!("sharing.js"),
+        script!("events.js"),
         script!("tracking.js"),
         script!("imports.js"),
         script!("api.js"),

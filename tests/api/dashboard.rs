@@ -39,6 +39,7 @@ async fn pages_are_served_without_a_key() {
         "/creators/1?period=7d",
         "/collections",
         "/collections/1?edit=true",
+        "/events",
         "/tracking",
         "/api",
         "/shared",
@@ -78,7 +79,7 @@ async fn assets_are_immutable_and_precompressed() {
     let api = TestApi::start().await;
     let paths = all_asset_paths(&api).await;
     let scripts = paths.iter().filter(|path| path.ends_with(".js")).count();
-    assert_eq!(scripts, 18, "{paths:?}");
+    assert_eq!(scripts, 19, "{paths:?}");
     for path in paths {
         let plain = api.get(&path).await;
         assert_eq!(plain.header("cache-control"), "public, max-age=31536000, immutable");

@@ -81,6 +81,6 @@ export function apiClient({ baseUrl, key }: Program) {
   return createClient<paths>({
     baseUrl,
     headers: { Authorization: `Bearer ${key}` },
-    querySerializer: { array: { style: "form", explode: false } },
+    querySerializer: { array: { style: "form", explode: false }, object: { style: "form", explode: true } },
   });
 }

@@ -16,6 +16,7 @@ import {
 } from "./loads/collections.ts";
 import { fetchContent } from "./loads/content-rows.ts";
 import { fetchCreators } from "./loads/creator-rows.ts";
+import { fetchEvents } from "./loads/events.ts";
 import { fetchImports } from "./loads/imports.ts";
 import { fetchDays, fetchTotals, isSplit, overviewScope } from "./loads/overview.ts";
 import {
@@ -29,7 +30,6 @@ import {
 import {
   fetchAccount,
   fetchBenchmarks,
-  fetchCounters,
   fetchCreator,
   fetchCreatorAccounts,
   fetchHistory,
@@ -47,7 +47,7 @@ function startOverview(view: View): void {
   void fetchDays(view, overviewScope(view), isSplit(view), PREFETCH);
   void fetchTotals(view, overviewScope(view), PREFETCH);
   void fetchTopContent(queries.content, PREFETCH);
-  if (queries.breakouts) void fetchBreakouts(queries.breakouts, PREFETCH);
+  void fetchBreakouts(queries.breakouts, PREFETCH);
   void fetchTopAccounts(queries.accounts, PREFETCH);
   if (queries.creators) void fetchTopCreators(queries.creators, PREFETCH);
   void fetchTracking(PREFETCH);
@@ -76,16 +76,17 @@ const LISTS: Readonly<Record<string, Start>> = {
   accounts: (view) => [fetchAccounts(view, null, PREFETCH), fetchCategories(PREFETCH)],
   creators: (view) => fetchCreators(view, null, PREFETCH),
   collections: (view) => view.filters.has("edit") || fetchCollections(view, null, PREFETCH),
+  events: (view) => fetchEvents(view, null, PREFETCH),
   imports: () => fetchImports(null, PREFETCH),
-  tracking: (view) => [fetchTracking(PREFETCH), fetchNotUpdating(PREFETCH), fetchCoverage(view, PREFETCH)],
+  tracking: (view) => [
+    fetchTracking(PREFETCH),
+    fetchNotUpdating(view, PREFETCH),
+    fetchCoverage(view, PREFETCH),
+  ],
 };
 
 const RECORDS: Readonly<Record<string, Start>> = {
-  content: (view, id) => [
-    fetchVideo(id, PREFETCH),
-    fetchCounters(id, PREFETCH),
-    fetchHistory(id, view, PREFETCH),
-  ],
+  content: (view, id) => [fetchVideo(id, PREFETCH), fetchHistory(id, view, PREFETCH)],
   accounts: (view, id) => [
     fetchAccount(id, PREFETCH),
     startRecord(view, { account_id: id }),

@@ -49,8 +49,11 @@ test("a metric sorts the ranking, everything else the list", () => {
 
 test("a search or a filter that the ranking lacks shows the list", () => {
   assert.equal(accountOrder(parseView("/accounts", "")).text, "-views");
-  assert.equal(accountOrder(parseView("/accounts", "sort=-views&q=salt")).text, "-follower_count");
+  assert.equal(accountOrder(parseView("/accounts", "sort=-likes&q=salt")).text, "-likes");
+  assert.equal(accountOrder(parseView("/accounts", "sort=-views&failure=transient")).text, "-follower_count");
   assert.equal(accountOrder(parseView("/accounts", "sort=username&linked=true")).text, "username");
   assert.equal(creatorOrder(parseView("/creators", "sort=-followers")).metric, "followers");
   assert.equal(creatorOrder(parseView("/creators", "sort=-followers&q=salt")).field, "name");
+  assert.equal(creatorOrder(parseView("/creators", "sort=name&q=salt&category=coffee")).metric, "views");
+  assert.equal(creatorOrder(parseView("/creators", "sort=name&metadata.team=north")).metric, "views");
 });

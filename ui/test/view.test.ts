@@ -8,6 +8,7 @@ const ADDRESSES = [
   "/?period=7d",
   "/accounts?period=90d&include_today=true&compare=none&platform=tiktok&metric=likes",
   "/?period=90d&metric=engagement_rate&split=platform",
+  "/?compare=year&granularity=week&metadata.team=north",
   "/content?sort=-likes&layout=grid&account_id=0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65&media_type=reel&posted_after=2026-01-01&min_views=1000",
   "/content/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65?metric=likes&values=cumulative",
   "/content?period=custom&start_date=2025-01-01&end_date=2025-02-28&sort=-views&q=a+%26+b",

@@ -53,12 +53,12 @@ const authenticate: Middleware = {
   },
 };
 
-/** Lists are comma-separated. */
+/** Lists are comma-separated, and the names of tags are parameters. */
 export const api = createClient<paths>({
   baseUrl: "/v2",
   Request: RecordedRequest,
   fetch: fetchOnce,
-  querySerializer: { array: { style: "form", explode: false } },
+  querySerializer: { array: { style: "form", explode: false }, object: { style: "form", explode: true } },
 });
 api.use(authenticate);
 
@@ -81,14 +81,21 @@ export async function unwrap<T>(
   throw problem;
 }
 
-/** A CSV of all rows that match. Lists are comma-separated. */
+/** Lists are comma-separated, and the names of tags are parameters. */
+function exportParameters(query: Readonly<Record<string, unknown>>): URLSearchParams {
+  const entries = Object.entries(query).flatMap(([name, value]) =>
+    typeof value === "object" && value && !Array.isArray(value) ? Object.entries(value) : [[name, value]],
+  );
+  return new URLSearchParams(entries.map(([name, value]) => [String(name), String(value)]));
+}
+
+/** A CSV of all rows that match. */
 export async function fetchExport(
   name: string,
   query: Readonly<Record<string, unknown>>,
   signal: AbortSignal,
 ): Promise<Blob> {
-  const parameters = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));
-  const request = new Request(`/export/${name}.csv?${parameters}`, {
+  const request = new Request(`/export/${name}.csv?${exportParameters(query)}`, {
     headers: { Authorization: `Bearer ${key.value}` },
     signal,
   });

@@ -1,13 +1,17 @@
-// Who is signed in. Requested again while the page is visible, so that a revoked key ends the session without a click.
+// Who is signed in. Requested again while the page is visible, so that a revoked key ends the session without a click: when the
+// stream of events ends, which it does with the key, or every two seconds without a stream.
 
 import { useLayoutEffect, useState } from "preact/hooks";
 
 import { ApiProblem, fetchIdentity, type Identity } from "./client.ts";
+import { followNews, isLive } from "./live.ts";
 import { noteAnswer } from "./reconnect.ts";
 import type { Load } from "./resource.ts";
 
 /** The API accepts a revoked key for up to 3 s. Together with this interval, the session ends within 5 s. */
 const INTERVAL_MS = 1_900;
+/** While a stream is open: what else is known of the key may change. */
+const LIVE_INTERVAL_MS = 60_000;
 /** Part of the key's requests that may be spent on this. An unchanged identity is a 304. */
 const MAX_SHARE = 0.1;
 const RETRY_MS = 10_000;
@@ -18,7 +22,7 @@ function isSame(a: Identity | undefined, b: Identity): boolean {
 
 function delayAfter(outcome: Identity | ApiProblem): number {
   if (outcome instanceof ApiProblem) return Math.max(RETRY_MS, (outcome.retryAfter ?? 0) * 1_000);
-  return Math.max(INTERVAL_MS, 60_000 / (outcome.rate_limit * MAX_SHARE));
+  return isLive.peek() ? LIVE_INTERVAL_MS : Math.max(INTERVAL_MS, 60_000 / (outcome.rate_limit * MAX_SHARE));
 }
 
 /** The last identity stays while the API does not answer. */
@@ -45,8 +49,12 @@ export function useIdentity(): Load<Identity> {
     };
     document.addEventListener("visibilitychange", onVisibilityChange);
     addEventListener("online", onVisibilityChange);
-    void check();
+    let leave: (() => void) | undefined;
+    void check().then(() => {
+      if (!controller.signal.aborted) leave = followNews(check);
+    });
     return () => {
+      leave?.();
       removeEventListener("online", onVisibilityChange);
       controller.abort();
       clearTimeout(timer);

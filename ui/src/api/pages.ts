@@ -106,6 +106,8 @@ export function usePages<P extends Page<unknown>>(
       return { rows, page, request, requests: [...(earlier?.requests ?? []), ...requestsOf(signal)] };
     },
     [request],
+    // More of a list is part of it: it is not loaded alone.
+    { isLive: request.cursor === null },
   );
   loaded.current = resource.data;
   useEffect(() => {

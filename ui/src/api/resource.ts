@@ -3,6 +3,7 @@
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { ApiProblem } from "./client.ts";
+import { onOldFigures } from "./news.ts";
 import { onAnswer } from "./reconnect.ts";
 import { requestsOf } from "./requests.ts";
 import { afterAbove, startAbove } from "./shown.ts";
@@ -45,12 +46,13 @@ function abort(run: Run | null): void {
 /**
  * Loads again whenever `dependencies` change; without a loader, nothing. Requests start while the component renders, not after it:
  * a page's own before those of its parts, and all before the browser draws. What is below the first screen (`isBelow`) waits until
- * the rest is drawn.
+ * the rest is drawn. Figures (`isLive`) are loaded again when the server says that they changed; the earlier ones stay as they are
+ * until then.
  */
 export function useResource<T>(
   load: Loader<T> | null,
   dependencies: readonly unknown[],
-  { isBelow = false } = {},
+  { isBelow = false, isLive = false } = {},
 ): Resource<T> {
   const [{ run: ended, data, problem, requests }, setEnded] = useState<Ended<T>>({ requests: [] });
   const [attempt, setAttempt] = useState(0);
@@ -74,6 +76,12 @@ export function useResource<T>(
     );
   }
   useLayoutEffect(() => () => abort(current.current), []);
+  useQuietReload(isLive && load !== null && ended === current.current, async (signal) => {
+    const run = current.current;
+    const data = await load?.(signal, undefined);
+    if (data !== undefined && !signal.aborted && run && current.current === run)
+      setEnded({ run, data, requests: requestsOf(signal) });
+  });
   const reload = useCallback(() => setAttempt((attempt) => attempt + 1), []);
   useEffect(() => (problem?.isUnanswered ? onAnswer(reload) : undefined), [problem]);
   const shared = { requests, reload };
@@ -82,6 +90,25 @@ export function useResource<T>(
   return problem
     ? { ...shared, status: "failed", data, problem }
     : { ...shared, status: "ready", data: data as T };
+}
+
+/** Loads when figures changed, without saying so; what fails is left to the next time. */
+function useQuietReload(isOn: boolean, reload: (signal: AbortSignal) => Promise<void>): void {
+  const latest = useRef(reload);
+  latest.current = reload;
+  useEffect(() => {
+    if (!isOn) return;
+    let controller = new AbortController();
+    const end = onOldFigures(() => {
+      controller.abort();
+      controller = new AbortController();
+      latest.current(controller.signal).catch(() => {});
+    });
+    return () => {
+      end();
+      controller.abort();
+    };
+  }, [isOn]);
 }
 
 /** The same resource with a part of its data, or other data made of it. */

@@ -7,8 +7,9 @@ import { mayWrite, useIdentity } from "../api/identity.ts";
 import { type Load, useResource } from "../api/resource.ts";
 import { mayMark } from "../components/marks.tsx";
 import { Empty, ProblemNotice } from "../components/parts.tsx";
+import { dropped, followFiles, isDragged } from "../state/dropped.ts";
 import { signOut } from "../state/session.ts";
-import { linkTo, view } from "../state/view.ts";
+import { goTo, linkTo, view } from "../state/view.ts";
 import * as css from "./frame.module.css";
 import { Icon, Mark } from "./icons.tsx";
 import { MarkDialog } from "./mark-dialog.tsx";
@@ -23,6 +24,7 @@ export function Frame() {
   const canWrite = mayWrite(identity) ?? false;
   useEffect(() => {
     mayMark.value = canWrite;
+    return followFiles(() => canWrite, takeFile);
   }, [canWrite]);
   useArrival(address, page?.name ?? "No such page", !code || Shown !== undefined);
   return (
@@ -46,10 +48,17 @@ export function Frame() {
           {!code && <NoPage />}
         </main>
       </div>
+      {isDragged.value && root !== "imports" && <p class={css.dropHint}>Drop the file to import it</p>}
       <SearchPalette />
       <MarkDialog />
     </>
   );
+}
+
+/** The page of imports looks at a file that was dropped anywhere. */
+function takeFile(file: File): void {
+  dropped.value = file;
+  if (view.value.path !== "/imports") goTo("/imports");
 }
 
 /** What stands there until the code of a page is loaded. */

@@ -48,6 +48,7 @@ export const PAGES: Readonly<Record<string, Page>> = {
     single: () => import("../pages/collection.tsx"),
     edit: () => import("../pages/editor.tsx"),
   },
+  events: { name: "Events", icon: "events", list: () => import("../pages/events.tsx") },
   tracking: { name: "Tracking", icon: "tracking", list: () => import("../pages/tracking.tsx") },
   imports: { name: "Import", icon: "imports", list: () => import("../pages/imports.tsx") },
   api: { name: "API", icon: "api", list: () => import("../pages/api.tsx") },

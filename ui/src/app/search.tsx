@@ -33,6 +33,7 @@ const PAGE_NAMES: readonly [string, string, IconName][] = [
   ["/accounts", "Accounts", "accounts"],
   ["/creators", "Creators", "creators"],
   ["/collections", "Collections", "collections"],
+  ["/events", "Events", "events"],
   ["/tracking", "Tracking", "tracking"],
   ["/imports", "Import", "imports"],
   ["/api", "API", "api"],

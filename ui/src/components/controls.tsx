@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { MAX_DAYS, mayHaveToday, PERIODS, type Range, rangeDays, utcToday } from "../state/range.ts";
-import { navigate, PLATFORMS, type Platform, view } from "../state/view.ts";
+import { COMPARISONS, navigate, PLATFORMS, type Platform, view } from "../state/view.ts";
 
 const PERIOD_NAMES: Readonly<Record<Range["period"], string>> = {
   "7d": "7 days",
@@ -80,14 +80,17 @@ export function Controls({ hasComparison = true, hasPlatform = true }: Props) {
         </select>
       )}
       {hasComparison && (
-        <label class="check small">
-          <input
-            type="checkbox"
-            checked={compare}
-            onChange={(event) => navigate({ compare: event.currentTarget.checked })}
-          />
-          compare
-        </label>
+        <select
+          aria-label="Compare with"
+          value={compare ?? "none"}
+          onChange={({ currentTarget: { value } }) =>
+            navigate({ compare: COMPARISONS.find((comparison) => comparison === value) ?? null })
+          }
+        >
+          <option value="previous">vs period before</option>
+          <option value="year">vs last year</option>
+          <option value="none">no comparison</option>
+        </select>
       )}
     </div>
   );

@@ -4,6 +4,7 @@ import { useMemo } from "preact/hooks";
 import type { paths } from "../api/schema.d.ts";
 import { Sparkline } from "../charts/line.tsx";
 import type { Series } from "../charts/series.ts";
+import { GRANULARITIES, type Granularity, granularityOf } from "../loads/overview.ts";
 import {
   chartOf,
   METRIC_NAMES,
@@ -13,7 +14,7 @@ import {
   type RecordMetric,
   shortFormat,
 } from "../state/metrics.ts";
-import { hasToday, navigate, view } from "../state/view.ts";
+import { hasToday, navigate, setFilters, view } from "../state/view.ts";
 import * as css from "./metric-tiles.module.css";
 import { Change, Count } from "./parts.tsx";
 
@@ -42,6 +43,25 @@ export function MetricSelect({ metrics = RECORD_METRICS }: { metrics?: readonly 
       {metrics.map((metric) => (
         <option key={metric} value={metric}>
           {METRIC_NAMES[metric]}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+const PER: Readonly<Record<Granularity, string>> = { day: "by day", week: "by week", month: "by month" };
+
+/** Chooses what each value of a chart is of. */
+export function GranularitySelect() {
+  return (
+    <select
+      aria-label="Granularity"
+      value={granularityOf(view.value)}
+      onChange={({ currentTarget: { value } }) => setFilters({ granularity: value === "day" ? null : value })}
+    >
+      {GRANULARITIES.map((granularity) => (
+        <option key={granularity} value={granularity}>
+          {PER[granularity]}
         </option>
       ))}
     </select>
@@ -101,6 +121,12 @@ export function MetricTiles({ overview, timeseries }: TilesProps) {
   );
 }
 
+/** The days of a chart: each value is of one, or of several from `date` to `end_date`. */
+export function datesOf({ data }: Timeseries): { dates: string[]; ends?: string[] } {
+  const dates = data.map(({ date }) => date);
+  return data[0]?.end_date ? { dates, ends: data.map(({ date, end_date }) => end_date ?? date) } : { dates };
+}
+
 /** Today is compared with nothing: the days before it are whole. */
 function TileChange(value: {
   current: number | null;
@@ -119,7 +145,7 @@ function TileChange(value: {
 }
 
 function TileSparkline({ timeseries, metric }: { timeseries: Timeseries | undefined; metric: RecordMetric }) {
-  const { title, format, base } = chartOf(metric);
+  const { title, format, base } = chartOf(metric, granularityOf(view.peek()));
   const values = (timeseries?.data ?? []).map((day) => dayValue(day, metric));
   return (
     <Sparkline
@@ -133,7 +159,7 @@ function TileSparkline({ timeseries, metric }: { timeseries: Timeseries | undefi
 }
 
 export function todayOf({ data, meta }: Timeseries): number {
-  return data.findIndex(({ date }) => date > meta.complete_through);
+  return data.findIndex(({ date, end_date }) => (end_date ?? date) > meta.complete_through);
 }
 
 /** Whether a day holds what was gained since an observation before the day before it. */

@@ -10,7 +10,7 @@ import type { Resource } from "../api/resource.ts";
 import { CardWidth, useObservedWidth } from "../charts/size.ts";
 import { compact, days, duration, exact, change as formatChange, time } from "../format.ts";
 import { key } from "../state/session.ts";
-import { MAX_SERIES_DAYS } from "../state/view.ts";
+import { MAX_SERIES_DAYS, view } from "../state/view.ts";
 import { CopyButton } from "./copy.tsx";
 import * as partsCss from "./parts.module.css";
 import { Picture } from "./picture.tsx";
@@ -44,7 +44,7 @@ export function Change({ percent, current, previous }: ChangeProps) {
   return (
     <span
       class={`small ${isUp ? partsCss.up : isDown ? partsCss.down : "quiet"}`}
-      title={`${exact(previous)} in the period before`}
+      title={`${exact(previous)} in the ${view.value.compare === "year" ? "same days a year before" : "period before"}`}
     >
       {isNew ? "new" : formatChange(shown)}
     </span>

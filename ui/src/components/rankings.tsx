@@ -14,7 +14,7 @@ import {
   type RankingQuery,
 } from "../loads/rankings.ts";
 import { type ContentMetric, METRIC_NAMES, type RecordMetric, shortFormat } from "../state/metrics.ts";
-import { linkTo, type Platform, showsChange, view } from "../state/view.ts";
+import { linkTo, type Platform, ranksChange, view } from "../state/view.ts";
 import { PLATFORM_NAMES } from "./controls.tsx";
 import { MarkButton, mayMark } from "./marks.tsx";
 import { Card, Change, Count, Empty, Entity } from "./parts.tsx";
@@ -60,7 +60,7 @@ function RankingCard<Row extends { id: string }>({
   load,
   columns: findColumns,
 }: RankingCardProps<Row>) {
-  const resource = useResource(load, [JSON.stringify(query)], { isBelow: true });
+  const resource = useResource(load, [JSON.stringify(query)], { isBelow: true, isLive: true });
   const shown = useShownView(resource.status === "loading");
   const columns = useMemo(findColumns, [note, shown, mayMark.value]);
   const expected = Math.min(query.limit ?? MAX_EXPECTED_ROWS, MAX_EXPECTED_ROWS);
@@ -109,7 +109,7 @@ interface Compared {
 }
 
 function comparedColumns<Row extends Compared>(metric: RecordMetric): Column<Row>[] {
-  if (!showsChange(view.value)) return metricColumns(metric);
+  if (!ranksChange(view.value)) return metricColumns(metric);
   return [
     ...metricColumns<RecordMetric, Row>(metric),
     {

@@ -3,11 +3,13 @@
 import { useResource } from "../api/resource.ts";
 import { LineChart } from "../charts/line.tsx";
 import { exact, days as formatDays } from "../format.ts";
-import { fetchDays, fetchTotals, type Scope } from "../loads/overview.ts";
+import { fetchDays, fetchTotals, granularityOf, type Scope, totalsComparison } from "../loads/overview.ts";
 import { chartOf, METRIC_NAMES, metricOf, RECORD_METRICS } from "../state/metrics.ts";
 import { view } from "../state/view.ts";
 import {
+  datesOf,
   dayValue,
+  GranularitySelect,
   hasLateGains,
   LATE_GAINS_NOTE,
   MetricSelect,
@@ -24,9 +26,16 @@ export function useRecordGains(id: string, scope: Scope) {
   const range = JSON.stringify(current.range);
   const days = useResource(
     (signal) => fetchDays(current, scope, false, signal),
-    [id, range, current.compare],
+    [id, range, current.compare, granularityOf(current)],
+    { isLive: true },
   );
-  const totals = useResource((signal) => fetchTotals(current, scope, signal), [id, range]);
+  const totals = useResource(
+    (signal) => fetchTotals(current, scope, signal),
+    [id, range, totalsComparison(current)],
+    {
+      isLive: true,
+    },
+  );
   return { totals, days };
 }
 
@@ -62,7 +71,7 @@ export function DailyGains({
   hasSelect?: boolean;
 }) {
   const metric = metricOf(RECORD_METRICS, view.value.metric);
-  const { title, ...look } = chartOf(metric);
+  const { title, ...look } = chartOf(metric, granularityOf(view.value));
   const rows = days.data?.data ?? [];
   const previous = rows.flatMap(({ previous }) => previous ?? []);
   const note =
@@ -76,11 +85,22 @@ export function DailyGains({
       .filter(Boolean)
       .join(" · ") || LEGEND_PLACEHOLDER;
   return (
-    <Card title={title} resource={days} height={292} actions={hasSelect && <MetricSelect />} note={note}>
+    <Card
+      title={title}
+      resource={days}
+      height={292}
+      actions={
+        <>
+          {hasSelect && <MetricSelect />}
+          <GranularitySelect />
+        </>
+      }
+      note={note}
+    >
       {(data) => (
         <LineChart
           title={title}
-          dates={data.data.map(({ date }) => date)}
+          {...datesOf(data)}
           series={seriesOf(METRIC_NAMES[metric], 1, data.data, metric, (day) => day)}
           today={todayOf(data)}
           events={postEvents(data.data)}
@@ -93,13 +113,13 @@ export function DailyGains({
 }
 
 export function FollowersHistory({ days }: Pick<ReturnType<typeof useRecordGains>, "days">) {
-  const title = "Followers at the end of each day";
+  const { title } = chartOf("followers", granularityOf(view.value));
   return (
     <Card title={title} resource={days} height={292}>
       {(data) => (
         <LineChart
           title={title}
-          dates={data.data.map(({ date }) => date)}
+          {...datesOf(data)}
           today={todayOf(data)}
           base="least"
           format={exact}

@@ -1,8 +1,9 @@
-// Filters that stay when a person goes to another page: by creator and by category of the accounts.
+// Filters that stay when a person goes to another page: by creator, category and tags of the accounts.
 
+import { fetchTags } from "../loads/tags.ts";
 import { fetchCategories } from "../loads/tracking.ts";
-import { setFilters, view } from "../state/view.ts";
-import { Picker } from "./picker.tsx";
+import { MAX_TAGS, setFilters, TAG_PREFIX, tagFilters, view } from "../state/view.ts";
+import { type Option, Picker } from "./picker.tsx";
 import { Chip, RecordFilter } from "./record-pickers.tsx";
 
 async function findCategories(text: string, signal: AbortSignal) {
@@ -29,11 +30,69 @@ export function CategoryFilter({ placeholder }: { placeholder: string }) {
   );
 }
 
-export function ScopeFilters() {
+/** A name and a value, as they are typed and shown. */
+const TAG = /^([^:=]+)[:=]\s*(.*)$/;
+
+/** Tags of accounts, and the one that is typed. */
+async function findTags(text: string, signal: AbortSignal): Promise<Option[]> {
+  const found = (await fetchTags(signal)).map(
+    ({ name, value, accounts }): Option => ({
+      id: `${TAG_PREFIX}${name}=${value}`,
+      name: `${name}: ${value}`,
+      detail: String(accounts),
+    }),
+  );
+  const matching = found.filter(({ name }) => name.toLowerCase().includes(text.toLowerCase()));
+  const [, name = "", value = ""] = TAG.exec(text) ?? [];
+  const typed = `${TAG_PREFIX}${name.trim()}=${value}`;
+  const isNew = name !== "" && !found.some(({ id }) => id === typed);
+  return isNew ? [...matching, { id: typed, name: `${name.trim()}: ${value}` }] : matching;
+}
+
+function chooseTag(id: string): void {
+  const end = id.indexOf("=");
+  setFilters({ [id.slice(0, end)]: id.slice(end + 1) });
+}
+
+/** A button that removes each chosen tag, and a field that finds another. */
+export function TagFilter({ placeholder }: { placeholder: string }) {
+  const tags = tagFilters(view.value);
   return (
-    <div class="controls filter-bar">
-      <RecordFilter name="creator_id" label="Creator" placeholder="Any creator" />
+    <>
+      {tags.map(([name, value]) => (
+        <Chip
+          key={name}
+          name={`${name.slice(TAG_PREFIX.length)}: ${value}`}
+          action="remove this filter"
+          onClick={() => setFilters({ [name]: null })}
+        />
+      ))}
+      {tags.length < MAX_TAGS && (
+        <Picker
+          label="Tag"
+          placeholder={placeholder}
+          find={findTags}
+          onPick={({ id }) => id && chooseTag(id)}
+        />
+      )}
+    </>
+  );
+}
+
+interface Props {
+  /** Whether the page may be of one creator. */
+  hasCreator?: boolean;
+  /** Whether it may be of the posts of a collection. */
+  hasCollection?: boolean;
+}
+
+export function ScopeFilters({ hasCreator = true, hasCollection = false }: Props) {
+  return (
+    <div class="controls filter-bar" role="group" aria-label="Filters">
+      {hasCreator && <RecordFilter name="creator_id" label="Creator" placeholder="Any creator" />}
       <CategoryFilter placeholder="Any category" />
+      <TagFilter placeholder="Any tag" />
+      {hasCollection && <RecordFilter name="collection_id" label="Collection" placeholder="Any collection" />}
     </div>
   );
 }

@@ -1,7 +1,7 @@
 // A table: columns that sort by the address, and a CSV of what it shows.
 
-import { Component, type ComponentChildren } from "preact";
-import { useRef } from "preact/hooks";
+import { Component, type ComponentChildren, type RefObject } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { type CsvColumn, formatCsv, saveFile } from "../csv.ts";
 import { navigate, view } from "../state/view.ts";
@@ -33,11 +33,13 @@ interface Props<Row> {
 export function Table<Row>({ title, columns: all, rows, rowKey, sort = "", isDense = false }: Props<Row>) {
   const columns = all.filter(({ render }) => render);
   const current = view.value.sort || sort;
+  const frame = useRef<HTMLDivElement>(null);
   const table = useRef<HTMLTableElement>(null);
+  useStickyHead(frame, table);
   const near = useNearRows(table, rows);
   const isNear = (position: number) => !near || (position >= near.from && position < near.to);
   return (
-    <div class={css.tableFrame} tabIndex={0} role="region" aria-label={`${title}: table`}>
+    <div ref={frame} class={css.tableFrame} tabIndex={0} role="region" aria-label={`${title}: table`}>
       <table ref={table} class={isDense ? css.dense : ""}>
         <thead>
           <tr>
@@ -61,6 +63,20 @@ export function Table<Row>({ title, columns: all, rows, rowKey, sort = "", isDen
       </table>
     </div>
   );
+}
+
+/** The head stays on screen while the page scrolls, unless the table scrolls sideways in its frame. */
+function useStickyHead(frame: RefObject<HTMLElement | null>, table: RefObject<HTMLElement | null>): void {
+  useLayoutEffect(() => {
+    if (!frame.current || !table.current || typeof ResizeObserver === "undefined") return;
+    const [outer, inner] = [frame.current, table.current];
+    const observer = new ResizeObserver(() =>
+      outer.toggleAttribute("data-fits", inner.offsetWidth <= outer.clientWidth),
+    );
+    observer.observe(outer);
+    observer.observe(inner);
+    return () => observer.disconnect();
+  }, []);
 }
 
 /** As high as the rows that are not laid out. */

@@ -1,10 +1,9 @@
-// The rows of the accounts' table. Sorted by a gain: the ranking. Sorted by anything else, or searched: the list, and the gains of
-// its rows.
+// The rows of the accounts' table. Sorted by a gain: the ranking. Sorted by anything else: the list, and the gains of its rows.
 
 import { ApiProblem, api, unwrap } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { metricOf, RECORD_METRICS, type RecordMetric, SERIES_METRICS } from "../state/metrics.ts";
-import { type Platform, type View, windowParameters } from "../state/view.ts";
+import { labelParameters, type Platform, type View, windowParameters } from "../state/view.ts";
 import { FAILURES, type FailureReason, STATUSES, type TrackingStatus } from "../tracking-reason.ts";
 import { type GainColumns, type GainPage, listedColumns, rankedColumns, seriesOrNone } from "./gain-rows.ts";
 import { type Order, orderOf, rankedBy, rankingDirection } from "./order.ts";
@@ -44,11 +43,9 @@ const BY_FOLLOWERS: AccountOrder & { metric?: undefined } = {
   direction: "desc",
 };
 
-/** Filters that the ranking lacks. */
-const LIST_ONLY_FILTERS = ["q", "linked", "failure"] as const;
-
+/** The ranking lacks this filter. */
 export function canRank({ filters }: View): boolean {
-  return !LIST_ONLY_FILTERS.some((name) => filters.has(name));
+  return !filters.has("failure");
 }
 
 export function accountOrder(view: View): AccountOrder {
@@ -83,27 +80,23 @@ function failureOf({ filters }: View): FailureReason | null {
 
 function sharedFilters(view: View) {
   const status = statusOf(view);
-  const category = view.filters.get("category");
+  const [q, linked] = [view.filters.get("q"), view.filters.get("linked")];
   return {
     ...(view.platform ? { platform: view.platform } : {}),
-    ...(category ? { category } : {}),
+    ...labelParameters(view),
     ...(status ? { status: [status] } : {}),
+    ...(q ? { q } : {}),
+    ...(linked ? { linked: linked === "true" } : {}),
   };
 }
 
 /** Filters of the list, which has more than the ranking. */
 export function listFilters(view: View) {
-  const [creator_id, q, linked] = [
-    view.filters.get("creator_id"),
-    view.filters.get("q"),
-    view.filters.get("linked"),
-  ];
+  const creator_id = view.filters.get("creator_id");
   const failure = failureOf(view);
   return {
     ...sharedFilters(view),
     ...(creator_id ? { creator_id: [creator_id] } : {}),
-    ...(q ? { q } : {}),
-    ...(linked ? { linked: linked === "true" } : {}),
     ...(failure ? { failure } : {}),
   };
 }

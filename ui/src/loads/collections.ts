@@ -2,9 +2,10 @@
 
 import { api, unwrap } from "../api/client.ts";
 import type { Page } from "../api/pages.ts";
-import type { components } from "../api/schema.d.ts";
+import type { components, paths } from "../api/schema.d.ts";
 import { CONTENT_METRICS, metricOf } from "../state/metrics.ts";
 import { type View, windowParameters } from "../state/view.ts";
+import { daysBeside, totalsBeside } from "./year-before.ts";
 
 export type Collection = components["schemas"]["Collection"];
 export type SharedReport = components["schemas"]["SharedReport"];
@@ -70,18 +71,43 @@ function rankingOf(view: View, cursor: string | null) {
   };
 }
 
+/** Parts of a report that a share has as well, under the same names. */
+type ReportPart = "overview" | "timeseries" | "accounts" | "creators" | "payouts";
+type Own<Part extends ReportPart> = paths[`/collections/{collection_id}/${Part}`]["get"];
+type Shared<Part extends ReportPart> = paths[`/shared/${Part}`]["get"];
+type Answer<Part extends ReportPart> = (
+  | Own<Part>
+  | Shared<Part>
+)["responses"][200]["content"]["application/json"];
+type Query<Part extends ReportPart> = NonNullable<Own<Part>["parameters"]["query"]>;
+
+/** Asks for a part of a report: of the collection, or by the token of a share. */
+function fetchPart<Part extends ReportPart>(
+  part: Part,
+  source: ReportSource,
+  query: Query<Part>,
+  signal: AbortSignal,
+): Promise<Answer<Part>> {
+  const get = api.GET as (
+    path: string,
+    options: object,
+  ) => Promise<{ data?: Answer<Part>; error?: unknown; response: Response }>;
+  return unwrap(
+    "token" in source
+      ? get(`/shared/${part}`, { headers: bearer(source.token), params: { query }, signal })
+      : get(`/collections/{collection_id}/${part}`, { params: { path: source, query }, signal }),
+  );
+}
+
 export async function fetchReportTotals(source: ReportSource, view: View, signal: AbortSignal) {
-  const query = windowOf(view);
-  return "token" in source
-    ? unwrap(api.GET("/shared/overview", { headers: bearer(source.token), params: { query }, signal }))
-    : unwrap(api.GET("/collections/{collection_id}/overview", { params: { path: source, query }, signal }));
+  return totalsBeside(view, (view) => fetchPart("overview", source, windowOf(view), signal));
 }
 
 export async function fetchReportDays(source: ReportSource, view: View, signal: AbortSignal) {
-  const query = { ...windowOf(view), ...(view.compare ? { compare: "previous" as const } : {}) };
-  return "token" in source
-    ? unwrap(api.GET("/shared/timeseries", { headers: bearer(source.token), params: { query }, signal }))
-    : unwrap(api.GET("/collections/{collection_id}/timeseries", { params: { path: source, query }, signal }));
+  return daysBeside(view, (view) => {
+    const compare = view.compare === "previous" ? { compare: view.compare } : {};
+    return fetchPart("timeseries", source, { ...windowOf(view), ...compare }, signal);
+  });
 }
 
 export async function fetchReportContent(
@@ -104,10 +130,7 @@ export async function fetchReportAccounts(
   cursor: string | null,
   signal: AbortSignal,
 ) {
-  const query = rankingOf(view, cursor);
-  return "token" in source
-    ? unwrap(api.GET("/shared/accounts", { headers: bearer(source.token), params: { query }, signal }))
-    : unwrap(api.GET("/collections/{collection_id}/accounts", { params: { path: source, query }, signal }));
+  return fetchPart("accounts", source, rankingOf(view, cursor), signal);
 }
 
 export async function fetchReportCreators(
@@ -116,10 +139,7 @@ export async function fetchReportCreators(
   cursor: string | null,
   signal: AbortSignal,
 ) {
-  const query = rankingOf(view, cursor);
-  return "token" in source
-    ? unwrap(api.GET("/shared/creators", { headers: bearer(source.token), params: { query }, signal }))
-    : unwrap(api.GET("/collections/{collection_id}/creators", { params: { path: source, query }, signal }));
+  return fetchPart("creators", source, rankingOf(view, cursor), signal);
 }
 
 /** Of all platforms. */
@@ -129,10 +149,7 @@ export async function fetchReportPayouts(
   group_by: "account" | "creator",
   signal: AbortSignal,
 ) {
-  const query = { ...windowParameters(range), group_by };
-  return "token" in source
-    ? unwrap(api.GET("/shared/payouts", { headers: bearer(source.token), params: { query }, signal }))
-    : unwrap(api.GET("/collections/{collection_id}/payouts", { params: { path: source, query }, signal }));
+  return fetchPart("payouts", source, { ...windowParameters(range), group_by }, signal);
 }
 
 export async function fetchReportHashtags(collection_id: string, view: View, signal: AbortSignal) {

@@ -1,10 +1,19 @@
-// Rows of the content page: the ranking by a gain, or the list by a counter or time, and then what the rows gained.
+// Rows of the content page: the ranking by a gain, the list by a counter or time, or what is unusual, and then what the rows gained.
 
 import { api, unwrap } from "../api/client.ts";
 import type { Page } from "../api/pages.ts";
 import { CONTENT_METRICS, type ContentMetric, metricOf } from "../state/metrics.ts";
-import { MAX_SERIES_DAYS, type Platform, rangeDays, type View, windowParameters } from "../state/view.ts";
+import {
+  daysOf,
+  MAX_SERIES_DAYS,
+  type Platform,
+  rangeDays,
+  scopeParameters,
+  type View,
+  windowParameters,
+} from "../state/view.ts";
 import { type Order, orderOf, rankedBy, rankingDirection } from "./order.ts";
+import { breakoutAge, fetchBreakouts } from "./rankings.ts";
 
 export const PAGE_SIZE = 50;
 
@@ -28,6 +37,10 @@ export interface ContentRow {
   view_count: number;
   /** In the window; null in the list, whose gains come as details. */
   gains: Gains | null;
+  /** Counters that were never known: 0 in the record and in gains. */
+  unknown_counters: readonly string[];
+  /** How its views compare with those that earlier posts of its account had at the same age, where rows are ordered by that. */
+  usual?: { multiple: number; baseline: number; actual: number; sample: number };
 }
 
 export interface ContentDetail {
@@ -48,9 +61,13 @@ export interface ContentPage extends Page<ContentRow> {
   meta: WindowMeta | null;
 }
 
-export type ContentOrder = Order<ContentMetric, (typeof LIST_FIELDS)[number]>;
+export type ContentOrder = Order<ContentMetric, (typeof LIST_FIELDS)[number] | "multiple">;
+
+/** What did best beside what is usual. */
+export const BY_MULTIPLE = { text: "-multiple", field: "multiple", direction: "desc" } as const;
 
 export function contentOrder(view: View): ContentOrder {
+  if (view.sort === BY_MULTIPLE.text) return BY_MULTIPLE;
   return orderOf(view, CONTENT_METRICS, LIST_FIELDS, rankedBy(metricOf(CONTENT_METRICS, view.metric)));
 }
 
@@ -60,7 +77,8 @@ export function contentMetric(view: View): ContentMetric {
 }
 
 /** The filters as parameters of `/content` and `/content/top`. */
-export function contentFilters({ platform, filters }: View) {
+export function contentFilters(view: View) {
+  const { platform, filters } = view;
   const text = <Name extends string>(name: Name) => {
     const value = filters.get(name);
     return (value ? { [name]: value } : {}) as { [name in Name]?: string };
@@ -75,9 +93,8 @@ export function contentFilters({ platform, filters }: View) {
   const minViews = Number(filters.get("min_views"));
   return {
     ...(platform ? { platform } : {}),
+    ...scopeParameters(view),
     ...text("account_id"),
-    ...text("creator_id"),
-    ...text("category"),
     ...text("collection_id"),
     ...text("posted_after"),
     ...text("posted_before"),
@@ -91,12 +108,46 @@ export function contentFilters({ platform, filters }: View) {
   };
 }
 
+/** The longest answer about what is unusual. */
+const MAX_UNUSUAL = 100;
+
+/** The filters that posts have which are compared with what is usual. */
+export const UNUSUAL_FILTERS = ["account_id", "collection_id", "hashtag", "posted_after"] as const;
+
+/** Which posts are compared with what is usual, and how; those of the page's range if no other day is chosen. */
+export function unusualQuery(view: View) {
+  const { platform, account_id, collection_id, hashtag, posted_after } = contentFilters(view);
+  return {
+    ...(platform ? { platform } : {}),
+    ...scopeParameters(view),
+    ...(account_id ? { account_id } : {}),
+    ...(collection_id ? { collection_id } : {}),
+    ...(hashtag ? { hashtag } : {}),
+    posted_after: posted_after ?? daysOf(view.range).start,
+    age_days: breakoutAge(view),
+    min_multiple: Math.max(1, Number(view.filters.get("min_multiple")) || 1),
+    limit: MAX_UNUSUAL,
+  };
+}
+
+async function fetchUnusual(view: View, signal: AbortSignal): Promise<ContentPage> {
+  const { data } = await fetchBreakouts(unusualQuery(view), signal);
+  const rows = data.map(({ multiple, baseline, actual, sample, ...row }) => ({
+    ...row,
+    gains: null,
+    unknown_counters: [],
+    usual: { multiple, baseline, actual, sample },
+  }));
+  return { rows, next: null, meta: null };
+}
+
 export async function fetchContent(
   view: View,
   cursor: string | null,
   signal: AbortSignal,
 ): Promise<ContentPage> {
   const { metric, field, direction } = contentOrder(view);
+  if (field === "multiple") return fetchUnusual(view, signal);
   const page = { ...contentFilters(view), limit: PAGE_SIZE, ...(cursor ? { cursor } : {}) };
   if (field) {
     const query = { ...page, order_by: field, order_direction: direction };

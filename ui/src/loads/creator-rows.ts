@@ -1,14 +1,14 @@
-// The rows of the creators' table. Sorted by a gain: the ranking, which has at most 25. By name, or searched: the list, and the gains
-// of its rows. Three requests a page.
+// The rows of the creators' table. Sorted by a gain: the ranking. By name, or searched: the list, and the gains of its rows. Three
+// requests a page.
 
 import { ApiProblem, api, unwrap } from "../api/client.ts";
 import { metricOf, RECORD_METRICS, type RecordMetric, SERIES_METRICS } from "../state/metrics.ts";
-import { type View, windowParameters } from "../state/view.ts";
+import { labelParameters, type View, windowParameters } from "../state/view.ts";
 import { type GainColumns, type GainPage, listedColumns, rankedColumns, seriesOrNone } from "./gain-rows.ts";
 import { type Order, orderOf, rankedBy, rankingDirection } from "./order.ts";
 
-/** The longest ranking of creators that the API returns. */
-export const MAX_RANKED = 25;
+/** The longest page of a ranking of creators. */
+const MAX_RANKED = 25;
 const PAGE_SIZE = 50;
 /** The longest page of a list. */
 const MAX_LISTED = 200;
@@ -28,10 +28,24 @@ export type CreatorPage = GainPage<CreatorRow, CreatorOrder>;
 
 const BY_NAME: CreatorOrder & { metric?: undefined } = { text: "name", field: "name", direction: "asc" };
 
+/** Whose accounts are of some platform, category and tags: filters of the ranking, which the list lacks. */
+export function isRankingFiltered(view: View): boolean {
+  return view.platform !== null || Object.keys(labelParameters(view)).length > 0;
+}
+
+/** What the list is searched by, unless filters of the ranking are chosen. */
+export function creatorSearch(view: View): string | undefined {
+  return isRankingFiltered(view) ? undefined : view.filters.get("q");
+}
+
+export function creatorFilters(view: View) {
+  return { ...(view.platform ? { platform: view.platform } : {}), ...labelParameters(view) };
+}
+
 export function creatorOrder(view: View): CreatorOrder {
-  return view.filters.has("q")
-    ? orderOf<RecordMetric, (typeof LIST_FIELDS)[number]>(view, [], LIST_FIELDS, BY_NAME)
-    : orderOf(view, RECORD_METRICS, LIST_FIELDS, rankedBy("views"));
+  if (creatorSearch(view))
+    return orderOf<RecordMetric, (typeof LIST_FIELDS)[number]>(view, [], LIST_FIELDS, BY_NAME);
+  return orderOf(view, RECORD_METRICS, isRankingFiltered(view) ? [] : LIST_FIELDS, rankedBy("views"));
 }
 
 async function fetchSeries(view: View, creator_ids: string[], signal: AbortSignal) {
@@ -45,16 +59,19 @@ async function fetchSeries(view: View, creator_ids: string[], signal: AbortSigna
 async function fetchRanked(
   view: View,
   order: CreatorOrder & { metric: RecordMetric },
+  cursor: string | null,
   signal: AbortSignal,
 ): Promise<CreatorPage> {
   const query = {
     ...windowParameters(view.range),
+    ...creatorFilters(view),
     metric: order.metric,
     ...rankingDirection(order),
     limit: MAX_RANKED,
+    ...(cursor ? { cursor } : {}),
   };
   const paused = { is_active: false, limit: MAX_LISTED };
-  const [{ data, meta }, notActive] = await Promise.all([
+  const [{ data, meta, pagination }, notActive] = await Promise.all([
     unwrap(api.GET("/creators/top", { params: { query }, signal })),
     unwrap(api.GET("/creators", { params: { query: paused }, signal })),
   ]);
@@ -67,7 +84,7 @@ async function fetchRanked(
     ...rankedColumns(creator, order.metric, series),
     is_active: pausedIds.has(creator.id) ? false : otherwise,
   }));
-  return { rows, next: null, order, meta, problem: null };
+  return { rows, next: pagination.next_cursor ?? null, order, meta, problem: null };
 }
 
 async function fetchListed(
@@ -76,7 +93,7 @@ async function fetchListed(
   cursor: string | null,
   signal: AbortSignal,
 ): Promise<CreatorPage> {
-  const q = view.filters.get("q");
+  const q = creatorSearch(view);
   const query = {
     order_by: order.field,
     order_direction: order.direction,
@@ -102,7 +119,7 @@ async function fetchListed(
   return { rows, next: pagination.next_cursor ?? null, order, ...gains };
 }
 
-/** While ClickHouse is down, the list instead of the ranking. */
+/** While ClickHouse is down, the first page of the list instead of the ranking's: neither continues the other. */
 export async function fetchCreators(
   view: View,
   cursor: string | null,
@@ -110,12 +127,12 @@ export async function fetchCreators(
 ): Promise<CreatorPage> {
   const order = creatorOrder(view);
   if (!order.metric) return fetchListed(view, order, cursor, signal);
-  // Only lists have cursors.
-  if (cursor) return fetchListed(view, BY_NAME, cursor, signal);
   try {
-    return await fetchRanked(view, order, signal);
+    return await fetchRanked(view, order, cursor, signal);
   } catch (cause) {
-    if (!(cause instanceof ApiProblem) || cause.status !== 503) throw cause;
-    return { ...(await fetchListed(view, BY_NAME, cursor, signal)), problem: cause };
+    if (cursor || isRankingFiltered(view) || !(cause instanceof ApiProblem) || cause.status !== 503)
+      throw cause;
+    const page = await fetchListed(view, BY_NAME, null, signal);
+    return { ...page, next: null, isPart: true, problem: cause };
   }
 }

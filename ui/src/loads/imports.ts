@@ -1,6 +1,7 @@
 // Imports: the list, one of them, and a file that is sent.
 
 import { api, unwrap } from "../api/client.ts";
+import { isLive, onNews } from "../api/live.ts";
 import type { Page } from "../api/pages.ts";
 import type { components } from "../api/schema.d.ts";
 import { key } from "../state/session.ts";
@@ -97,8 +98,21 @@ export function sendFile(
   return unwrap(response).then(({ data }) => data);
 }
 
-/** How often a running import is looked at, in milliseconds. */
-const FOLLOW_MS = 1_000;
+/** How often a running import is looked at, in milliseconds: seldom where news say when it ended. */
+const [FOLLOW_MS, FOLLOW_LIVE_MS] = [1_000, 5_000];
+
+/** Until a running import may have gone on. */
+function afterNews(): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      stop();
+      clearTimeout(timer);
+      resolve();
+    };
+    const timer = setTimeout(end, isLive.peek() ? FOLLOW_LIVE_MS : FOLLOW_MS);
+    const stop = onNews((event) => event?.type === "import.ended" && end());
+  });
+}
 
 /** Waits until an import has ended. */
 export async function followImport(
@@ -109,7 +123,7 @@ export async function followImport(
   let current = start;
   while (isUnfinished(current)) {
     onChange(current);
-    await new Promise((resolve) => setTimeout(resolve, FOLLOW_MS));
+    await afterNews();
     signal.throwIfAborted();
     current = await fetchImport(start.id, signal);
   }

@@ -3,7 +3,14 @@
 import { api, unwrap } from "../api/client.ts";
 import type { paths } from "../api/schema.d.ts";
 import { CONTENT_METRICS, metricOf, RECORD_METRICS } from "../state/metrics.ts";
-import { daysOf, rangeDays, scopeParameters, type View, windowParameters } from "../state/view.ts";
+import {
+  daysOf,
+  labelParameters,
+  rangeDays,
+  scopeParameters,
+  type View,
+  windowParameters,
+} from "../state/view.ts";
 
 export type RankingPath = "/content/top" | "/content/breakouts" | "/accounts/top" | "/creators/top";
 export type RankingQuery<Path extends RankingPath> = NonNullable<paths[Path]["get"]["parameters"]["query"]>;
@@ -31,31 +38,28 @@ export function recordContentQuery(
 }
 
 /** At how many days posts are compared with others: most of a short range are not older. */
-function breakoutAge({ range }: View): 1 | 7 {
+export function breakoutAge({ range }: View): 1 | 7 {
   return rangeDays(range) < 14 ? 1 : 7;
 }
 
 /** The rankings of the overview. */
 export function overviewQueries(view: View) {
   const platform = view.platform ? { platform: view.platform } : {};
-  const { creator_id, category } = scopeParameters(view);
-  const creator = creator_id ? { creator_id } : {};
+  const scope = scopeParameters(view);
   const shared = { ...windowParameters(view.range), ...platform, limit: 7 };
-  const scoped = { ...shared, ...creator, ...(category ? { category } : {}) };
+  const scoped = { ...shared, ...scope };
   const metric = metricOf(RECORD_METRICS, view.metric);
   return {
     content: { ...scoped, metric: metricOf(CONTENT_METRICS, view.metric) },
-    breakouts: category
-      ? null
-      : {
-          ...platform,
-          ...creator,
-          limit: 7,
-          age_days: breakoutAge(view),
-          posted_after: daysOf(view.range).start,
-        },
+    breakouts: {
+      ...platform,
+      ...scope,
+      limit: 7,
+      age_days: breakoutAge(view),
+      posted_after: daysOf(view.range).start,
+    },
     accounts: { ...scoped, metric },
-    // Neither has all filters: without them, they would be of other accounts than the rest of the page.
-    creators: creator_id || category ? null : { ...shared, metric },
+    // One creator is no ranking.
+    creators: scope.creator_id ? null : { ...shared, ...labelParameters(view), metric },
   };
 }

@@ -71,15 +71,6 @@ export async function fetchVideo(
   return (await unwrap(api.GET("/content/{video_id}", { params: { path: { video_id } }, signal }))).data;
 }
 
-/** The counters as last observed, if they were: null where the platform never reported one, which the record itself shows as 0. */
-export async function fetchCounters(video_id: string, signal: AbortSignal) {
-  const query = { period: "7d" as const, values: "cumulative" as const };
-  const { data } = await unwrap(
-    api.GET("/videos/{video_id}/analytics", { params: { path: { video_id }, query }, signal }),
-  );
-  return data.at(-1);
-}
-
 export async function fetchHistory(video_id: string, { range }: View, signal: AbortSignal) {
   const query = { ...windowParameters(range), values: "both" as const };
   return unwrap(api.GET("/videos/{video_id}/analytics", { params: { path: { video_id }, query }, signal }));

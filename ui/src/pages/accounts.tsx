@@ -5,6 +5,7 @@ import { mayWrite } from "../api/identity.ts";
 
 import { type PagedResource, usePages } from "../api/pages.ts";
 import { asCurl } from "../api/requests.ts";
+import { useColumnChoice } from "../components/column-choice.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { CopyButton } from "../components/copy.tsx";
 import { ExportButton } from "../components/export.tsx";
@@ -28,7 +29,7 @@ import {
   fetchAccounts,
   listFilters,
 } from "../loads/account-rows.ts";
-import { linkTo, setFilters, showsChange, view, windowParameters } from "../state/view.ts";
+import { linkTo, ranksChange, setFilters, view, windowParameters } from "../state/view.ts";
 import { reasonOf } from "../tracking-reason.ts";
 import { AddAccounts } from "./accounts/add.tsx";
 import { useArrivals } from "./accounts/arrivals.ts";
@@ -178,12 +179,14 @@ function AccountsCard({ pages, canWrite }: CardProps) {
   const ids = rows.map(({ id }) => id).filter((id) => selected.has(id));
   const order = accountOrder(view.value);
   const { order: loaded, problem: gainsProblem } = pages.data?.page ?? { order, problem: null };
-  const hasChange = showsChange(view.value);
+  const hasChange = ranksChange(view.value);
   const isRankable = canRank(view.value);
-  const shown = useMemo(
+  const all = useMemo(
     () => columns({ ranked: loaded.metric, hasChange, canRank: isRankable }),
     [loaded.metric, hasChange, isRankable],
   );
+  const choice = useColumnChoice("accounts", all);
+  const shown = useMemo(() => choice.shown, [all, choice.hidden]);
   // Rows in another order are the same page.
   const selectable = useMemo(
     () => (canWrite ? [selectColumn(rows, selected, setSelected), ...shown] : shown),
@@ -207,6 +210,7 @@ function AccountsCard({ pages, canWrite }: CardProps) {
             note={<span role="status">{outcome}</span>}
           />
           <div class="controls">
+            {choice.control}
             <CsvButton
               title="Accounts"
               columns={[...shown.slice(0, 1), ...DETAILS, ...shown.slice(1)]}

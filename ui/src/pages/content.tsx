@@ -4,12 +4,14 @@ import { useDetails } from "../api/details.ts";
 import { usePages } from "../api/pages.ts";
 import { mapResource } from "../api/resource.ts";
 import { Sparkline } from "../charts/line.tsx";
+import { useColumnChoice } from "../components/column-choice.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { ExportButton } from "../components/export.tsx";
 import { Card, Count, Empty, Entity, ProblemNotice, WindowNote } from "../components/parts.tsx";
+import { ScopeFilters } from "../components/scope-filters.tsx";
 import { type Column, CsvButton, Table } from "../components/table.tsx";
 import { TextFilter } from "../components/text-filter.tsx";
-import { day, gain } from "../format.ts";
+import { day, exact, gain, plural, times } from "../format.ts";
 import {
   type ContentDetail,
   type ContentRow,
@@ -20,11 +22,13 @@ import {
   fetchContent,
   fetchContentDetails,
   PAGE_SIZE,
+  UNUSUAL_FILTERS,
+  unusualQuery,
   type WindowMeta,
 } from "../loads/content-rows.ts";
-import { CONTENT_METRICS, type ContentMetric, METRIC_NAMES } from "../state/metrics.ts";
-import { linkTo, navigate, setFilters, view, windowParameters } from "../state/view.ts";
-import { ContentFilters } from "./content/filters.tsx";
+import { CONTENT_METRICS, COUNTERS, type ContentMetric, METRIC_NAMES } from "../state/metrics.ts";
+import { linkTo, navigate, setFilters, type View, view, windowParameters } from "../state/view.ts";
+import { ContentFilters, filterName, LISTED_FILTERS } from "./content/filters.tsx";
 import { ContentGrid, GridSkeleton } from "./content/grid.tsx";
 import { usePostSelection } from "./content/selection.tsx";
 import * as css from "./content.module.css";
@@ -40,6 +44,7 @@ const SORT_NAMES: Readonly<Record<string, string>> = {
   like_count: "Fewest likes in all",
   "-play_count": "Most plays in all",
   play_count: "Fewest plays in all",
+  "-multiple": "× usual",
   "-added_at": "Added last",
   added_at: "Added first",
 };
@@ -48,11 +53,36 @@ const ROW_HEIGHT = 56;
 
 type Row = ContentRow & { detail: ContentDetail | undefined };
 
+/** Unknown if a counter was never known that it is of: engagement is likes, comments and shares. */
 function gainOf(row: Row, metric: ContentMetric): number | null {
+  const counters = metric === "engagement" ? [COUNTERS.likes] : [COUNTERS[metric]];
+  if (counters.some((counter) => row.unknown_counters.includes(counter))) return null;
   return (row.gains ?? row.detail?.gains)?.[metric] ?? null;
 }
 
-function columns(metric: ContentMetric, today: number): Column<Row>[] {
+function viewsOf({ view_count, unknown_counters }: ContentRow): number | null {
+  return unknown_counters.includes(COUNTERS.views) ? null : view_count;
+}
+
+/** How much better than usual a post did; of the order by that only. */
+const USUAL: readonly Column<Row>[] = [
+  {
+    name: "× usual",
+    isNumber: true,
+    csv: ({ usual }) => usual?.multiple,
+    render: ({ usual }) =>
+      usual && (
+        <b
+          title={`${exact(usual.actual)} views at this age; ${usual.sample} earlier posts of the account had ${exact(usual.baseline)} on average`}
+        >
+          {times(usual.multiple)}
+        </b>
+      ),
+  },
+  { name: "Usual views", csv: ({ usual }) => usual?.baseline },
+];
+
+function columns(metric: ContentMetric, today: number, isUnusual: boolean): Column<Row>[] {
   return [
     { name: "Id", csv: (row) => row.id },
     {
@@ -85,12 +115,13 @@ function columns(metric: ContentMetric, today: number): Column<Row>[] {
         <span class="nowrap">{row.create_time ? day(row.create_time.slice(0, 10)) : "–"}</span>
       ),
     },
+    ...(isUnusual ? USUAL : []),
     {
       name: "Views in all",
       sort: "view_count",
       isNumber: true,
-      csv: (row) => row.view_count,
-      render: (row) => <Count value={row.view_count} />,
+      csv: viewsOf,
+      render: (row) => <Count value={viewsOf(row)} />,
     },
     {
       name: "Per day",
@@ -128,7 +159,8 @@ export default function ContentPage() {
   const isComplete = details.problem || rows?.every(({ detail }) => detail !== undefined);
   const meta = pages.data?.page.meta ?? details.data?.meta;
   const today = sparkToday(meta);
-  const shown = columns(metric, today);
+  const isUnusual = order.field === "multiple";
+  const choice = useColumnChoice("content", columns(metric, today, isUnusual));
   const isGrid = layout === "grid";
   const selection = usePostSelection(rows);
   return (
@@ -140,6 +172,7 @@ export default function ContentPage() {
         </div>
         <Controls hasComparison={false} />
       </div>
+      <ScopeFilters hasCollection />
       <div class={css.toolbar}>
         <TextFilter label="Filter by caption" placeholder="Caption contains" />
         <select
@@ -153,6 +186,7 @@ export default function ContentPage() {
             </option>
           ))}
         </select>
+        {isUnusual && <MinMultiple />}
         <div class={css.segments} role="group" aria-label="Layout">
           <button type="button" aria-pressed={!isGrid} onClick={() => setFilters({ layout: null })}>
             Table
@@ -165,7 +199,7 @@ export default function ContentPage() {
       </div>
       <Card
         title="Posts"
-        note={`sorted by: ${SORT_NAMES[order.text]?.toLowerCase()}`}
+        note={isUnusual ? unusualNote(current) : `sorted by: ${SORT_NAMES[order.text]?.toLowerCase()}`}
         resource={resource}
         requests={details.data?.requests ?? details.requests}
         height={!rows && !isGrid ? PAGE_SIZE * ROW_HEIGHT : 0}
@@ -173,7 +207,8 @@ export default function ContentPage() {
         actions={
           <>
             {!isGrid && selection.action}
-            <CsvButton title="Content" columns={shown} rows={(isComplete && rows) || []} />
+            {!isGrid && choice.control}
+            <CsvButton title="Content" columns={choice.shown} rows={(isComplete && rows) || []} />
             <ExportButton
               name="content"
               query={{ ...windowParameters(current.range), ...contentFilters(current) }}
@@ -191,7 +226,7 @@ export default function ContentPage() {
               ) : (
                 <Table
                   title="Content"
-                  columns={[...selection.columns, ...shown]}
+                  columns={[...selection.columns, ...choice.shown]}
                   rows={rows}
                   rowKey={(row) => row.id}
                   sort={order.text}
@@ -215,6 +250,36 @@ export default function ContentPage() {
         </button>
       )}
     </>
+  );
+}
+
+/** Which posts are compared, and how. */
+function unusualNote(view: View): string {
+  const { posted_after, age_days, limit } = unusualQuery(view);
+  const ignored = ["q", ...LISTED_FILTERS].filter(
+    (name) => view.filters.has(name) && !UNUSUAL_FILTERS.some((filter) => filter === name),
+  );
+  const note = `at most ${limit} posts since ${day(posted_after)}, by views after ${plural(age_days, "day")} beside those of earlier posts of the account`;
+  return ignored.length > 0
+    ? `${note}; the filters by ${ignored.map(filterName).join(", ")} do not apply`
+    : note;
+}
+
+/** How much better than usual the listed posts are at least. */
+function MinMultiple() {
+  return (
+    <select
+      aria-label="At least"
+      value={view.value.filters.get("min_multiple") ?? ""}
+      onChange={(event) => setFilters({ min_multiple: event.currentTarget.value })}
+    >
+      <option value="">at least as usual</option>
+      {[2, 3, 5, 10].map((multiple) => (
+        <option key={multiple} value={multiple}>
+          at least {multiple} × usual
+        </option>
+      ))}
+    </select>
   );
 }
 

@@ -6,6 +6,7 @@ import { api, unwrap } from "../api/client.ts";
 import { mayWrite } from "../api/identity.ts";
 import { type PagedResource, usePages } from "../api/pages.ts";
 import { asCurl } from "../api/requests.ts";
+import { useColumnChoice } from "../components/column-choice.tsx";
 import { Controls } from "../components/controls.tsx";
 import { CopyButton } from "../components/copy.tsx";
 import { ExportButton } from "../components/export.tsx";
@@ -19,25 +20,28 @@ import {
   type Shown,
 } from "../components/gain-columns.tsx";
 import { CardTitle, Count, Empty, Entity, ProblemNotice, Status, WindowNote } from "../components/parts.tsx";
+import { ScopeFilters } from "../components/scope-filters.tsx";
 import * as tableCss from "../components/table.module.css";
 import { type Column, CsvButton, Table } from "../components/table.tsx";
 import { TextFilter } from "../components/text-filter.tsx";
 import {
   type CreatorPage,
   type CreatorRow,
+  creatorFilters,
   creatorOrder,
+  creatorSearch,
   fetchCreators,
-  MAX_RANKED,
+  isRankingFiltered,
 } from "../loads/creator-rows.ts";
 import type { RecordMetric } from "../state/metrics.ts";
-import { goTo, linkTo, showsChange, view, windowParameters } from "../state/view.ts";
+import { goTo, linkTo, ranksChange, view, windowParameters } from "../state/view.ts";
 import { Comparison, comparedIds, MAX_COMPARED, toggleCompared } from "./creators/comparison.tsx";
 import * as creatorsCss from "./creators.module.css";
 import type { PageProps } from "./props.ts";
 
 function columns(ranked: RecordMetric | undefined): Column<CreatorRow>[] {
   const compared = comparedIds(view.value);
-  const shown: Shown = { ranked, hasChange: showsChange(view.value), canRank: !view.value.filters.has("q") };
+  const shown: Shown = { ranked, hasChange: ranksChange(view.value), canRank: !creatorSearch(view.value) };
   const ofRanking: Column<CreatorRow>[] = [
     RATE,
     {
@@ -112,7 +116,7 @@ export default function CreatorsPage({ identity }: PageProps) {
   const [isCreating, setCreating] = useState(false);
   const filters = [...current.filters].filter(([name]) => name !== "creators");
   const pages = usePages<CreatorPage>(
-    JSON.stringify([current.range, filters]),
+    JSON.stringify([current.range, current.platform, filters]),
     (cursor, signal) => fetchCreators(current, cursor, signal),
     { sort: creatorOrder(current).text },
   );
@@ -135,7 +139,7 @@ export default function CreatorsPage({ identity }: PageProps) {
             New creator
           </button>
         )}
-        <Controls hasPlatform={false} />
+        <Controls />
       </div>
       {isCreating && <NewCreator />}
       {compared.length > 0 && (
@@ -144,9 +148,12 @@ export default function CreatorsPage({ identity }: PageProps) {
           names={pages.data && new Map(pages.data.rows.map(({ id, name }) => [id, name]))}
         />
       )}
-      <div class="controls filter-bar">
-        <TextFilter label="Name contains" placeholder="Name" />
-      </div>
+      <ScopeFilters hasCreator={false} />
+      {!isRankingFiltered(current) && (
+        <div class="controls filter-bar">
+          <TextFilter label="Name contains" placeholder="Name" />
+        </div>
+      )}
       <GainsProblem pages={pages} />
       <CreatorsCard pages={pages} />
       <MoreButton pages={pages} />
@@ -157,18 +164,23 @@ export default function CreatorsPage({ identity }: PageProps) {
 function CreatorsCard({ pages }: { pages: PagedResource<CreatorPage> }) {
   const order = creatorOrder(view.value);
   const { order: loaded, problem: gainsProblem } = pages.data?.page ?? { order, problem: null };
-  const shown = columns(loaded.metric);
-  const q = view.value.filters.get("q");
+  const { shown, control } = useColumnChoice("creators", columns(loaded.metric));
+  const q = creatorSearch(view.value);
   const rows = pages.data?.rows ?? [];
   return (
     <section class={`card ${tableCss.dense}`} aria-label="Creators" aria-busy={pages.status === "loading"}>
       <header>
         <CardTitle title={loaded.metric ? "By what they gained" : "All creators"} />
         <div class="controls">
+          {control}
           <CsvButton title="Creators" columns={shown} rows={rows} />
           <ExportButton
             name="creators"
-            query={{ ...windowParameters(view.value.range), ...(q ? { q } : {}) }}
+            query={{
+              ...windowParameters(view.value.range),
+              ...creatorFilters(view.value),
+              ...(q ? { q } : {}),
+            }}
           />
           <CopyButton
             label="curl"
@@ -182,9 +194,11 @@ function CreatorsCard({ pages }: { pages: PagedResource<CreatorPage> }) {
       {!pages.data && !pages.problem && <div class="skeleton rows" />}
       {pages.data?.rows.length === 0 && (
         <Empty>
-          {view.value.filters.has("q")
-            ? "No creator has this in its name."
-            : "No creators yet. A creator is a person with one or more accounts: make one, then link accounts to it."}
+          {isRankingFiltered(view.value)
+            ? "No creator has an account that matches these filters."
+            : q
+              ? "No creator has this in its name."
+              : "No creators yet. A creator is a person with one or more accounts: make one, then link accounts to it."}
         </Empty>
       )}
       {rows.length > 0 && (
@@ -195,14 +209,6 @@ function CreatorsCard({ pages }: { pages: PagedResource<CreatorPage> }) {
           rowKey={(row) => row.id}
           sort={(gainsProblem ? loaded : order).text}
         />
-      )}
-      {loaded.metric && rows.length === MAX_RANKED && (
-        <p class="small quiet after">
-          The {MAX_RANKED} that gained most.{" "}
-          <a class="link" href={linkTo("/creators", { sort: "name" })}>
-            All by name
-          </a>
-        </p>
       )}
     </section>
   );

@@ -1,8 +1,7 @@
 // Import: a file of another tool is looked at, loaded, and reported on.
 
-import { useEffect } from "preact/hooks";
-
 import { mayWrite } from "../api/identity.ts";
+import { useNews } from "../api/news.ts";
 import { usePages } from "../api/pages.ts";
 import { mapResource } from "../api/resource.ts";
 import { Card, Empty } from "../components/parts.tsx";
@@ -11,18 +10,14 @@ import { FileCard } from "./imports/file.tsx";
 import { ImportTable } from "./imports/list.tsx";
 import type { PageProps } from "./props.ts";
 
-/** How often the list is requested while an import runs, in milliseconds. */
+/** How often the list is requested at most while an import runs, in milliseconds. */
 const RELOAD_MS = 2_000;
 
 export default function ImportsPage({ identity }: PageProps) {
   const imports = usePages("imports", fetchImports, { sort: "" });
   const mayLoad = mayWrite(identity);
   const isRunning = imports.data?.rows.some(isUnfinished) ?? false;
-  useEffect(() => {
-    if (!isRunning) return;
-    const timer = setInterval(() => document.hidden || imports.reload(), RELOAD_MS);
-    return () => clearInterval(timer);
-  }, [isRunning]);
+  useNews(RELOAD_MS, isRunning, imports.reload);
   return (
     <>
       <div class="page-head">

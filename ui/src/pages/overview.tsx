@@ -7,6 +7,8 @@ import { type Resource, useResource } from "../api/resource.ts";
 import { LineChart } from "../charts/line.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import {
+  datesOf,
+  GranularitySelect,
   hasLateGains,
   LATE_GAINS_NOTE,
   MetricSelect,
@@ -19,7 +21,14 @@ import { Card, Count, LEGEND_PLACEHOLDER, statusName, WindowNote } from "../comp
 import { Breakouts, RankedAccounts, RankedContent, RankedCreators } from "../components/rankings.tsx";
 import { ScopeFilters } from "../components/scope-filters.tsx";
 import { days, exact } from "../format.ts";
-import { fetchDays, fetchTotals, isSplit, overviewScope } from "../loads/overview.ts";
+import {
+  fetchDays,
+  fetchTotals,
+  granularityOf,
+  isSplit,
+  overviewScope,
+  totalsComparison,
+} from "../loads/overview.ts";
 import { overviewQueries } from "../loads/rankings.ts";
 import { fetchTracking, NOT_UPDATING } from "../loads/tracking.ts";
 import { chartOf, metricOf, RECORD_METRICS, type RecordMetric } from "../state/metrics.ts";
@@ -33,9 +42,14 @@ export default function OverviewPage({ identity }: PageProps) {
   const dependencies = [JSON.stringify([current.range, scope])];
   const series = useResource(
     (signal) => fetchDays(current, scope, isSplit(current), signal),
-    [...dependencies, current.compare, isSplit(current)],
+    [...dependencies, current.compare, isSplit(current), granularityOf(current)],
+    { isLive: true },
   );
-  const overview = useResource((signal) => fetchTotals(current, scope, signal), dependencies);
+  const overview = useResource(
+    (signal) => fetchTotals(current, scope, signal),
+    [...dependencies, totalsComparison(current)],
+    { isLive: true },
+  );
   const metric = metricOf(RECORD_METRICS, current.metric);
   const rankings = overviewQueries(current);
   const totals = overview.data?.data.totals;
@@ -71,7 +85,7 @@ export default function OverviewPage({ identity }: PageProps) {
           <ChartCard resource={series} metric={metric} />
           <div class="columns wide">
             <RankedContent title="Top content" query={rankings.content} />
-            {rankings.breakouts && <Breakouts title="Breakouts" query={rankings.breakouts} />}
+            <Breakouts title="Breakouts" query={rankings.breakouts} />
             <RankedAccounts title="Top accounts" query={rankings.accounts} />
             {rankings.creators && <RankedCreators title="Top creators" query={rankings.creators} />}
           </div>
@@ -94,7 +108,7 @@ function TrackingNote({
   filtered: number | undefined;
   canWrite: boolean;
 }) {
-  const { data } = useResource(fetchTracking, []);
+  const { data } = useResource(fetchTracking, [], { isLive: true });
   const found = NOT_UPDATING.filter((status) => data && data.accounts[status] > 0);
   const others = (["pending", "paused", "paused_by_creator"] as const).filter(
     (status) => data && data.accounts[status] > 0,
@@ -166,11 +180,12 @@ function FirstSteps({ identity }: { identity: PageProps["identity"] }) {
 }
 
 function ChartCard({ resource, metric }: { resource: Resource<Timeseries>; metric: RecordMetric }) {
-  const { title } = chartOf(metric);
+  const { title } = chartOf(metric, granularityOf(view.value));
   const previous = resource.data?.data.flatMap(({ previous }) => previous ?? []) ?? [];
   const actions = (
     <>
       <MetricSelect />
+      <GranularitySelect />
       {view.value.platform === null && (
         <label class="check small">
           <input
@@ -208,7 +223,7 @@ function Chart({ timeseries, metric }: { timeseries: Timeseries; metric: RecordM
 
 function drawChart(timeseries: Timeseries, metric: RecordMetric) {
   const { data } = timeseries;
-  const { title, ...look } = chartOf(metric);
+  const { title, ...look } = chartOf(metric, granularityOf(view.peek()));
   const series = data[0]?.platforms
     ? PLATFORMS.flatMap((platform, position) =>
         seriesOf(
@@ -223,7 +238,7 @@ function drawChart(timeseries: Timeseries, metric: RecordMetric) {
   return (
     <LineChart
       title={title}
-      dates={data.map(({ date }) => date)}
+      {...datesOf(timeseries)}
       series={series}
       today={todayOf(timeseries)}
       postsOf={{}}

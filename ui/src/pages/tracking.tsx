@@ -1,28 +1,29 @@
 // Tracking: is it healthy, what is not updating and why, which sources pause, which days are covered.
 
 import type { ComponentChildren } from "preact";
-import { useEffect } from "preact/hooks";
-
+import { useNews } from "../api/news.ts";
 import { type Resource, useResource } from "../api/resource.ts";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { Facts } from "../components/facts.tsx";
 import { Card, Count, Empty, Entity, ProblemNotice, Status, statusName } from "../components/parts.tsx";
+import { ScopeFilters } from "../components/scope-filters.tsx";
 import * as tableCss from "../components/table.module.css";
 import { type Column, CsvButton, Table } from "../components/table.tsx";
 import { When } from "../components/when.tsx";
 import { duration, exact, plural } from "../format.ts";
 import { fetchNotUpdating, fetchTracking, MAX_LISTED, NOT_UPDATING } from "../loads/tracking.ts";
-import { linkTo } from "../state/view.ts";
+import { linkTo, scopeParameters, view } from "../state/view.ts";
 import { FAILURE_NAMES, PAUSE_NAMES, reasonOf, STATUSES } from "../tracking-reason.ts";
 import { Coverage, useCoverage } from "./tracking/coverage.tsx";
 import * as trackingCss from "./tracking.module.css";
 
-/** How often the page asks again while it is visible. */
+/** How often the page asks again at most. */
 const RELOAD_MS = 10_000;
 /** A due attempt that waits longer is late. */
 const LATE_SECONDS = 900;
-/** The page counts all accounts. */
+/** All but the list of accounts is of the whole organization. */
 const ALL = { isUnfiltered: true };
+const NO_SCOPE = JSON.stringify([null, {}]);
 type Health = Awaited<ReturnType<typeof fetchTracking>>;
 type Failure = Health["failures"][number];
 type Source = Health["sources"][number];
@@ -53,19 +54,17 @@ function troubles(health: Health): string[] {
 
 export default function TrackingPage() {
   const tracking = useResource(fetchTracking, []);
-  const accounts = useResource(fetchNotUpdating, []);
+  const current = view.value;
+  const scope = JSON.stringify([current.platform, scopeParameters(current)]);
+  const accounts = useResource((signal) => fetchNotUpdating(current, signal), [scope]);
+  const isFiltered = scope !== NO_SCOPE;
   const coverage = useCoverage();
   // The cards below stand under a table of unknown length.
   const areShown = [tracking, accounts].every(({ data, problem }) => data || problem);
-  useEffect(() => {
-    const reload = () => {
-      if (document.hidden) return;
-      tracking.reload();
-      accounts.reload();
-    };
-    const timer = setInterval(reload, RELOAD_MS);
-    return () => clearInterval(timer);
-  }, []);
+  useNews(RELOAD_MS, true, () => {
+    tracking.reload();
+    accounts.reload();
+  });
   return (
     <>
       <div class="page-head">
@@ -73,13 +72,15 @@ export default function TrackingPage() {
           <h1>Tracking</h1>
           <p class="quiet small">Whether the numbers are current. Days in UTC.</p>
         </div>
-        <Controls hasPlatform={false} hasComparison={false} />
+        <Controls hasComparison={false} />
       </div>
       <Card title="Now" resource={tracking} height={86} placeholder={<Now health={null} />}>
         {(health) => <Now health={health} />}
       </Card>
+      <ScopeFilters />
       <Card
         title="Not updating"
+        {...(isFiltered ? { note: "of the accounts that match the filters; everything else is of all" } : {})}
         resource={accounts}
         height={69}
         actions={
@@ -88,7 +89,9 @@ export default function TrackingPage() {
       >
         {({ data, pagination }) =>
           data.length === 0 ? (
-            <Empty>Every account that is not paused is updating.</Empty>
+            <Empty>
+              Every account that {isFiltered ? "matches the filters and " : ""}is not paused is updating.
+            </Empty>
           ) : (
             <>
               <div class={tableCss.dense}>

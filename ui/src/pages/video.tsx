@@ -9,7 +9,7 @@ import { marking } from "../components/marks.tsx";
 import { Card, Count, ProblemNotice, WindowNote } from "../components/parts.tsx";
 import { Picture } from "../components/picture.tsx";
 import { clock, gain, rate, time } from "../format.ts";
-import { fetchCounters, fetchHistory, fetchVideo } from "../loads/records.ts";
+import { fetchHistory, fetchVideo } from "../loads/records.ts";
 import { useTitle } from "../state/title.ts";
 import { linkTo, view } from "../state/view.ts";
 import type { PageProps } from "./props.ts";
@@ -31,7 +31,6 @@ const COUNTERS = [
 export default function VideoPage({ id, identity }: PageProps) {
   const current = view.value;
   const video = useResource((signal) => fetchVideo(id, signal), [id]);
-  const counters = useResource((signal) => fetchCounters(id, signal), [id]);
   const history = useResource(
     (signal) => fetchHistory(id, current, signal),
     [id, JSON.stringify(current.range)],
@@ -82,11 +81,11 @@ export default function VideoPage({ id, identity }: PageProps) {
         title="Counters"
         note="since it was posted, and gained in this period"
         resource={video}
-        requests={[...counters.requests, ...history.requests]}
+        requests={history.requests}
         height={74}
         placeholder={<Counters />}
       >
-        {(video) => <Counters video={video} counters={counters.data} gains={history.data?.meta.totals} />}
+        {(video) => <Counters video={video} gains={history.data?.meta.totals} />}
       </Card>
       <HistoryCard resource={history} {...(posted ? { events: new Map([[posted, "Posted"]]) } : {})} />
       <AgeCurve key={id} video={record} ages={ages} />
@@ -100,10 +99,7 @@ export default function VideoPage({ id, identity }: PageProps) {
               video={record}
               canWrite={mayWrite(identity) ?? false}
               onChanged={video.reload}
-              onRead={() => {
-                counters.reload();
-                history.reload();
-              }}
+              onRead={history.reload}
             />
           )}
         </Card>
@@ -115,12 +111,11 @@ export default function VideoPage({ id, identity }: PageProps) {
 interface CountersProps {
   /** Without numbers until it is loaded. */
   video?: Content;
-  counters?: Counts | undefined;
   gains?: Counts | null | undefined;
 }
 
-function Counters({ video, counters, gains }: CountersProps) {
-  const isUnknown = (name: keyof Counts) => counters?.[name] === null;
+function Counters({ video, gains }: CountersProps) {
+  const isUnknown = (name: keyof Counts) => video?.unknown_counters.includes(name);
   return (
     <dl class={css.counters}>
       {COUNTERS.map(([title, name]) => (

@@ -68,10 +68,13 @@ export function shortFormat(metric: Metric): Format {
   return metric === "new_posts" ? compact : gain;
 }
 
-/** How a chart shows a metric. Followers are a level, everything else belongs to its day. */
-export function chartOf(metric: Metric): { title: string; format: Format; base: Base; isRate: boolean } {
+/** How a chart shows a metric. Followers are a level, everything else belongs to its day, or to what else a value is of. */
+export function chartOf(
+  metric: Metric,
+  unit = "day",
+): { title: string; format: Format; base: Base; isRate: boolean } {
   const isLevel = metric === "followers";
   const isRate = metric === "engagement_rate";
-  const title = `${METRIC_NAMES[metric]} ${isLevel ? "at the end of each day" : "per day"}`;
+  const title = `${METRIC_NAMES[metric]} ${isLevel ? `at the end of each ${unit}` : `per ${unit}`}`;
   return { title, format: isRate ? rate : exact, base: isLevel ? "least" : "zero", isRate };
 }

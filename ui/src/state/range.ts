@@ -88,6 +88,16 @@ export function windowParameters(range: Range) {
   return { period: "custom" as const, start_date: start, end_date: end };
 }
 
+/** The same days of the year before; of 29 February, the day before it. */
+export function yearBefore(range: Range): Range {
+  const shift = (day: string) => {
+    const shifted = `${String(Number(day.slice(0, 4)) - 1).padStart(4, "0")}${day.slice(4)}`;
+    return shifted.endsWith("-02-29") ? shifted.replace(/29$/, "28") : shifted;
+  };
+  const { start, end } = daysOf(range);
+  return { period: "custom", start: shift(start), end: shift(end), includeToday: false };
+}
+
 /** Number of days of a range. */
 export function rangeDays(range: Range): number {
   const { start, end } = daysOf(range);

@@ -15,15 +15,21 @@ export {
   rangeDays,
   utcToday,
   windowParameters,
+  yearBefore,
 } from "./range.ts";
 
 export const PLATFORMS = ["instagram", "tiktok"] as const;
 export type Platform = (typeof PLATFORMS)[number];
 
+/** The period before, or the same days of the year before. */
+export const COMPARISONS = ["previous", "year"] as const;
+export type Comparison = (typeof COMPARISONS)[number];
+
 export interface View {
   path: string;
   range: Range;
-  compare: boolean;
+  /** What the days of the page are compared with. */
+  compare: Comparison | null;
   platform: Platform | null;
   /** What the charts and rankings of the page are of. */
   metric: Metric;
@@ -71,7 +77,7 @@ export function parseView(path: string, search: string): View {
   return {
     path,
     range: parseRange(query),
-    compare: query.get("compare") !== "none",
+    compare: query.get("compare") === "none" ? null : (one(query.get("compare"), COMPARISONS) ?? "previous"),
     platform: one(query.get("platform"), PLATFORMS),
     metric: parseMetric(query) ?? OWN.metric,
     values: query.get("values") === "cumulative" ? "cumulative" : OWN.values,
@@ -91,7 +97,7 @@ export function formatView(view: View): string {
     if (range.period !== "30d") query.set("period", range.period);
     if (range.includeToday) query.set("include_today", "true");
   }
-  if (!view.compare) query.set("compare", "none");
+  if (view.compare !== "previous") query.set("compare", view.compare ?? "none");
   if (view.platform) query.set("platform", view.platform);
   for (const name of ["metric", "values", "sort"] as const)
     if (view[name] !== OWN[name]) query.set(name, view[name]);
@@ -102,7 +108,12 @@ export function formatView(view: View): string {
 
 /** Whether the page says how its numbers changed. */
 export function showsChange({ compare, range }: View): boolean {
-  return compare && !hasToday(range);
+  return compare !== null && !hasToday(range);
+}
+
+/** Whether rankings say how theirs changed, which they know of the period before only. */
+export function ranksChange(view: View): boolean {
+  return view.compare === "previous" && showsChange(view);
 }
 
 /** The page that is shown. Set by `navigate` and the browser's history only. */
@@ -135,8 +146,13 @@ export function setFilters(
   navigate({ filters }, options);
 }
 
-/** Filters that every list has. */
-const KEPT_FILTERS = ["creator_id", "category"];
+/** Before the name of a tag of the accounts that a page filters by. */
+export const TAG_PREFIX = "metadata.";
+
+/** Whether every list has the filter. */
+function isKept(name: string): boolean {
+  return name === "creator_id" || name === "category" || name.startsWith(TAG_PREFIX);
+}
 
 type Query = Readonly<Record<string, string>>;
 
@@ -152,14 +168,36 @@ function otherPage(
   { isUnfiltered = false }: LinkOptions,
 ): View {
   const current = view.peek();
-  const kept = [...current.filters].filter(([name]) => !isUnfiltered && KEPT_FILTERS.includes(name));
+  const kept = [...current.filters].filter(([name]) => !isUnfiltered && isKept(name));
   return { ...current, ...OWN, path, sort, filters: new Map([...kept, ...Object.entries(filters)]) };
 }
 
+/** The API takes no more. */
+export const MAX_TAGS = 3;
+
+/** The tags that a page filters by, with their prefix. */
+export function tagFilters({ filters }: View): [name: string, value: string][] {
+  return [...filters].filter(([name]) => name.startsWith(TAG_PREFIX)).slice(0, MAX_TAGS);
+}
+
+/** Which accounts a page is about, as parameters of the API. */
+export interface LabelParameters {
+  category?: string;
+  metadata?: Record<string, string>;
+}
+
+export function labelParameters(view: View): LabelParameters {
+  const [category, tags] = [view.filters.get("category"), tagFilters(view)];
+  return {
+    ...(category ? { category } : {}),
+    ...(tags.length > 0 ? { metadata: Object.fromEntries(tags) } : {}),
+  };
+}
+
 /** The filters that every list has, as parameters of the API. */
-export function scopeParameters({ filters }: View): { creator_id?: string; category?: string } {
-  const [creator_id, category] = [filters.get("creator_id"), filters.get("category")];
-  return { ...(creator_id ? { creator_id } : {}), ...(category ? { category } : {}) };
+export function scopeParameters(view: View): LabelParameters & { creator_id?: string } {
+  const creator_id = view.filters.get("creator_id");
+  return { ...(creator_id ? { creator_id } : {}), ...labelParameters(view) };
 }
 
 /**
@@ -203,6 +241,7 @@ const PAGE_ROOTS: ReadonlySet<string> = new Set([
   "accounts",
   "creators",
   "collections",
+  "events",
   "tracking",
   "imports",
   "api",

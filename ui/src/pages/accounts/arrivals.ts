@@ -2,10 +2,14 @@
 
 import { useEffect, useRef } from "preact/hooks";
 
+import { isLive } from "../../api/live.ts";
+import { useNews } from "../../api/news.ts";
 import type { PagedResource } from "../../api/pages.ts";
 import type { AccountPage } from "../../loads/account-rows.ts";
 
-/** How soon the table loads again; each time it waits half as long again. */
+/** While a stream of events is open, news say when to load again: at most this often. */
+const LIVE_MS = 2_000;
+/** Without one, how soon the table loads again; each time it waits half as long again. */
 const FIRST_MS = 5_000;
 /** Then it is left to the person: accounts of a platform without a source wait for ever. */
 const MAX_RELOADS = 10;
@@ -21,14 +25,19 @@ export function useArrivals({
   const isWaiting = waiting > 0;
   const hasWaited = useRef(false);
   const reloads = useRef(0);
+  const isTold = isLive.value && isWaiting;
+  useNews(LIVE_MS, isTold, () => {
+    if (reloads.current++ < MAX_RELOADS) reload();
+  });
   // Others wait, or fewer.
   useEffect(() => {
     reloads.current = 0;
   }, [waiting]);
   useEffect(() => {
-    if (isLoading || !(isWaiting || hasWaited.current) || reloads.current === MAX_RELOADS) return;
-    hasWaited.current = isWaiting;
+    const isDue = isWaiting || hasWaited.current;
+    hasWaited.current = isWaiting || (isLoading && hasWaited.current);
+    if (isLoading || isTold || !isDue || reloads.current >= MAX_RELOADS) return;
     const timer = setTimeout(reload, FIRST_MS * 1.5 ** reloads.current++);
     return () => clearTimeout(timer);
-  }, [isWaiting, isLoading]);
+  }, [isWaiting, isLoading, isTold]);
 }

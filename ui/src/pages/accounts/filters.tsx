@@ -3,28 +3,33 @@
 import { useResource } from "../../api/resource.ts";
 import { statusName } from "../../components/parts.tsx";
 import { RecordFilter } from "../../components/record-pickers.tsx";
+import { TagFilter } from "../../components/scope-filters.tsx";
 import { TextFilter } from "../../components/text-filter.tsx";
 import { fetchCategories } from "../../loads/tracking.ts";
-import { navigate, setFilters, view } from "../../state/view.ts";
+import { navigate, setFilters, tagFilters, view } from "../../state/view.ts";
 import { FAILURES, SHORT_FAILURE_NAMES, STATUSES } from "../../tracking-reason.ts";
 
-const FILTERS = ["q", "status", "failure", "category", "creator_id", "linked"] as const;
+const FILTERS: readonly string[] = ["q", "status", "failure", "category", "creator_id", "linked"];
 
 function clearFilters(): void {
-  const filters = new Map(
-    [...view.value.filters].filter(([name]) => !FILTERS.some((filter) => filter === name)),
-  );
+  const cleared = [...FILTERS, ...tagFilters(view.value).map(([name]) => name)];
+  const filters = new Map([...view.value.filters].filter(([name]) => !cleared.includes(name)));
   navigate({ filters, platform: null });
 }
 
 export function isFiltered(): boolean {
-  return view.value.platform !== null || FILTERS.some((name) => view.value.filters.has(name));
+  const current = view.value;
+  return (
+    current.platform !== null ||
+    tagFilters(current).length > 0 ||
+    FILTERS.some((name) => current.filters.has(name))
+  );
 }
 
 export function AccountFilters() {
   const { filters } = view.value;
   const categories = useResource(fetchCategories, []);
-  const value = (name: (typeof FILTERS)[number]) => filters.get(name) ?? "";
+  const value = (name: string) => filters.get(name) ?? "";
   return (
     <div class="controls filter-bar">
       <TextFilter label="Username contains" placeholder="Username" />
@@ -69,6 +74,7 @@ export function AccountFilters() {
         </select>
       )}
       <RecordFilter name="creator_id" label="Creator" placeholder="Any creator" />
+      <TagFilter placeholder="Any tag" />
       <select
         aria-label="Linked to a creator"
         value={value("linked")}

@@ -9,6 +9,7 @@ import { MetricSelect } from "../../components/metric-tiles.tsx";
 import { Card, Change, Count, LEGEND_PLACEHOLDER } from "../../components/parts.tsx";
 import { compact, days as formatDays } from "../../format.ts";
 import { fetchReportDays, fetchReportTotals, type ReportSource } from "../../loads/collections.ts";
+import { totalsComparison } from "../../loads/overview.ts";
 import {
   CONTENT_METRICS,
   chartOf,
@@ -176,10 +177,10 @@ export function useFigures(
   const current = view.value;
   const dependencies = [JSON.stringify([source, current.range]), current.platform, markChanges.value];
   return {
-    totals: useResource(
-      overview ? (signal) => fetchReportTotals(source, current, signal) : null,
-      dependencies,
-    ),
+    totals: useResource(overview ? (signal) => fetchReportTotals(source, current, signal) : null, [
+      ...dependencies,
+      totalsComparison(current),
+    ]),
     days: useResource(timeseries ? (signal) => fetchReportDays(source, current, signal) : null, [
       ...dependencies,
       current.compare,

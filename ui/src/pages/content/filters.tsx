@@ -1,9 +1,8 @@
-// The filters of the content page. All of them are in the address, under the names that the API has for them.
+// The filters that only the content page has. All of them are in the address, under the names that the API has for them.
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { RecordFilter } from "../../components/record-pickers.tsx";
-import { CategoryFilter } from "../../components/scope-filters.tsx";
 import { setFilters, view } from "../../state/view.ts";
 import * as css from "../content.module.css";
 
@@ -15,11 +14,8 @@ const STATES = {
   "is_unavailable=true": "No longer there",
   "is_active=false": "Tracking paused",
 } as const;
-const NAMES = [
+export const LISTED_FILTERS = [
   "account_id",
-  "creator_id",
-  "category",
-  "collection_id",
   "hashtag",
   "kind",
   "media_type",
@@ -30,10 +26,15 @@ const NAMES = [
   "is_unavailable",
 ] as const;
 
+/** A filter in a sentence. */
+export function filterName(name: string): string {
+  return name === "q" ? "caption" : name.replace("is_", "").replaceAll("_", " ");
+}
+
 export function ContentFilters() {
   const { filters } = view.value;
-  const [isOpen, setOpen] = useState(NAMES.some((name) => filters.has(name)));
-  const count = NAMES.filter((name) => filters.has(name)).length;
+  const [isOpen, setOpen] = useState(LISTED_FILTERS.some((name) => filters.has(name)));
+  const count = LISTED_FILTERS.filter((name) => filters.has(name)).length;
   const value = (name: string) => filters.get(name) ?? "";
   const state = Object.keys(STATES).find((key) => value(key.split("=")[0] ?? "") === key.split("=")[1]) ?? "";
   const setState = (key: string) => {
@@ -48,18 +49,6 @@ export function ContentFilters() {
         <div class="field">
           <span class="quiet small">Account</span>
           <RecordFilter name="account_id" label="Account" placeholder="Username" />
-        </div>
-        <div class="field">
-          <span class="quiet small">Creator</span>
-          <RecordFilter name="creator_id" label="Creator" placeholder="Name" />
-        </div>
-        <div class="field">
-          <span class="quiet small">Category</span>
-          <CategoryFilter placeholder="Category" />
-        </div>
-        <div class="field">
-          <span class="quiet small">Collection</span>
-          <RecordFilter name="collection_id" label="Collection" placeholder="Name" />
         </div>
         <Field label="Hashtag">
           <input
@@ -132,7 +121,7 @@ export function ContentFilters() {
           type="button"
           class="plain"
           disabled={count === 0}
-          onClick={() => setFilters(Object.fromEntries(NAMES.map((name) => [name, null])))}
+          onClick={() => setFilters(Object.fromEntries(LISTED_FILTERS.map((name) => [name, null])))}
         >
           Clear filters
         </button>

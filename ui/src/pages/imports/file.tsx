@@ -14,6 +14,7 @@ import {
   sendFile,
   uploadQuery,
 } from "../../loads/imports.ts";
+import { dropped, isDragged } from "../../state/dropped.ts";
 import * as css from "../imports.module.css";
 import { OptionFields } from "./options.tsx";
 import { Report } from "./report.tsx";
@@ -69,36 +70,17 @@ function useFile(onEnded: () => void) {
   };
 }
 
-/** Takes a file that is dropped anywhere on the page. */
-function useDrop(isFree: boolean, onFile: (file: File) => void): boolean {
-  const [isOver, setOver] = useState(false);
-  useEffect(() => {
-    const controller = new AbortController();
-    const { signal } = controller;
-    const on = (name: "dragover" | "dragleave" | "drop", handle: (event: DragEvent) => void) =>
-      addEventListener(name, handle, { signal });
-    on("dragover", (event) => {
-      if (!event.dataTransfer?.types.includes("Files")) return;
-      event.preventDefault();
-      setOver(isFree);
-    });
-    on("dragleave", (event) => event.relatedTarget === null && setOver(false));
-    on("drop", (event) => {
-      event.preventDefault();
-      setOver(false);
-      const file = event.dataTransfer?.files[0];
-      if (file && isFree) onFile(file);
-    });
-    return () => controller.abort();
-  }, [isFree, onFile]);
-  return isOver;
-}
-
 export function FileCard({ isEnabled, onEnded }: { isEnabled: boolean; onEnded: () => void }) {
   const state = useFile(onEnded);
   const { file, options, step, action } = state;
   const isFree = isEnabled && !action.isRunning;
-  const isOver = useDrop(isFree, state.choose);
+  const isOver = isDragged.value && isFree;
+  const waiting = dropped.value;
+  useEffect(() => {
+    if (!waiting || !isFree) return;
+    dropped.value = null;
+    state.choose(waiting);
+  }, [waiting, isFree]);
   const ended = !action.isRunning && step?.import ? step.import : null;
   return (
     <section class="card" aria-label="A file" aria-busy={action.isRunning}>

@@ -1,0 +1,64 @@
+// What numbers are compared with: the days of a year before, in weeks and months.
+
+import { change, exact } from "../src/format.ts";
+import { PATHS } from "./dashboard.ts";
+import { apiClient } from "./environment.ts";
+import { expect, test } from "./fixtures.ts";
+
+const RANGE = "period=custom&start_date=2026-10-10&end_date=2026-11-05";
+
+test("the same days of last year stand beside those of a page", async ({ dashboard, page, world }) => {
+  // The history of the tests is younger than a year.
+  const asked: string[] = [];
+  await page.route(/\/v2\/(overview|analytics\/timeseries)\?/, async (route) => {
+    const url = new URL(route.request().url());
+    const isBefore = url.searchParams.get("start_date") === "2025-10-10";
+    asked.push(`${url.pathname} ${url.searchParams.get("end_date")} ${url.searchParams.get("compare")}`);
+    if (isBefore) {
+      url.searchParams.set("start_date", "2026-10-10");
+      url.searchParams.set("end_date", "2026-11-05");
+    }
+    const response = await route.fetch({ url: url.href });
+    const { data, ...rest } = await response.json();
+    const changed = data.views ? { ...data, views: { ...data.views, current: isBefore ? 100 : 250 } } : data;
+    await route.fulfill({ response, json: { ...rest, data: changed } });
+  });
+  await dashboard.open(`/?${RANGE}`, world.keys.read);
+  asked.length = 0;
+  await page.getByRole("combobox", { name: "Compare with" }).selectOption("year");
+  await expect(page).toHaveURL(/compare=year/);
+  await dashboard.settled();
+  await expect(dashboard.tile("Views")).toContainText(change(150));
+  await expect(dashboard.tile("Views").getByTitle("100 in the same days a year before")).toHaveCount(1);
+  expect(asked.toSorted()).toEqual([
+    "/v2/analytics/timeseries 2025-11-05 null",
+    "/v2/analytics/timeseries 2026-11-05 null",
+    "/v2/overview 2025-11-05 null",
+    "/v2/overview 2026-11-05 null",
+  ]);
+  const table = dashboard.table("Top accounts");
+  await expect(table.headings.filter({ hasText: "Change" })).toHaveCount(0);
+});
+
+test("a chart has a value for each week or month", async ({ dashboard, page, world }) => {
+  const api = apiClient({ baseUrl: world.baseUrl, key: world.keys.read });
+  await dashboard.open(PATHS.Overview, world.keys.read);
+  for (const granularity of ["week", "month"] as const) {
+    await page.getByRole("combobox", { name: "Granularity" }).selectOption(granularity);
+    await expect(page).toHaveURL(new RegExp(`granularity=${granularity}`));
+    await dashboard.settled();
+    const query = { period: "30d", include_today: false, granularity } as const;
+    const { data } = await api.GET("/analytics/timeseries", { params: { query } });
+    await expect(dashboard.card(`Views per ${granularity}`)).toBeVisible();
+    const slider = dashboard.main.getByRole("slider").first();
+    await expect(slider).toHaveAttribute("aria-valuemax", String((data?.data.length ?? 0) - 1));
+    await slider.focus();
+    await page.keyboard.press("Home");
+    await page.keyboard.press("ArrowRight");
+    const bucket = data?.data[1];
+    await expect(slider).toHaveAttribute(
+      "aria-valuetext",
+      new RegExp(`–.*: Total ${bucket?.observed ? exact(bucket.views) : "–"}`),
+    );
+  }
+});

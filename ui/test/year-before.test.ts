@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { changePercent, daysBeside, totalsBeside } from "../src/loads/year-before.ts";
+import { yearBefore } from "../src/state/range.ts";
+import { parseView, type View } from "../src/state/view.ts";
+
+const VIEW = parseView("/", "period=custom&start_date=2024-02-28&end_date=2024-02-29&compare=year");
+
+test("the year before has the same days", () => {
+  const { start, end } = yearBefore(VIEW.range);
+  assert.deepEqual([start, end], ["2023-02-28", "2023-02-28"]);
+});
+
+test("a change has one decimal, and none from nothing", () => {
+  assert.equal(changePercent(110, 100), 10);
+  assert.equal(changePercent(-50, -100), 50);
+  assert.equal(changePercent(1_001, 3), 33_266.7);
+  assert.equal(changePercent(2_000.5, 2_000), 0);
+  assert.equal(changePercent(1, 0), null);
+  assert.equal(changePercent(null, 5), null);
+  assert.equal(changePercent(5, null), null);
+});
+
+const metric = (current: number | null) => ({ current, previous: 7, change: 7, change_percent: 7 });
+const isYearBefore = ({ range }: View) => range.start?.startsWith("2023") ?? false;
+
+test("metrics are compared with those of the year before", async () => {
+  const { data } = await totalsBeside(VIEW, async (view) => ({
+    data: { totals: { accounts: 3 }, views: metric(isYearBefore(view) ? 100 : 150), likes: metric(null) },
+  }));
+  assert.deepEqual(data, {
+    totals: { accounts: 3 },
+    views: { current: 150, previous: 100, change: 50, change_percent: 50 },
+    likes: { current: null, previous: null, change: null, change_percent: null },
+  });
+});
+
+test("days stand beside those of the year before, as far as there are any", async () => {
+  const { data } = await daysBeside(VIEW, async (view) => ({
+    data: isYearBefore(view) ? [{ date: "2023-02-28" }] : [{ date: "2024-02-28" }, { date: "2024-02-29" }],
+  }));
+  assert.deepEqual(data, [{ date: "2024-02-28", previous: { date: "2023-02-28" } }, { date: "2024-02-29" }]);
+});
+
+test("without that comparison, nothing else is asked for", async () => {
+  const asked: View[] = [];
+  const fetch = async (view: View) => {
+    asked.push(view);
+    return { data: [] };
+  };
+  const current = { ...VIEW, compare: "previous" as const };
+  await daysBeside(current, fetch);
+  assert.deepEqual(asked, [current]);
+});
