@@ -59,7 +59,7 @@ macro_rules! script {
 
 static PAGE: LazyLock<StaticFile> =
     LazyLock::new(|| file!("index.html", "text/html; charset=utf-8", "no-cache"));
-static ASSETS: LazyLock<[StaticFile; 20]> = LazyLock::new(|| {
+static ASSETS: LazyLock<[StaticFile; 21]> = LazyLock::new(|| {
     [
         file!("style.css", "text/css; charset=utf-8", IMMUTABLE),
         script!("start.js"),
@@ -75,6 +75,7 @@ static ASSETS: LazyLock<[StaticFile; 20]> = LazyLock::new(|| {
         script!("collections.js"),
         script!("collection.js"),
         script!("editor.js"),
+        script!("comparison.js"),
         script!("marking.js"),
         script!("sharing.js"),
         script!("events.js"),

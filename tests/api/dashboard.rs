@@ -79,7 +79,7 @@ async fn assets_are_immutable_and_precompressed() {
     let api = TestApi::start().await;
     let paths = all_asset_paths(&api).await;
     let scripts = paths.iter().filter(|path| path.ends_with(".js")).count();
-    assert_eq!(scripts, 19, "{paths:?}");
+    assert_eq!(scripts, 20, "{paths:?}");
     for path in paths {
         let plain = api.get(&path).await;
         assert_eq!(plain.header("cache-control"), "public, max-age=31536000, immutable");

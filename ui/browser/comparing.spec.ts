@@ -62,3 +62,34 @@ test("a chart has a value for each week or month", async ({ dashboard, page, wor
     );
   }
 });
+
+for (const [path, name, kind, metrics] of [
+  [PATHS.Accounts, "Accounts", "accounts", "/accounts/metrics"],
+  [PATHS.Content, "Content", "posts", "/videos/metrics"],
+] as const) {
+  test(`${kind} are compared with their figures side by side`, async ({ dashboard, page, world }) => {
+    await dashboard.open(path, world.keys.read);
+    const boxes = dashboard.table(name).rows.getByRole("checkbox");
+    await boxes.nth(0).check();
+    await expect(page.getByRole("button", { name: "Compare", exact: true })).toBeDisabled();
+    await boxes.nth(1).check();
+    await page.getByRole("button", { name: "Compare", exact: true }).click();
+    await expect(page).toHaveURL(new RegExp(`${kind}=`));
+    await dashboard.settled();
+    const rows = await dashboard.table("Figures of the comparison").read();
+    const ids = new URL(page.url()).searchParams.get(kind)?.split(",") ?? [];
+    expect(ids).toHaveLength(2);
+    const url = new URL(`/v2${metrics}`, world.baseUrl);
+    url.searchParams.set(kind === "posts" ? "video_ids" : "account_ids", ids.join());
+    url.searchParams.set("include_today", "false");
+    const answer = await fetch(url, { headers: { Authorization: `Bearer ${world.keys.read}` } });
+    const { data } = (await answer.json()) as { data: Record<string, { views: number }> };
+    expect(rows.map((row) => row.get("Views")?.title)).toEqual(ids.map((id) => exact(data[id]?.views)));
+    await page.reload();
+    await dashboard.settled();
+    await expect(dashboard.table("Figures of the comparison").rows).toHaveCount(2);
+    await page.getByRole("button", { name: "End comparison" }).click();
+    await expect(page).not.toHaveURL(new RegExp(`${kind}=`));
+    await expect(dashboard.table("Figures of the comparison").rows).toHaveCount(0);
+  });
+}

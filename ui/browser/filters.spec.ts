@@ -78,6 +78,8 @@ test("posts are ordered by how much better than usual they did", async ({ dashbo
   const rows = await dashboard.table("Content").read();
   expect(rows.length).toBeGreaterThan(0);
   expect(rows.map((row) => row.get("× usual")?.text)).toEqual(data?.data.map((post) => times(post.multiple)));
+  const gained = async () => (await dashboard.table("Content").read())[0]?.get("Views gained")?.text;
+  await expect.poll(gained).toMatch(/\d/);
   await page.getByRole("combobox", { name: "At least" }).selectOption("10");
   await expect(page).toHaveURL(/min_multiple=10/);
   await dashboard.settled();

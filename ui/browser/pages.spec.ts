@@ -105,12 +105,13 @@ function layoutShifts(page: Page): Promise<Shift[]> {
 for (const [name, address] of Object.entries(PAGES)) {
   test(`${name} is readable`, async ({ dashboard, page, world }) => {
     const requests: string[] = [];
-    // The identity is requested again while the page is open. It comes last: what it lets a person do has its room before.
+    // The identity is requested again while the page is open, and the stream of events stays. The identity comes last: what it
+    // lets a person do has its room before.
     page.on(
       "request",
       (request) =>
         request.url().startsWith(world.baseUrl) &&
-        !request.url().endsWith("/whoami") &&
+        !/\/(whoami|events\/stream)$/.test(request.url()) &&
         requests.push(request.url()),
     );
     let send = () => {};

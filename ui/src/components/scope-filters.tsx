@@ -1,6 +1,8 @@
 // Filters that stay when a person goes to another page: by creator, category and tags of the accounts.
 
+import type { ComponentChildren } from "preact";
 import { fetchTags } from "../loads/tags.ts";
+
 import { fetchCategories } from "../loads/tracking.ts";
 import { MAX_TAGS, setFilters, TAG_PREFIX, tagFilters, view } from "../state/view.ts";
 import { type Option, Picker } from "./picker.tsx";
@@ -84,11 +86,14 @@ interface Props {
   hasCreator?: boolean;
   /** Whether it may be of the posts of a collection. */
   hasCollection?: boolean;
+  /** Filters that only this page has, before the others. */
+  children?: ComponentChildren;
 }
 
-export function ScopeFilters({ hasCreator = true, hasCollection = false }: Props) {
+export function ScopeFilters({ hasCreator = true, hasCollection = false, children }: Props) {
   return (
     <div class="controls filter-bar" role="group" aria-label="Filters">
+      {children}
       {hasCreator && <RecordFilter name="creator_id" label="Creator" placeholder="Any creator" />}
       <CategoryFilter placeholder="Any category" />
       <TagFilter placeholder="Any tag" />

@@ -6,6 +6,7 @@ import { mayWrite } from "../api/identity.ts";
 import { type PagedResource, usePages } from "../api/pages.ts";
 import { asCurl } from "../api/requests.ts";
 import { useColumnChoice } from "../components/column-choice.tsx";
+import { Compared } from "../components/compared.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { CopyButton } from "../components/copy.tsx";
 import { ExportButton } from "../components/export.tsx";
@@ -108,7 +109,7 @@ export default function AccountsPage({ identity }: PageProps) {
   const current = view.value;
   // What a key may do has its room before that is known.
   const canWrite = mayWrite(identity) ?? true;
-  const shown = [...current.filters].filter(([name]) => name !== "add");
+  const shown = [...current.filters].filter(([name]) => name !== "add" && name !== "accounts");
   const order = accountOrder(current);
   const pages = usePages<AccountPage>(
     JSON.stringify([current.range, current.platform, shown]),
@@ -139,6 +140,11 @@ export default function AccountsPage({ identity }: PageProps) {
       {canWrite && current.filters.has("add") && (
         <AddAccounts onAdded={pages.reload} onClose={() => setAdding(false)} />
       )}
+      <Compared
+        kind="accounts"
+        names={pages.data && new Map(pages.data.rows.map(({ id, username }) => [id, `@${username}`]))}
+        code={() => import("./comparison.tsx")}
+      />
       <AccountFilters />
       <GainsProblem pages={pages} />
       <AccountsCard pages={pages} canWrite={canWrite} />
@@ -189,14 +195,15 @@ function AccountsCard({ pages, canWrite }: CardProps) {
   const shown = useMemo(() => choice.shown, [all, choice.hidden]);
   // Rows in another order are the same page.
   const selectable = useMemo(
-    () => (canWrite ? [selectColumn(rows, selected, setSelected), ...shown] : shown),
-    [canWrite, pages.data?.page, selected, shown],
+    () => [selectColumn(rows, selected, setSelected), ...shown],
+    [pages.data?.page, selected, shown],
   );
   return (
     <section class={`card ${css.dense}`} aria-label="Accounts" aria-busy={pages.status === "loading"}>
       {ids.length > 0 ? (
         <SelectionBar
           ids={ids}
+          canWrite={canWrite}
           onChanged={(outcome) => {
             pages.reload();
             setSelected(new Set(), outcome);

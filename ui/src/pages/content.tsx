@@ -5,6 +5,7 @@ import { usePages } from "../api/pages.ts";
 import { mapResource } from "../api/resource.ts";
 import { Sparkline } from "../charts/line.tsx";
 import { useColumnChoice } from "../components/column-choice.tsx";
+import { Compared } from "../components/compared.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { ExportButton } from "../components/export.tsx";
 import { Card, Count, Empty, Entity, ProblemNotice, WindowNote } from "../components/parts.tsx";
@@ -143,7 +144,7 @@ function columns(metric: ContentMetric, today: number, isUnusual: boolean): Colu
 
 export default function ContentPage() {
   const current = view.value;
-  const { layout, ...filters } = Object.fromEntries(current.filters);
+  const { layout, posts, ...filters } = Object.fromEntries(current.filters);
   const order = contentOrder(current);
   const metric = contentMetric(current);
   const pages = usePages<ContentRows>(
@@ -172,6 +173,13 @@ export default function ContentPage() {
         </div>
         <Controls hasComparison={false} />
       </div>
+      <Compared
+        kind="posts"
+        names={
+          rows && new Map(rows.map(({ id, description }) => [id, description || "Post without a caption"]))
+        }
+        code={() => import("./comparison.tsx")}
+      />
       <ScopeFilters hasCollection />
       <div class={css.toolbar}>
         <TextFilter label="Filter by caption" placeholder="Caption contains" />

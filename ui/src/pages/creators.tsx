@@ -7,6 +7,7 @@ import { mayWrite } from "../api/identity.ts";
 import { type PagedResource, usePages } from "../api/pages.ts";
 import { asCurl } from "../api/requests.ts";
 import { useColumnChoice } from "../components/column-choice.tsx";
+import { Compared } from "../components/compared.tsx";
 import { Controls } from "../components/controls.tsx";
 import { CopyButton } from "../components/copy.tsx";
 import { ExportButton } from "../components/export.tsx";
@@ -33,14 +34,14 @@ import {
   fetchCreators,
   isRankingFiltered,
 } from "../loads/creator-rows.ts";
+import { comparedIds, MAX_COMPARED, toggleCompared } from "../state/compared.ts";
 import type { RecordMetric } from "../state/metrics.ts";
 import { goTo, linkTo, ranksChange, view, windowParameters } from "../state/view.ts";
-import { Comparison, comparedIds, MAX_COMPARED, toggleCompared } from "./creators/comparison.tsx";
 import * as creatorsCss from "./creators.module.css";
 import type { PageProps } from "./props.ts";
 
 function columns(ranked: RecordMetric | undefined): Column<CreatorRow>[] {
-  const compared = comparedIds(view.value);
+  const compared = comparedIds(view.value, "creators");
   const shown: Shown = { ranked, hasChange: ranksChange(view.value), canRank: !creatorSearch(view.value) };
   const ofRanking: Column<CreatorRow>[] = [
     RATE,
@@ -65,7 +66,7 @@ function columns(ranked: RecordMetric | undefined): Column<CreatorRow>[] {
               aria-label={`Compare ${name}`}
               checked={isCompared}
               disabled={!isCompared && compared.length === MAX_COMPARED}
-              onChange={() => toggleCompared(id)}
+              onChange={() => toggleCompared("creators", id)}
             />
           </label>
         );
@@ -120,7 +121,6 @@ export default function CreatorsPage({ identity }: PageProps) {
     (cursor, signal) => fetchCreators(current, cursor, signal),
     { sort: creatorOrder(current).text },
   );
-  const compared = comparedIds(current);
   return (
     <>
       <div class="page-head">
@@ -142,18 +142,14 @@ export default function CreatorsPage({ identity }: PageProps) {
         <Controls />
       </div>
       {isCreating && <NewCreator />}
-      {compared.length > 0 && (
-        <Comparison
-          ids={compared}
-          names={pages.data && new Map(pages.data.rows.map(({ id, name }) => [id, name]))}
-        />
-      )}
-      <ScopeFilters hasCreator={false} />
-      {!isRankingFiltered(current) && (
-        <div class="controls filter-bar">
-          <TextFilter label="Name contains" placeholder="Name" />
-        </div>
-      )}
+      <Compared
+        kind="creators"
+        names={pages.data && new Map(pages.data.rows.map(({ id, name }) => [id, name]))}
+        code={() => import("./comparison.tsx")}
+      />
+      <ScopeFilters hasCreator={false}>
+        {!isRankingFiltered(current) && <TextFilter label="Name contains" placeholder="Name" />}
+      </ScopeFilters>
       <GainsProblem pages={pages} />
       <CreatorsCard pages={pages} />
       <MoreButton pages={pages} />

@@ -1,7 +1,8 @@
-// Choosing posts of the table, to put them into a collection.
+// Choosing posts of the table, to compare them or put them into a collection.
 
 import { useState } from "preact/hooks";
 
+import { CompareButton } from "../../components/compared.tsx";
 import { marking, mayMark } from "../../components/marks.tsx";
 import * as css from "../../components/table.module.css";
 import type { Column } from "../../components/table.tsx";
@@ -12,10 +13,9 @@ interface Post {
   description: string | null;
 }
 
-/** A column of check boxes, and a button for what is chosen of the rows; nothing for a key that may only read. */
+/** A column of check boxes, and buttons for what is chosen of the rows. */
 export function usePostSelection(rows: readonly Post[] = []) {
   const [selected, select] = useState<ReadonlySet<string>>(new Set());
-  if (!mayMark.value) return { columns: [], action: null };
   const ids = rows.map(({ id }) => id).filter((id) => selected.has(id));
   const isAll = rows.length > 0 && ids.length === rows.length;
   const column: Column<Post> = {
@@ -48,9 +48,14 @@ export function usePostSelection(rows: readonly Post[] = []) {
     ),
   };
   const action = ids.length > 0 && (
-    <button type="button" onClick={() => (marking.value = { ids, name: plural(ids.length, "post") })}>
-      Add {ids.length} to a collection…
-    </button>
+    <>
+      <CompareButton kind="posts" ids={ids} />
+      {mayMark.value && (
+        <button type="button" onClick={() => (marking.value = { ids, name: plural(ids.length, "post") })}>
+          Add {ids.length} to a collection…
+        </button>
+      )}
+    </>
   );
   return { columns: [column], action };
 }
