@@ -3,7 +3,7 @@
 import { exact, times } from "../src/format.ts";
 import { PATHS } from "./dashboard.ts";
 import { apiClient } from "./environment.ts";
-import { expect, expectNoSidewaysScroll, test } from "./fixtures.ts";
+import { expect, expectAccessible, expectNoSidewaysScroll, test } from "./fixtures.ts";
 
 test("a tag is chosen once, and filters every page", async ({ dashboard, page, world }) => {
   const api = apiClient({ baseUrl: world.baseUrl, key: world.keys.write });
@@ -133,4 +133,31 @@ test("a counter that was never known is no zero in the table of posts", async ({
   await dashboard.open(`${PATHS.Content}?q=hidden`, world.keys.read);
   expect(await likes()).toBe("–");
   expect((await dashboard.table("Content").read())[0]?.get("Views gained")?.text).not.toBe("–");
+});
+
+test("posts stand on the days on which they were posted", async ({ dashboard, page, world }) => {
+  const api = apiClient({ baseUrl: world.baseUrl, key: world.keys.read });
+  await dashboard.open(PATHS.Content, world.keys.read);
+  const { data: top } = await api.GET("/overview", { params: { query: { include_today: false } } });
+  await page.getByRole("button", { name: "Calendar" }).click();
+  await expect(page).toHaveURL(/layout=calendar/);
+  await dashboard.settled();
+  await expect(page.getByRole("button", { name: "Calendar" })).toBeFocused();
+  const card = dashboard.card("Posts by day");
+  const counts = await card.locator("td b").allTextContents();
+  const total = counts.reduce((sum, count) => sum + Number(count), 0);
+  expect(total).toBe(top?.data.new_posts.current);
+  await expectAccessible(page, "the calendar of posts");
+  await card
+    .getByTitle(/^\d+ posts? on /)
+    .first()
+    .click();
+  await expect(page).toHaveURL(/posted_after=(\d{4}-\d\d-\d\d)&posted_before=\1/);
+  await dashboard.settled();
+  await expect(dashboard.table("Content").rows).toHaveCount(Number(counts[0]));
+  await dashboard.open(`${PATHS.Content}?layout=calendar&period=731d`, world.keys.read);
+  await expect(dashboard.main).toContainText("at most 92 days");
+  await page.setViewportSize({ width: 360, height: 780 });
+  await dashboard.open(`${PATHS.Content}?layout=calendar`, world.keys.read);
+  await expectNoSidewaysScroll(page, "the calendar of posts, 360 px");
 });

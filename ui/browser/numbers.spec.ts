@@ -52,7 +52,10 @@ async function expectNumbersOfApi(dashboard: Dashboard, world: World, path: stri
   dashboard.page.on(
     "request",
     (request) =>
-      request.method() === "GET" && request.url().startsWith(world.baseUrl) && urls.add(request.url()),
+      request.method() === "GET" &&
+      request.url().startsWith(world.baseUrl) &&
+      !request.url().endsWith("/events/stream") &&
+      urls.add(request.url()),
   );
   await dashboard.open(path, world.keys.write);
   const numbers = await fetchAnswers(urls, world.keys.write);

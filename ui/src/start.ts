@@ -35,7 +35,7 @@ import {
   fetchHistory,
   fetchVideo,
 } from "./loads/records.ts";
-import { fetchCategories, fetchCoverage, fetchNotUpdating, fetchTracking } from "./loads/tracking.ts";
+import { fetchCoverage, fetchNotUpdating, fetchTracking } from "./loads/tracking.ts";
 import { key, restoreSession } from "./state/session.ts";
 import { followShare, SHARE_PATH, shareToken } from "./state/share.ts";
 import { type View, view } from "./state/view.ts";
@@ -73,7 +73,7 @@ function startRecord(view: View, scope: { account_id: string } | { creator_id: s
 const LISTS: Readonly<Record<string, Start>> = {
   "": startOverview,
   content: (view) => fetchContent(view, null, PREFETCH),
-  accounts: (view) => [fetchAccounts(view, null, PREFETCH), fetchCategories(PREFETCH)],
+  accounts: (view) => fetchAccounts(view, null, PREFETCH),
   creators: (view) => fetchCreators(view, null, PREFETCH),
   collections: (view) => view.filters.has("edit") || fetchCollections(view, null, PREFETCH),
   events: (view) => fetchEvents(view, null, PREFETCH),

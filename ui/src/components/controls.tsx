@@ -87,9 +87,9 @@ export function Controls({ hasComparison = true, hasPlatform = true }: Props) {
             navigate({ compare: COMPARISONS.find((comparison) => comparison === value) ?? null })
           }
         >
-          <option value="previous">vs period before</option>
+          <option value="previous">vs before</option>
           <option value="year">vs last year</option>
-          <option value="none">no comparison</option>
+          <option value="none">alone</option>
         </select>
       )}
     </div>

@@ -108,6 +108,38 @@ export function contentFilters(view: View) {
   };
 }
 
+/** The longest page of the list, and how many posts are put into a calendar. */
+const MAX_PAGE = 200;
+export const MAX_POSTED = 1_000;
+
+/** The posts of the page's range by when they were posted. */
+export async function fetchPosted(
+  view: View,
+  signal: AbortSignal,
+): Promise<{ rows: ContentRow[]; isPart: boolean }> {
+  const { start, end } = daysOf(view.range);
+  const filters = contentFilters(view);
+  const query = {
+    ...filters,
+    posted_after: [filters.posted_after ?? start, start].sort()[1] ?? start,
+    posted_before: [filters.posted_before ?? end, end].sort()[0] ?? end,
+    order_by: "create_time" as const,
+    order_direction: "asc" as const,
+    limit: MAX_PAGE,
+  };
+  const rows: ContentRow[] = [];
+  let cursor: string | null = null;
+  do {
+    const page: { data: Omit<ContentRow, "gains">[]; pagination: { next_cursor?: string | null } } =
+      await unwrap(
+        api.GET("/content", { params: { query: { ...query, ...(cursor ? { cursor } : {}) } }, signal }),
+      );
+    rows.push(...page.data.map((row) => ({ ...row, gains: null })));
+    cursor = page.pagination.next_cursor ?? null;
+  } while (cursor && rows.length < MAX_POSTED);
+  return { rows, isPart: cursor !== null };
+}
+
 /** The longest answer about what is unusual. */
 const MAX_UNUSUAL = 100;
 

@@ -93,7 +93,14 @@ function Description({
 }) {
   return (
     <>
-      {name && <span dir="auto">{name} · </span>}
+      {name && (
+        <>
+          <span class="cut" dir="auto" title={name}>
+            {name}
+          </span>{" "}
+          ·{" "}
+        </>
+      )}
       <a class="link" href={PROFILE_LINKS[platform] + username} target="_blank" rel="noopener noreferrer">
         {PLATFORM_NAMES[platform]} ↗
       </a>
@@ -101,7 +108,7 @@ function Description({
         <>
           {" "}
           · by{" "}
-          <a class="link" dir="auto" href={linkTo(`/creators/${creator_id}`)}>
+          <a class="link cut" dir="auto" title={creator_name ?? ""} href={linkTo(`/creators/${creator_id}`)}>
             {creator_name}
           </a>
         </>

@@ -1,5 +1,7 @@
 // Content: every post by what it gained in the window, or by its counters and age, to the end of the table.
 
+import { useLayoutEffect, useState } from "preact/hooks";
+
 import { useDetails } from "../api/details.ts";
 import { usePages } from "../api/pages.ts";
 import { mapResource } from "../api/resource.ts";
@@ -29,6 +31,7 @@ import {
 } from "../loads/content-rows.ts";
 import { CONTENT_METRICS, COUNTERS, type ContentMetric, METRIC_NAMES } from "../state/metrics.ts";
 import { linkTo, navigate, setFilters, type View, view, windowParameters } from "../state/view.ts";
+import { PostCalendar } from "./content/calendar.tsx";
 import { ContentFilters, filterName, LISTED_FILTERS } from "./content/filters.tsx";
 import { ContentGrid, GridSkeleton } from "./content/grid.tsx";
 import { usePostSelection } from "./content/selection.tsx";
@@ -142,7 +145,70 @@ function columns(metric: ContentMetric, today: number, isUnusual: boolean): Colu
   ];
 }
 
+type Meta = WindowMeta | undefined;
+
 export default function ContentPage() {
+  const [meta, setMeta] = useState<Meta>(undefined);
+  const isCalendar = layoutOf(view.value) === "calendar";
+  return (
+    <>
+      <div class="page-head">
+        <div class="grow">
+          <h1>Content</h1>
+          <WindowNote meta={isCalendar ? undefined : meta} />
+        </div>
+        <Controls hasComparison={false} />
+      </div>
+      <ScopeFilters hasCollection />
+      <Toolbar />
+      {isCalendar ? <PostCalendar /> : <PostList onMeta={setMeta} />}
+    </>
+  );
+}
+
+const LAYOUTS = { table: "Table", grid: "Grid", calendar: "Calendar" } as const;
+type Layout = keyof typeof LAYOUTS;
+
+function layoutOf({ filters }: View): Layout {
+  return (Object.keys(LAYOUTS) as Layout[]).find((layout) => layout === filters.get("layout")) ?? "table";
+}
+
+function Toolbar() {
+  const order = contentOrder(view.value);
+  const shown = layoutOf(view.value);
+  return (
+    <div class={css.toolbar}>
+      <TextFilter label="Filter by caption" placeholder="Caption contains" />
+      <select
+        aria-label="Sort"
+        value={order.text}
+        onChange={(event) => navigate({ sort: event.currentTarget.value })}
+      >
+        {Object.entries(SORT_NAMES).map(([sort, name]) => (
+          <option key={sort} value={sort}>
+            {name}
+          </option>
+        ))}
+      </select>
+      {order.field === "multiple" && <MinMultiple />}
+      <div class={css.segments} role="group" aria-label="Layout">
+        {(Object.keys(LAYOUTS) as Layout[]).map((layout) => (
+          <button
+            key={layout}
+            type="button"
+            aria-pressed={layout === shown}
+            onClick={() => setFilters({ layout: layout === "table" ? null : layout })}
+          >
+            {LAYOUTS[layout]}
+          </button>
+        ))}
+      </div>
+      <ContentFilters />
+    </div>
+  );
+}
+
+function PostList({ onMeta }: { onMeta: (meta: Meta) => void }) {
   const current = view.value;
   const { layout, posts, ...filters } = Object.fromEntries(current.filters);
   const order = contentOrder(current);
@@ -159,20 +225,13 @@ export default function ContentPage() {
   const rows = resource.data;
   const isComplete = details.problem || rows?.every(({ detail }) => detail !== undefined);
   const meta = pages.data?.page.meta ?? details.data?.meta;
-  const today = sparkToday(meta);
+  useLayoutEffect(() => onMeta(meta), [meta]);
   const isUnusual = order.field === "multiple";
-  const choice = useColumnChoice("content", columns(metric, today, isUnusual));
+  const choice = useColumnChoice("content", columns(metric, sparkToday(meta), isUnusual));
   const isGrid = layout === "grid";
   const selection = usePostSelection(rows);
   return (
     <>
-      <div class="page-head">
-        <div class="grow">
-          <h1>Content</h1>
-          <WindowNote meta={meta} />
-        </div>
-        <Controls hasComparison={false} />
-      </div>
       <Compared
         kind="posts"
         names={
@@ -180,31 +239,6 @@ export default function ContentPage() {
         }
         code={() => import("./comparison.tsx")}
       />
-      <ScopeFilters hasCollection />
-      <div class={css.toolbar}>
-        <TextFilter label="Filter by caption" placeholder="Caption contains" />
-        <select
-          aria-label="Sort"
-          value={order.text}
-          onChange={(event) => navigate({ sort: event.currentTarget.value })}
-        >
-          {Object.entries(SORT_NAMES).map(([sort, name]) => (
-            <option key={sort} value={sort}>
-              {name}
-            </option>
-          ))}
-        </select>
-        {isUnusual && <MinMultiple />}
-        <div class={css.segments} role="group" aria-label="Layout">
-          <button type="button" aria-pressed={!isGrid} onClick={() => setFilters({ layout: null })}>
-            Table
-          </button>
-          <button type="button" aria-pressed={isGrid} onClick={() => setFilters({ layout: "grid" })}>
-            Grid
-          </button>
-        </div>
-        <ContentFilters />
-      </div>
       <Card
         title="Posts"
         note={isUnusual ? unusualNote(current) : `sorted by: ${SORT_NAMES[order.text]?.toLowerCase()}`}

@@ -7,9 +7,9 @@ import { useNews } from "../../api/news.ts";
 import type { PagedResource } from "../../api/pages.ts";
 import type { AccountPage } from "../../loads/account-rows.ts";
 
-/** While a stream of events is open, news say when to load again: at most this often. */
+/** The table loads again after news, at most this often. */
 const LIVE_MS = 2_000;
-/** Without one, how soon the table loads again; each time it waits half as long again. */
+/** How soon it loads again without news; each time it waits half as long again. */
 const FIRST_MS = 5_000;
 /** Then it is left to the person: accounts of a platform without a source wait for ever. */
 const MAX_RELOADS = 10;
@@ -25,8 +25,7 @@ export function useArrivals({
   const isWaiting = waiting > 0;
   const hasWaited = useRef(false);
   const reloads = useRef(0);
-  const isTold = isLive.value && isWaiting;
-  useNews(LIVE_MS, isTold, () => {
+  useNews(LIVE_MS, isLive.value && isWaiting, () => {
     if (reloads.current++ < MAX_RELOADS) reload();
   });
   // Others wait, or fewer.
@@ -34,10 +33,9 @@ export function useArrivals({
     reloads.current = 0;
   }, [waiting]);
   useEffect(() => {
-    const isDue = isWaiting || hasWaited.current;
-    hasWaited.current = isWaiting || (isLoading && hasWaited.current);
-    if (isLoading || isTold || !isDue || reloads.current >= MAX_RELOADS) return;
+    if (isLoading || !(isWaiting || hasWaited.current) || reloads.current >= MAX_RELOADS) return;
+    hasWaited.current = isWaiting;
     const timer = setTimeout(reload, FIRST_MS * 1.5 ** reloads.current++);
     return () => clearTimeout(timer);
-  }, [isWaiting, isLoading, isTold]);
+  }, [isWaiting, isLoading]);
 }

@@ -1,11 +1,9 @@
 // Filters of the accounts' table, all in the address.
 
-import { useResource } from "../../api/resource.ts";
 import { statusName } from "../../components/parts.tsx";
 import { RecordFilter } from "../../components/record-pickers.tsx";
-import { TagFilter } from "../../components/scope-filters.tsx";
+import { CategoryFilter, TagFilter } from "../../components/scope-filters.tsx";
 import { TextFilter } from "../../components/text-filter.tsx";
-import { fetchCategories } from "../../loads/tracking.ts";
 import { navigate, setFilters, tagFilters, view } from "../../state/view.ts";
 import { FAILURES, SHORT_FAILURE_NAMES, STATUSES } from "../../tracking-reason.ts";
 
@@ -28,7 +26,6 @@ export function isFiltered(): boolean {
 
 export function AccountFilters() {
   const { filters } = view.value;
-  const categories = useResource(fetchCategories, []);
   const value = (name: string) => filters.get(name) ?? "";
   return (
     <div class="controls filter-bar">
@@ -59,20 +56,7 @@ export function AccountFilters() {
           ))}
         </select>
       )}
-      {(value("category") || (categories.data?.data.length ?? 0) > 0) && (
-        <select
-          aria-label="Category"
-          value={value("category")}
-          onChange={(event) => setFilters({ category: event.currentTarget.value })}
-        >
-          <option value="">Any category</option>
-          {categories.data?.data.map(({ category, accounts }) => (
-            <option key={category} value={category}>
-              {category} ({accounts})
-            </option>
-          ))}
-        </select>
-      )}
+      <CategoryFilter placeholder="Any category" />
       <RecordFilter name="creator_id" label="Creator" placeholder="Any creator" />
       <TagFilter placeholder="Any tag" />
       <select

@@ -1,0 +1,132 @@
+// Posts on the days on which they were posted, in weeks.
+
+import { useResource } from "../../api/resource.ts";
+import { Card, Count, Empty, RangeTooLong } from "../../components/parts.tsx";
+import { Picture } from "../../components/picture.tsx";
+import { day, plural } from "../../format.ts";
+import { type ContentRow, contentFilters, fetchPosted, MAX_POSTED } from "../../loads/content-rows.ts";
+import { daysOf, linkTo, MAX_SERIES_DAYS, rangeDays, view } from "../../state/view.ts";
+import * as css from "./calendar.module.css";
+
+const WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+/** Posts of a day that are named; of more, how many. */
+const MAX_NAMED = 3;
+const DAY_MS = 86_400_000;
+
+/** The days of a range in weeks from Monday, with null before the first and after the last. */
+export function weeksOf(start: string, end: string): (string | null)[][] {
+  const count = (Date.parse(end) - Date.parse(start)) / DAY_MS + 1;
+  const before = (new Date(start).getUTCDay() + 6) % 7;
+  const days = Array.from({ length: Math.ceil((before + count) / 7) * 7 }, (_, position) => {
+    const offset = position - before;
+    return offset < 0 || offset >= count
+      ? null
+      : new Date(Date.parse(start) + offset * DAY_MS).toISOString().slice(0, 10);
+  });
+  return Array.from({ length: days.length / 7 }, (_, week) => days.slice(7 * week, 7 * week + 7));
+}
+
+function postsByDay(rows: readonly ContentRow[]): ReadonlyMap<string, ContentRow[]> {
+  const days = new Map<string, ContentRow[]>();
+  for (const row of rows) {
+    const date = row.create_time?.slice(0, 10) ?? "";
+    days.set(date, [...(days.get(date) ?? []), row]);
+  }
+  for (const posts of days.values()) posts.sort((a, b) => b.view_count - a.view_count);
+  return days;
+}
+
+export function PostCalendar() {
+  const current = view.value;
+  const isTooLong = rangeDays(current.range) > MAX_SERIES_DAYS;
+  const posted = useResource(isTooLong ? null : (signal) => fetchPosted(current, signal), [
+    JSON.stringify([current.range, contentFilters(current)]),
+  ]);
+  const { start, end } = daysOf(current.range);
+  return (
+    <Card
+      title="Posts by day"
+      note={posted.data?.isPart ? `the first ${MAX_POSTED} of this period` : "days in UTC, most views first"}
+      resource={posted}
+      height={500}
+      idle={<RangeTooLong />}
+    >
+      {({ rows }) =>
+        rows.length === 0 ? (
+          <Empty>Nothing was posted in this period.</Empty>
+        ) : (
+          <Weeks weeks={weeksOf(start, end)} posts={postsByDay(rows)} />
+        )
+      }
+    </Card>
+  );
+}
+
+interface WeeksProps {
+  weeks: readonly (readonly (string | null)[])[];
+  posts: ReadonlyMap<string, readonly ContentRow[]>;
+}
+
+function Weeks({ weeks, posts }: WeeksProps) {
+  return (
+    <table class={css.calendar} aria-label="Posts by day">
+      <thead>
+        <tr>
+          {WEEKDAYS.map((name) => (
+            <th key={name} scope="col" abbr={name}>
+              {name.slice(0, 3)}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {weeks.map((week) => (
+          <tr key={week.find((date) => date)}>
+            {week.map((date, weekday) => (
+              <td key={WEEKDAYS[weekday]} class={date ? "" : css.outside}>
+                {date && <Day date={date} posts={posts.get(date) ?? []} />}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Day({ date, posts }: { date: string; posts: readonly ContentRow[] }) {
+  const href = linkTo("/content", { posted_after: date, posted_before: date, sort: "-view_count" });
+  return (
+    <>
+      <p class={`${css.date} small`}>
+        <span class="quiet">{date.endsWith("-01") ? day(date, date) : Number(date.slice(8))}</span>
+        {posts.length > 0 && (
+          <a href={href} title={`${plural(posts.length, "post")} on ${day(date)}`}>
+            <b>{posts.length}</b>
+          </a>
+        )}
+      </p>
+      {posts.slice(0, MAX_NAMED).map((post) => (
+        <a key={post.id} class={css.post} href={linkTo(`/content/${post.id}`)} title={post.description ?? ""}>
+          <Picture
+            id={post.account_id ?? post.id}
+            name={post.account_username ?? post.platform}
+            kind="cover"
+            src={post.cover_image_url}
+          />
+          <span class="small">
+            <span dir="auto">{post.description || "Post without a caption"}</span>
+            <span class="quiet">
+              <Count value={post.unknown_counters.includes("view_count") ? null : post.view_count} /> views
+            </span>
+          </span>
+        </a>
+      ))}
+      {posts.length > MAX_NAMED && (
+        <a class={`${css.others} small link`} href={href}>
+          {posts.length - MAX_NAMED} more
+        </a>
+      )}
+    </>
+  );
+}
