@@ -19,6 +19,7 @@ import {
   type Shown,
 } from "../components/gain-columns.tsx";
 import { CardTitle, Count, Empty, Entity, ProblemNotice, Status, WindowNote } from "../components/parts.tsx";
+import { selectColumn } from "../components/select-column.tsx";
 import * as css from "../components/table.module.css";
 import { type Column, CsvButton, Table } from "../components/table.tsx";
 import {
@@ -195,7 +196,10 @@ function AccountsCard({ pages, canWrite }: CardProps) {
   const shown = useMemo(() => choice.shown, [all, choice.hidden]);
   // Rows in another order are the same page.
   const selectable = useMemo(
-    () => [selectColumn(rows, selected, setSelected), ...shown],
+    () => [
+      selectColumn({ rows, selected, select: setSelected, nameOf: ({ username }) => `@${username}` }),
+      ...shown,
+    ],
     [pages.data?.page, selected, shown],
   );
   return (
@@ -250,41 +254,6 @@ function AccountsCard({ pages, canWrite }: CardProps) {
       )}
     </section>
   );
-}
-
-function selectColumn(
-  rows: readonly AccountRow[],
-  selected: ReadonlySet<string>,
-  setSelected: (ids: ReadonlySet<string>) => void,
-): Column<AccountRow> {
-  const toggle = (id: string) =>
-    setSelected(
-      selected.has(id) ? new Set([...selected].filter((one) => one !== id)) : new Set([...selected, id]),
-    );
-  const isAll = rows.every(({ id }) => selected.has(id));
-  return {
-    name: "Select",
-    heading: (
-      <label class={css.target}>
-        <input
-          type="checkbox"
-          aria-label="Select all that are shown"
-          checked={isAll}
-          onChange={() => setSelected(new Set(isAll ? [] : rows.map(({ id }) => id)))}
-        />
-      </label>
-    ),
-    render: ({ id, username }) => (
-      <label class={css.target}>
-        <input
-          type="checkbox"
-          aria-label={`Select @${username}`}
-          checked={selected.has(id)}
-          onChange={() => toggle(id)}
-        />
-      </label>
-    ),
-  };
 }
 
 function NoAccounts({ canWrite }: { canWrite: boolean }) {

@@ -139,7 +139,7 @@ function columns(metric: ContentMetric, today: number, isUnusual: boolean): Colu
         sort: name,
         isNumber: true,
         csv: (row) => gainOf(row, name),
-        render: (row) => <Count value={gainOf(row, name)} format={gain} />,
+        render: (row) => (row.gains ?? row.detail) && <Count value={gainOf(row, name)} format={gain} />,
       }),
     ),
   ];

@@ -3,7 +3,7 @@
 import { useResource } from "../../api/resource.ts";
 import { Card, Count, Empty, RangeTooLong } from "../../components/parts.tsx";
 import { Picture } from "../../components/picture.tsx";
-import { day, plural } from "../../format.ts";
+import { day, exact, plural } from "../../format.ts";
 import { type ContentRow, contentFilters, fetchPosted, MAX_POSTED } from "../../loads/content-rows.ts";
 import { daysOf, linkTo, MAX_SERIES_DAYS, rangeDays, view } from "../../state/view.ts";
 import * as css from "./calendar.module.css";
@@ -46,16 +46,24 @@ export function PostCalendar() {
   return (
     <Card
       title="Posts by day"
-      note={posted.data?.isPart ? `the first ${MAX_POSTED} of this period` : "days in UTC, most views first"}
+      note={
+        posted.data?.isPart
+          ? `the first ${exact(MAX_POSTED)} of this period; choose fewer days or a filter to see the others`
+          : "days in UTC, most views first"
+      }
       resource={posted}
       height={500}
       idle={<RangeTooLong />}
     >
-      {({ rows }) =>
+      {({ rows, isPart }) =>
         rows.length === 0 ? (
           <Empty>Nothing was posted in this period.</Empty>
         ) : (
-          <Weeks weeks={weeksOf(start, end)} posts={postsByDay(rows)} />
+          <Weeks
+            weeks={weeksOf(start, end)}
+            posts={postsByDay(rows)}
+            until={isPart ? rows.at(-1)?.create_time?.slice(0, 10) : undefined}
+          />
         )
       }
     </Card>
@@ -65,9 +73,11 @@ export function PostCalendar() {
 interface WeeksProps {
   weeks: readonly (readonly (string | null)[])[];
   posts: ReadonlyMap<string, readonly ContentRow[]>;
+  /** The first day whose posts are not all there, if there is one. */
+  until: string | undefined;
 }
 
-function Weeks({ weeks, posts }: WeeksProps) {
+function Weeks({ weeks, posts, until }: WeeksProps) {
   return (
     <table class={css.calendar} aria-label="Posts by day">
       <thead>
@@ -84,7 +94,7 @@ function Weeks({ weeks, posts }: WeeksProps) {
           <tr key={week.find((date) => date)}>
             {week.map((date, weekday) => (
               <td key={WEEKDAYS[weekday]} class={date ? "" : css.outside}>
-                {date && <Day date={date} posts={posts.get(date) ?? []} />}
+                {date && <Day date={date} posts={until && date >= until ? null : (posts.get(date) ?? [])} />}
               </td>
             ))}
           </tr>
@@ -94,19 +104,21 @@ function Weeks({ weeks, posts }: WeeksProps) {
   );
 }
 
-function Day({ date, posts }: { date: string; posts: readonly ContentRow[] }) {
+/** Without posts, they are not known. */
+function Day({ date, posts }: { date: string; posts: readonly ContentRow[] | null }) {
   const href = linkTo("/content", { posted_after: date, posted_before: date, sort: "-view_count" });
   return (
     <>
       <p class={`${css.date} small`}>
         <span class="quiet">{date.endsWith("-01") ? day(date, date) : Number(date.slice(8))}</span>
-        {posts.length > 0 && (
+        {posts === null && <span class="quiet">…</span>}
+        {posts && posts.length > 0 && (
           <a href={href} title={`${plural(posts.length, "post")} on ${day(date)}`}>
             <b>{posts.length}</b>
           </a>
         )}
       </p>
-      {posts.slice(0, MAX_NAMED).map((post) => (
+      {posts?.slice(0, MAX_NAMED).map((post) => (
         <a key={post.id} class={css.post} href={linkTo(`/content/${post.id}`)} title={post.description ?? ""}>
           <Picture
             id={post.account_id ?? post.id}
@@ -122,7 +134,7 @@ function Day({ date, posts }: { date: string; posts: readonly ContentRow[] }) {
           </span>
         </a>
       ))}
-      {posts.length > MAX_NAMED && (
+      {posts && posts.length > MAX_NAMED && (
         <a class={`${css.others} small link`} href={href}>
           {posts.length - MAX_NAMED} more
         </a>
