@@ -24,7 +24,7 @@ function App() {
   return key.value === null ? <SignInPage /> : <Frame key={key.value} />;
 }
 
-followHistory();
+followHistory((path) => pageOf({ path, filters: new Map() }).page !== undefined);
 followPlace();
 if (!isShared) await isAsked;
 const code = isShared ? SHARE_CODE : key.value !== null && pageOf(view.value).code;

@@ -12,6 +12,7 @@ import { Picture, type PictureProps } from "../components/picture.tsx";
 import { compact, day, exact, plural } from "../format.ts";
 import { goTo } from "../state/view.ts";
 import { Icon, type IconName } from "./icons.tsx";
+import { PAGES } from "./pages.ts";
 import * as css from "./search.module.css";
 
 const isOpen = signal(false);
@@ -27,24 +28,13 @@ interface Hit {
   isMore?: true;
 }
 
-const PAGE_NAMES: readonly [string, string, IconName][] = [
-  ["/", "Overview", "overview"],
-  ["/content", "Content", "content"],
-  ["/accounts", "Accounts", "accounts"],
-  ["/creators", "Creators", "creators"],
-  ["/collections", "Collections", "collections"],
-  ["/events", "Events", "events"],
-  ["/tracking", "Tracking", "tracking"],
-  ["/imports", "Import", "imports"],
-  ["/api", "API", "api"],
-];
 const PAGE_HITS: readonly Hit[] = [
-  ...PAGE_NAMES.map(([href, name, picture]) => ({
+  ...Object.entries(PAGES).map(([root, { name, icon }]) => ({
     group: "Pages" as const,
-    href,
+    href: `/${root}`,
     name,
     detail: "",
-    picture,
+    picture: icon,
   })),
   {
     group: "Pages",

@@ -3,7 +3,7 @@
 import type { PagedResource } from "../api/pages.ts";
 import { Sparkline } from "../charts/line.tsx";
 import { gain, rate } from "../format.ts";
-import type { GainColumns, GainPage } from "../loads/gain-rows.ts";
+import type { GainColumns, GainPage, Gains } from "../loads/gain-rows.ts";
 import type { RecordMetric } from "../state/metrics.ts";
 import { Change, Count, ProblemNotice } from "./parts.tsx";
 import * as css from "./table.module.css";
@@ -19,7 +19,7 @@ export interface Shown {
 /** A gain, and how it changed if the rows are ranked by it. */
 export function gainColumn<Row extends GainColumns>(
   name: string,
-  metric: "views" | "engagement" | "followers",
+  metric: keyof Gains,
   { ranked, hasChange, canRank }: Shown,
 ): Column<Row>[] {
   const isRanked = ranked === metric && hasChange;

@@ -8,8 +8,11 @@ import { MAX_SERIES_DAYS, type Range, rangeDays } from "../state/view.ts";
 
 type WindowMeta = components["schemas"]["WindowMeta"];
 
-interface Gains {
+export interface Gains {
   views: number;
+  likes: number;
+  comments: number;
+  shares: number;
   engagement: number;
   followers: number;
 }

@@ -213,7 +213,7 @@ export function goTo(path: string, query: Query = {}, options: LinkOptions = {})
 }
 
 /** Shows the view of the address when the browser goes back or forward, and follows links without loading the page again. */
-export function followHistory(): void {
+export function followHistory(isPage: (path: string) => boolean): void {
   addEventListener("popstate", () => {
     view.value = parseView(location.pathname, location.search);
   });
@@ -233,20 +233,4 @@ export function followHistory(): void {
     event.preventDefault();
     navigate(parseView(link.pathname, link.search));
   });
-}
-
-const PAGE_ROOTS: ReadonlySet<string> = new Set([
-  "",
-  "content",
-  "accounts",
-  "creators",
-  "collections",
-  "events",
-  "tracking",
-  "imports",
-  "api",
-]);
-
-function isPage(path: string): boolean {
-  return PAGE_ROOTS.has(path.split("/")[1] ?? "");
 }
