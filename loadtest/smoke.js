@@ -47,6 +47,21 @@ export default function () {
     call('GET', '/events/stream', 406, '/events/stream', undefined, { Accept: 'application/json' });
   });
 
+  group('webhooks', () => {
+    const receiver = { url: 'https://127.0.0.1:1/', types: ['webhook.disabled'] };
+    const webhook = data(call('POST', '/webhooks', 201, '/webhooks', receiver), 201).id;
+    const [route, at] = ['/webhooks/{webhook_id}', `/webhooks/${webhook}`];
+    call('GET', '/webhooks', 200, '/webhooks');
+    call('GET', route, 200, at);
+    call('PATCH', route, 200, at, { description: 'smoke' });
+    call('POST', `${route}/rotate-secret`, 201, `${at}/rotate-secret`);
+    call('POST', `${route}/test`, 202, `${at}/test`);
+    call('GET', `${route}/deliveries`, 200, `${at}/deliveries`);
+    const none = '00000000-0000-7000-8000-000000000000';
+    call('POST', `${route}/deliveries/{delivery_id}/retry`, 404, `${at}/deliveries/${none}/retry`);
+    call('DELETE', route, 204, at);
+  });
+
   const creator = data(call('POST', '/creators', 201, '/creators', { name: `Smoke ${suffix}` }), 201).id;
   const tracked = { platform: 'tiktok', username: `s${suffix}`.slice(0, 24) };
   const account = data(call('POST', '/accounts', 201, '/accounts', tracked), 201).id;

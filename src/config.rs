@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::model::network::AllowedHosts;
 use crate::model::secret::Secret;
 
 #[derive(Debug, Clone, clap::Args)]
@@ -90,6 +91,19 @@ impl MediaArgs {
     pub fn folder(&self) -> Option<PathBuf> {
         self.media_dir.as_deref().filter(|dir| !dir.is_empty()).map(PathBuf::from)
     }
+}
+
+#[derive(Debug, Clone, clap::Args)]
+pub struct WebhookArgs {
+    /// Hosts of webhooks that may have http and private addresses, comma-separated, each with or without a port
+    #[arg(
+        long,
+        env = "TIDEMARK_WEBHOOK_ALLOWED_HOSTS",
+        default_value = "",
+        hide_default_value = true,
+        value_name = "LIST"
+    )]
+    pub webhook_allowed_hosts: AllowedHosts,
 }
 
 #[derive(Debug, Clone, clap::Args)]

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, ConnectError, Databases, RateLimitStore, Settings, UploadFolder, UploadLimits};
-use crate::config::{MediaArgs, SearchArgs, StoreArgs};
+use crate::config::{MediaArgs, SearchArgs, StoreArgs, WebhookArgs};
 use crate::http::connections::{self, ConnectionLimits};
 use crate::model::network::{InvalidNetwork, parse_network};
 use crate::platforms::{ConfigError, RequestBudget, SourceArgs, Sources};
@@ -92,6 +92,8 @@ pub struct ServeArgs {
     #[command(flatten)]
     pub media: MediaArgs,
     #[command(flatten)]
+    pub webhooks: WebhookArgs,
+    #[command(flatten)]
     pub stores: StoreArgs,
     #[command(flatten)]
     pub search: SearchArgs,
@@ -163,6 +165,7 @@ impl ServeArgs {
             analytics_concurrency: self.analytics_concurrency,
             refresh_floor: TimeDelta::seconds(self.refresh_floor_seconds),
             media_dir: self.media.folder(),
+            webhook_allowed_hosts: self.webhooks.webhook_allowed_hosts.clone(),
             ..Settings::default()
         })
     }

@@ -56,6 +56,18 @@ async fn commands_of_campaigns_md_work() {
     }
 }
 
+#[tokio::test]
+async fn commands_of_events_md_work() {
+    let (_, rest) = include_str!("../docs/api.md").split_once("api() {").unwrap();
+    let (function, _) = rest.split_once("\n}\n").unwrap();
+    let script = format!("api() {{{function}\n}}\n{}", commands(include_str!("../docs/events.md")));
+    for shell in SHELLS {
+        let organization = Stack::shared().organization().await;
+        let out = run(shell, &script, Path::new("."), &organization);
+        assert!(out.contains("\"pagination\":") && out.contains("\"secret\":\"whsec_"), "{shell:?}: {out}");
+    }
+}
+
 #[test]
 fn payouts_of_campaigns_md_are_right() {
     let optional = |text: &str| (!text.is_empty()).then(|| text.to_owned());

@@ -38,6 +38,7 @@ mod tracking;
 mod uploads;
 mod v1;
 mod videos;
+mod webhooks;
 
 use salvo::Router;
 use salvo_oapi::RouterExt;
@@ -109,6 +110,7 @@ fn private() -> Router {
         .push(tracking::router().oapi_tag("Tracking"))
         .push(uploads::router().oapi_tag("Imports"))
         .push(events::router().oapi_tag("Events"))
+        .push(webhooks::router().oapi_tag("Webhooks"))
         .push(Router::with_path("search").push(get_records(search::search)).oapi_tag("Search"))
 }
 

@@ -39,6 +39,7 @@ const INFO: ApiInfo = ApiInfo {
         ("Exports", "Records beside their gains, as CSV files."),
         ("Imports", "History from files."),
         ("Events", "What happened to accounts, posts and imports."),
+        ("Webhooks", "Receivers of events."),
         ("System", "Health, versions and the API key."),
     ],
 };

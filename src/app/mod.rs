@@ -26,6 +26,7 @@ pub use upload_folder::{IncomingFile, ReceiveError, UploadFolder, UploadLimits};
 
 use crate::config::StoreArgs;
 use crate::media::MediaReader;
+use crate::model::network::AllowedHosts;
 use crate::model::readable::{KnownSource, ReadablePlatforms};
 use crate::response_cache::ResponseCache;
 use crate::shutdown::InFlightRequests;
@@ -98,6 +99,8 @@ pub struct Settings {
     pub refresh_floor: TimeDelta,
     /// Folder of copies of pictures.
     pub media_dir: Option<PathBuf>,
+    /// Hosts of webhooks that may have private addresses and http.
+    pub webhook_allowed_hosts: AllowedHosts,
     /// Memory of responses that clients have not read.
     pub max_unread_bytes: usize,
 }
@@ -126,6 +129,7 @@ impl Default for Settings {
             analytics_concurrency: 16,
             refresh_floor: TimeDelta::hours(1),
             media_dir: None,
+            webhook_allowed_hosts: AllowedHosts::default(),
             max_unread_bytes: 64 << 20,
         }
     }

@@ -8,6 +8,7 @@ use super::report::{Report, Status, with_timeout};
 use crate::model::platform::Platform;
 use crate::store::clickhouse::history_writer;
 use crate::store::lifecycle::retention::{self, OverdueRetention};
+use crate::store::records::webhooks::queue::{self, FailingWebhook};
 use crate::store::search::changes;
 use crate::store::tracking::skewed_clocks;
 use crate::store::tracking::source_pauses::{self, PauseCause};
@@ -15,6 +16,9 @@ use crate::store::{Error, health, outbox};
 
 /// How long a committed change may wait for ClickHouse.
 const MAX_OUTBOX_LAG_SECONDS: f64 = 120.0;
+/// How long an event may wait for its first attempt.
+const MAX_WEBHOOK_LAG_SECONDS: f64 = 120.0;
+const MAX_SHOWN_WEBHOOKS: i64 = 20;
 
 pub(super) async fn check(
     report: &mut Report,
@@ -28,6 +32,9 @@ pub(super) async fn check(
     }
     if let Some(now) = now {
         add_findings(report, "tracker", check_tracker(pg, now)).await;
+    }
+    if let Some(now) = now {
+        add_findings(report, "webhooks", check_webhooks(pg, now)).await;
     }
     add_findings(report, "retention", check_retention(pg)).await;
     add_findings(report, "api", check_api(pg)).await;
@@ -136,6 +143,30 @@ async fn check_tracker(pg: &PgPool, now: DateTime<Utc>) -> Result<Report, Error>
             "scrapes are 15 minutes late, or deliveries 2 minutes",
             "see `tidemark track --status`; start a tracker or raise TIDEMARK_TRACK_CONCURRENCY",
         );
+    }
+    Ok(report)
+}
+
+async fn check_webhooks(pg: &PgPool, now: DateTime<Utc>) -> Result<Report, Error> {
+    let (mut report, check) = (Report::default(), "webhooks");
+    let lag = queue::count(pg, now).await?.lag_seconds;
+    if lag > MAX_WEBHOOK_LAG_SECONDS {
+        let state = format!("events have waited for webhooks for {lag:.0} s");
+        report.fail(check, state, "start `tidemark track`, or read in its log why it does not deliver");
+    }
+    let failing = queue::fetch_failing(pg, MAX_SHOWN_WEBHOOKS).await?;
+    for FailingWebhook { id, organization_id, name, failing_since, is_disabled, error } in &failing {
+        let since = failing_since.to_rfc3339_opts(SecondsFormat::Secs, true);
+        let verb = if *is_disabled { "was disabled, it fails" } else { "fails" };
+        let error = error.as_deref().unwrap_or("no response");
+        report.warn(
+            check,
+            format!("webhook {id} of {name} ({organization_id}) {verb} since {since}: {error}"),
+            "its deliveries show the responses of its receiver; PATCH `is_active: true` enables a disabled one",
+        );
+    }
+    if failing.is_empty() && lag <= MAX_WEBHOOK_LAG_SECONDS {
+        report.ok(check, "no webhook fails");
     }
     Ok(report)
 }

@@ -267,7 +267,7 @@ impl JsonSchema for ShownPayout {
 }
 
 /// Removes what only requests need from the schema of a type that they and responses have.
-fn response_schema(schema: Schema) -> Schema {
+pub(super) fn response_schema(schema: Schema) -> Schema {
     fn clean(value: &mut Value) {
         match value {
             Value::Object(members) => {

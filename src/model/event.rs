@@ -10,6 +10,7 @@ use super::platform::Platform;
 use super::tracking::FailureReason;
 use super::upload::{ImportStatus, ImportType};
 use super::video::VideoType;
+use super::webhook::{WebhookFormat, WebhookType};
 
 /// Ages at which posts are compared with earlier ones, in days.
 pub const BREAKOUT_AGES: [u16; 3] = [1, 3, 7];
@@ -66,6 +67,10 @@ pub enum EventType {
     #[serde(rename = "import.ended")]
     #[sqlx(rename = "import.ended")]
     ImportEnded,
+    /// Failures ended the deliveries of a webhook.
+    #[serde(rename = "webhook.disabled")]
+    #[sqlx(rename = "webhook.disabled")]
+    WebhookDisabled,
 }
 
 /// The account of an event, as it was then.
@@ -141,6 +146,22 @@ pub struct EventImport {
     pub error: Option<String>,
 }
 
+/// The webhook of an event, without its URL, which may be a secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx::FromRow)]
+pub struct EventWebhook {
+    /// Webhook id.
+    pub id: Uuid,
+    /// Always `webhook`.
+    #[sqlx(skip)]
+    pub r#type: WebhookType,
+    /// What it sends.
+    #[schemars(example = WebhookFormat::Standard)]
+    pub format: WebhookFormat,
+    /// Description.
+    #[schemars(example = &"Breakouts to the channel of the team")]
+    pub description: Option<String>,
+}
+
 /// What an event is about, and what its type says. A field that the type does not have is absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EventData {
@@ -153,6 +174,9 @@ pub struct EventData {
     /// The import.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub import: Option<EventImport>,
+    /// The webhook.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub webhook: Option<EventWebhook>,
     /// Of `video.views_reached` and `account.followers_reached`: the count that was passed, a power of ten from 1,000 to
     /// 1,000,000,000. Of several that were passed at once, the highest.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -102,5 +102,11 @@ pub const DEFAULT_RATE_PER_MINUTE: i32 = 600;
 /// Streams of events that a key may have open in a process.
 pub const MAX_STREAMS_PER_KEY: usize = 100;
 
+/// Webhooks of an organization, and characters of the URL of one.
+pub const MAX_WEBHOOKS: i64 = 20;
+pub const MAX_URL_CHARS: usize = 2048;
+/// Bytes of the response of a receiver that are stored.
+pub const MAX_RESPONSE_BYTES: usize = 1024;
+
 /// Characters of the name of a time zone.
 pub const MAX_TIME_ZONE_CHARS: usize = 64;

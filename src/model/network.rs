@@ -1,6 +1,7 @@
-//! Networks as operators configure them (CIDR), and whether an address is loopback or public.
+//! Networks and hosts as operators configure them, and whether an address is loopback or public.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::str::FromStr;
 use std::sync::LazyLock;
 
 use ipnet::IpNet;
@@ -70,6 +71,46 @@ pub fn is_public(address: IpAddr) -> bool {
         },
     };
     in_global_range && !contains(&SPECIAL_PURPOSE_NETWORKS, address)
+}
+
+/// Hosts that the operator allows, each with or without a port. They may have private addresses and need no https.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AllowedHosts(Vec<String>);
+
+/// An entry of the list is not a host.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0} is not a host; use names or addresses, each with or without a port")]
+pub struct InvalidHost(String);
+
+impl FromStr for AllowedHosts {
+    type Err = InvalidHost;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut hosts = Vec::new();
+        for host in text.split(',').map(str::trim).filter(|host| !host.is_empty()) {
+            let url = Url::parse(&format!("http://{host}")).ok();
+            let is_host = url.is_some_and(|url| authority(&url).contains(&host.to_lowercase()));
+            if !is_host {
+                return Err(InvalidHost(host.to_owned()));
+            }
+            hosts.push(host.to_lowercase());
+        }
+        Ok(AllowedHosts(hosts))
+    }
+}
+
+impl AllowedHosts {
+    /// Returns the entry that has the host of a URL.
+    pub fn find(&self, url: &Url) -> Option<&str> {
+        let hosts = authority(url);
+        self.0.iter().find(|host| hosts.contains(host)).map(String::as_str)
+    }
+}
+
+/// Returns how a list may name the host of a URL: alone, and with the port.
+fn authority(url: &Url) -> [String; 2] {
+    let host = url.host_str().unwrap_or_default();
+    [host.to_owned(), format!("{host}:{}", url.port_or_known_default().unwrap_or_default())]
 }
 
 #[cfg(test)]
@@ -150,5 +191,13 @@ mod tests {
             assert!(!is_public(address.parse().unwrap()), "{address}");
         }
         assert_eq!(SPECIAL_PURPOSE_NETWORKS.len(), 19, "every network parses");
+    }
+
+    #[test]
+    fn list_of_hosts_has_names_and_addresses() {
+        assert_eq!("".parse(), Ok(AllowedHosts::default()));
+        for wrong in ["http://a", "a/b", "a:b", "a b", "user@a"] {
+            assert!(wrong.parse::<AllowedHosts>().is_err(), "{wrong}");
+        }
     }
 }

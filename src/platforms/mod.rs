@@ -1,4 +1,5 @@
-//! Reads accounts and posts of the platforms through configured sources, resolves short links, and fetches pictures.
+//! Reads accounts and posts of the platforms through configured sources, resolves short links, fetches pictures, and
+//! sends messages to the receivers of webhooks.
 //!
 //! Each platform has an ordered list of sources; the first that can do an operation does it.
 
@@ -19,6 +20,7 @@ pub mod source;
 pub mod sources;
 mod throttle;
 pub mod tiktok_research;
+pub mod webhooks;
 
 pub use args::{ConfigError, SourceArgs};
 pub use request_budget::{RequestBudget, spend_on_refresh};

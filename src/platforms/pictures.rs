@@ -4,7 +4,6 @@
 //! addresses, and to hosts that the operator allows. Redirects to another host are not followed, and no body is read
 //! beyond its limit.
 
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +14,7 @@ use url::{Host, Url};
 
 use super::http_client::{HttpClient, RequestLimits, read_body};
 use super::request_telemetry::measure;
+use crate::model::network::AllowedHosts;
 use crate::model::picture::{PictureKind, PictureSource};
 use crate::model::platform::Platform;
 
@@ -61,39 +61,6 @@ pub enum FetchError {
     TooLarge,
     #[error("the picture was not fetched: {0}")]
     Failed(String),
-}
-
-/// Hosts with pictures besides the platforms', each with or without a port. They may have private addresses and need no
-/// https.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AllowedHosts(Vec<String>);
-
-/// An entry of the list is not a host.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0} is not a host; use names or addresses, each with or without a port")]
-pub struct InvalidHost(String);
-
-impl FromStr for AllowedHosts {
-    type Err = InvalidHost;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let mut hosts = Vec::new();
-        for host in text.split(',').map(str::trim).filter(|host| !host.is_empty()) {
-            let url = Url::parse(&format!("http://{host}")).ok();
-            let is_host = url.is_some_and(|url| authority(&url).contains(&host.to_lowercase()));
-            if !is_host {
-                return Err(InvalidHost(host.to_owned()));
-            }
-            hosts.push(host.to_lowercase());
-        }
-        Ok(AllowedHosts(hosts))
-    }
-}
-
-/// Returns how a list may name the host of a URL: alone, and with the port.
-fn authority(url: &Url) -> [String; 2] {
-    let host = url.host_str().unwrap_or_default();
-    [host.to_owned(), format!("{host}:{}", url.port_or_known_default().unwrap_or_default())]
 }
 
 /// The domains of a platform's pictures, whichever source reports them.
@@ -193,10 +160,9 @@ impl PictureClient {
 
     fn check(&self, platform: Platform, url: &str) -> Option<PictureUrl<'_>> {
         let url = Url::parse(url).ok()?;
-        let hosts = authority(&url);
-        if let Some(allowed) = self.allowed.0.iter().find(|host| hosts.contains(host)) {
+        if let Some(allowed) = self.allowed.find(&url) {
             let is_http = matches!(url.scheme(), "http" | "https");
-            let domain = allowed.clone();
+            let domain = allowed.to_owned();
             return is_http.then_some(PictureUrl { url, client: &self.direct, domain, is_direct: true });
         }
         let Some(Host::Domain(host)) = url.host() else { return None };
@@ -289,14 +255,6 @@ mod tests {
             assert!(!is_allowed(Platform::Instagram, url), "{url}");
         }
         assert!(is_allowed(Platform::Tiktok, "https://p16-sign.tiktokcdn-us.com/1.jpeg"));
-    }
-
-    #[test]
-    fn list_of_hosts_has_names_and_addresses() {
-        assert_eq!("".parse(), Ok(AllowedHosts::default()));
-        for wrong in ["http://a", "a/b", "a:b", "a b", "user@a"] {
-            assert!(wrong.parse::<AllowedHosts>().is_err(), "{wrong}");
-        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use uuid::Uuid;
 
+use crate::model::secret_key::EncryptError;
 use crate::telemetry::{labels, metrics};
 
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +31,8 @@ pub enum Error {
     /// Postgres lacks this version's schema. The text names the remedy.
     #[error("{0}")]
     Schema(String),
+    #[error(transparent)]
+    Encrypt(#[from] EncryptError),
     #[error("cannot read random bytes from the system: {0}")]
     Randomness(#[from] getrandom::Error),
     /// The organization has no such record.

@@ -30,6 +30,7 @@ pub struct Instruments {
     pub scrape_duration: Histogram<f64>,
     pub delivery_duration: Histogram<f64>,
     pub delivered_rows: Counter<u64>,
+    pub webhook_attempt_duration: Histogram<f64>,
     pub pictures: Counter<u64>,
     pub picture_delay: Histogram<f64>,
 }
@@ -103,6 +104,7 @@ pub(super) fn create_instruments(provider: &SdkMeterProvider) {
         scrape_duration: histogram(names::SCRAPE_DURATION),
         delivery_duration: histogram(names::DELIVERY_DURATION),
         delivered_rows: counter(names::DELIVERED_ROWS),
+        webhook_attempt_duration: histogram(names::WEBHOOK_ATTEMPT_DURATION),
         pictures: counter(names::PICTURES),
         picture_delay: histogram(names::PICTURE_DELAY),
         meter: meter.clone(),

@@ -107,7 +107,7 @@ metrics! {
     MEMORY: "process.memory.usage", Gauge, "By", [], Both,
         "Resident memory of the process, mapped files included.";
     SOURCE_REQUEST_DURATION: "http.client.request.duration", Histogram(REQUEST_SECONDS), "s", [SOURCE, STATUS, ERROR_TYPE], Both,
-        "Duration of requests to platforms, until the response was read; API processes resolve short links only.";
+        "Duration of requests to platforms, until the response was read, and to receivers of `webhooks`; API processes resolve short links only.";
     SOURCE_RESPONSES: "tidemark.source.responses", Counter, "{response}", [PLATFORM, SOURCE, TARGET, OUTCOME], Tracker,
         "Reads of accounts and videos from sources: `ok`, `not_found`, `rate_limited`, `credentials`, `transient`, `malformed`, `unsupported`, `refresh_share_used`, `uncounted`.";
     SOURCE_LIMIT: "tidemark.source.limit", Gauge, "{request}", [SOURCE], Tracker,
@@ -140,6 +140,12 @@ metrics! {
         "Outbox rows that the relay delivered to ClickHouse.";
     RETENTION_OVERDUE: "tidemark.retention.overdue", Gauge, "{organization}", [], Tracker,
         "Organizations whose expired history is not deleted an hour after it was due; the log and `tidemark doctor` name them.";
+    WEBHOOK_ATTEMPT_DURATION: "tidemark.webhook.attempt.duration", Histogram(TASK_SECONDS), "s", [OUTCOME], Tracker,
+        "Duration of attempts to deliver an event to a webhook: `succeeded`, `failed`.";
+    WEBHOOKS: "tidemark.webhooks", Gauge, "{webhook}", [OUTCOME], Tracker,
+        "Webhooks: `ok`, `failing` since the latest attempt, `disabled` by failures.";
+    WEBHOOK_LAG: "tidemark.webhook.lag", Gauge, "s", [], Tracker,
+        "How long the oldest event has waited for its first attempt.";
     PICTURES: "tidemark.pictures", Counter, "{picture}", [OUTCOME], Tracker,
         "Pictures: `copied`, `shared` with another record, `gone`, `failed`, `other_host`, `too_large`, `undecodable`, `not_stored`, `dropped`, `evicted`, `lost`.";
     PICTURE_DELAY: "tidemark.picture.delay", Histogram(TASK_SECONDS), "s", [], Tracker,

@@ -19,6 +19,7 @@ use crate::store::lifecycle::retention;
 use crate::store::pictures::{self, UsageSummary};
 use crate::store::postgres::clock::{self, ClockSkew};
 use crate::store::records::organizations;
+use crate::store::records::webhooks::queue::{self, WebhookCounts};
 use crate::store::search::{SearchIndex, changes};
 use crate::store::tracking::queues::{self, Queue};
 use crate::store::tracking::source_budgets;
@@ -78,6 +79,7 @@ struct TrackerState {
     backlog: outbox::Backlog,
     clock_skew: ClockSkew,
     overdue_retentions: usize,
+    webhooks: WebhookCounts,
     /// None before a tracker used a media folder.
     media: Option<UsageSummary>,
 }
@@ -148,6 +150,11 @@ fn register_tracker(
     register_single(&names::OUTBOX_ROWS, state, |state| state.backlog.rows as f64);
     register_single(&names::OUTBOX_LAG, state, |state| state.backlog.oldest_seconds);
     register_single(&names::RETENTION_OVERDUE, state, |state| state.overdue_retentions as f64);
+    register_single(&names::WEBHOOK_LAG, state, |state| state.webhooks.lag_seconds);
+    register_gauge(&names::WEBHOOKS, {
+        let state = state.clone();
+        move || state.gauge_values(|state| webhook_values(&state.webhooks))
+    });
     register_single(&names::CLOCK_SKEW, state, |state| state.clock_skew.as_seconds());
 }
 
@@ -180,8 +187,14 @@ async fn read_tracker_state(databases: &Databases, sources: &Sources) -> Result<
     let (queues, backlog) = (queues::fetch_all(pg, now).await?, outbox::fetch_backlog(pg).await?);
     let clock_skew = clock::fetch_skew(pg, databases.clock.read_machine()).await?;
     let overdue_retentions = retention::fetch_overdue(pg).await?.len();
+    let webhooks = queue::count(pg, now).await?;
     let media = pictures::fetch_summary(pg).await?;
-    Ok(TrackerState { queues, usages, pauses, backlog, clock_skew, overdue_retentions, media })
+    Ok(TrackerState { queues, usages, pauses, backlog, clock_skew, overdue_retentions, webhooks, media })
+}
+
+fn webhook_values(counts: &WebhookCounts) -> Vec<GaugeValue> {
+    let values = [("ok", counts.ok), ("failing", counts.failing), ("disabled", counts.disabled)];
+    values.map(|(status, count)| (count as f64, vec![KeyValue::new(labels::OUTCOME, status)])).into()
 }
 
 /// Returns 1 or 0 for each platform, source and cause.

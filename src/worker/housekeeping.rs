@@ -12,7 +12,7 @@ use super::timeout;
 use crate::app::Databases;
 use crate::store::Error;
 use crate::store::lifecycle::vacuum;
-use crate::store::records::{events, hashtags, idempotency, post_days, rate_limits, uploads};
+use crate::store::records::{events, hashtags, idempotency, post_days, rate_limits, uploads, webhooks};
 use crate::store::tracking::{ended_attempts, target_counts};
 
 /// Rows per statement.
@@ -51,6 +51,7 @@ impl PassTask for Housekeeping {
         let now = self.databases.clock.now().await;
         repeat(|rows| ended_attempts::delete_expired(pg, now, rows)).await?;
         repeat(|rows| events::delete_expired(pg, now, rows)).await?;
+        repeat(|rows| webhooks::deliveries::delete_expired_tests(pg, now, rows)).await?;
         if self.is_vacuum_due && self.last_vacuum.is_none_or(|at| at.elapsed() >= VACUUM_INTERVAL) {
             vacuum::vacuum_table(pg, "idempotency_keys").await?;
             (self.is_vacuum_due, self.last_vacuum) = (false, Some(Instant::now()));

@@ -1,4 +1,4 @@
-//! The background loops: scheduler and scrapes, relay, pictures, housekeeping, breakouts, erasure, retention, gauges,
+//! The background loops: scheduler and scrapes, relay, pictures, housekeeping, breakouts, webhooks, erasure, retention, gauges,
 //! search indexer.
 //!
 //! `tidemark track` runs all but the search indexer, the follower of rollups, the reader of events for streams and the imports
@@ -31,5 +31,6 @@ mod telemetry;
 mod timeout;
 pub mod tracker;
 pub mod uploads;
+pub mod webhooks;
 
 pub use tracker::{TrackArgs, run};

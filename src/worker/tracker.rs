@@ -11,11 +11,12 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::pictures::{PictureArgs, PictureError, PictureOffers, Pictures};
-use super::{breakouts, erasure, gauges, housekeeping, relay};
+use super::{breakouts, erasure, gauges, housekeeping, relay, webhooks};
 use crate::app::Databases;
-use crate::config::StoreArgs;
+use crate::config::{StoreArgs, WebhookArgs};
 use crate::model::platform::Platform;
 use crate::platforms::source::SourceError;
+use crate::platforms::webhooks::WebhookClient;
 use crate::platforms::{SourceArgs, Sources};
 use crate::shutdown::{DEFAULT_STOP_SECONDS, ShutdownArgs};
 use crate::store::health;
@@ -36,6 +37,8 @@ pub struct TrackArgs {
     pub sources: SourceArgs,
     #[command(flatten)]
     pub pictures: PictureArgs,
+    #[command(flatten)]
+    pub webhooks: WebhookArgs,
     #[command(flatten)]
     pub metrics: MetricsArgs,
     /// Accounts and videos that are read from each platform at the same time
@@ -58,6 +61,8 @@ pub enum StartError {
     Clock(ClockSkew),
     #[error(transparent)]
     Pictures(#[from] PictureError),
+    #[error("cannot create the HTTP client for webhooks: {0}")]
+    Webhooks(String),
 }
 
 /// Runs a tracker until it is stopped. It finishes running scrapes, then the relay delivers what they committed.
@@ -82,6 +87,7 @@ pub async fn run(
     tracker.pictures = offers;
     tracker.shutdown_grace = args.shutdown.grace();
     tracker.lease_duration = Duration::from_secs(args.lease_seconds);
+    let receivers = WebhookClient::new(args.webhooks.webhook_allowed_hosts).map_err(StartError::Webhooks)?;
     let scrapes_finished = CancellationToken::new();
     let scrape = async {
         tracker.run(args.concurrency.max(1), stop.clone()).await;
@@ -99,6 +105,7 @@ pub async fn run(
         copy_pictures,
         housekeeping::run(databases.clone(), stop.clone()),
         breakouts::run(databases.clone(), stop.clone()),
+        webhooks::run(databases.clone(), receivers, args.shutdown.grace(), stop.clone()),
         erasure::run(databases.clone(), stop.clone()),
         relay::run(databases, scrapes_finished.clone()),
     );

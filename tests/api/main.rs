@@ -37,3 +37,4 @@ mod video_merging;
 mod v1;
 mod videos;
 mod violations;
+mod webhooks;

@@ -14,7 +14,7 @@ use crate::tenant::Tenant;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 /// Fields whose rules no schema can express.
-const FIELDS_BEYOND_SCHEMAS: [&str; 10] = [
+const FIELDS_BEYOND_SCHEMAS: [&str; 11] = [
     "cursor",
     "period",
     "start_date",
@@ -25,6 +25,7 @@ const FIELDS_BEYOND_SCHEMAS: [&str; 10] = [
     "hashtag",
     "expires_at",
     "time_zone",
+    "url",
 ];
 /// The share of valid requests to each operation that must succeed.
 const MIN_SUCCESS_RATE: f64 = 0.3;
@@ -63,6 +64,8 @@ async fn fuzz(examples: usize, seed: u64) {
         "shares": lasting,
         "marks": lasting.iter().map(|(collection, _)| (collection, &tenant.videos[0])).collect::<Vec<_>>(),
         "share_token": tenant.share_token,
+        "webhooks": tenant.webhooks.iter().map(|(webhook, _)| webhook).collect::<Vec<_>>(),
+        "deliveries": tenant.webhooks,
         "key": tenant.organization.key,
         "imports": imports,
     });

@@ -5,7 +5,7 @@ Values that are meant to be invalid stay.
 
 TIDEMARK_TEST_IDS is the path of a JSON file with the ids: accounts and their usernames, creators, links (a creator and its
 account), videos and internal_ids, collections, marks (a collection and a video), shares (a collection and its share),
-the token of a share and the key. The first quarter of each list is for all operations except deletes; each other id is
+webhooks, deliveries (a webhook and one of its deliveries), the token of a share and the key. The first quarter of each list is for all operations except deletes; each other id is
 deleted once."""
 
 import copy
@@ -18,6 +18,7 @@ import re
 import uuid
 from urllib.parse import unquote
 
+import requests
 import schemathesis
 from schemathesis.generation.modes import GenerationMode
 
@@ -36,6 +37,7 @@ ID_PARAMETERS = {
     "import_id": "imports",
     "video_id": "videos",
     "video_ids": "videos",
+    "webhook_id": "webhooks",
     "instagram_post_ids": "internal_ids",
     "tiktok_video_ids": "internal_ids",
 }
@@ -117,6 +119,23 @@ def set_collection(path, body):
         body["expires_at"] = "2100-01-01"
 
 
+def set_webhook(path, body):
+    """Sets a receiver that is allowed and down, and a filter that refers to nothing."""
+    if path in {"/webhooks", "/webhooks/{webhook_id}"} and "url" in body:
+        body["url"] = f"https://127.0.0.1:1/{next(count)}"
+    if isinstance(body.get("filter"), dict):
+        body["filter"] = None
+
+
+@schemathesis.hook
+def after_call(context, case, response):
+    """Deletes new webhooks, of which an organization has few, unless later requests refer to them."""
+    is_new = case.operation.path == "/webhooks" and response.status_code == 201
+    if is_new and case.meta is not None and case.meta.phase.name.value != "stateful":
+        url = f"{response.request.url.split('?')[0]}/{response.json()['data']['id']}"
+        requests.delete(url, headers={"Authorization": f"Bearer {KEY}"}, timeout=10)
+
+
 @schemathesis.hook
 def before_call(context, case, kwargs):
     """Sends the token of a share where it is asked for."""
@@ -147,6 +166,8 @@ def map_case(context, case):
             path["creator_id"], path["account_id"] = pick_id("links", case.method)
     elif path and {"collection_id", "video_id"} <= set(path) and mostly():
         path["collection_id"], path["video_id"] = pick_id("marks", case.method)
+    elif path and "delivery_id" in path and mostly():
+        path["webhook_id"], path["delivery_id"] = pick_id("deliveries", "POST")
     elif path and "share_id" in path and mostly():
         path["collection_id"], path["share_id"] = pick_id("shares", case.method)
     elif path:
@@ -167,6 +188,8 @@ def map_case(context, case):
                 set_new_name(values)
     if is_valid and isinstance(body, dict) and mostly():
         set_collection(case.operation.path, body)
+    if is_valid and isinstance(body, dict) and mostly():
+        set_webhook(case.operation.path, body)
     changes = body.get("set") if isinstance(body, dict) else None
     if isinstance(changes, dict) and "creator_id" in changes:
         body["set"] = {**changes, "creator_id": replace_ids("creators", changes["creator_id"], "GET")}

@@ -227,9 +227,12 @@ fn value_of(name: &str, tenant: &Tenant, operation: &Operation) -> Value {
         (&tenant.links[0].0, &tenant.links[0].1)
     };
     let (collection, share) = &tenant.collections[usize::from(changes)];
+    let (webhook, delivery) = &tenant.webhooks[usize::from(changes)];
     match name {
         "collection_id" => json!(collection),
         "share_id" => json!(share),
+        "webhook_id" => json!(webhook),
+        "delivery_id" => json!(delivery),
         "account_id" | "account_ids" => json!(account),
         "creator_id" | "creator_ids" => json!(creator),
         "ids" if operation.path.starts_with("/accounts") => json!(account),

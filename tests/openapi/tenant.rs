@@ -27,6 +27,8 @@ pub struct Tenant {
     pub collections: Vec<(String, String)>,
     /// The token of the first collection's share.
     pub share_token: String,
+    /// Webhooks whose receiver is down, each with an attempt to deliver a test.
+    pub webhooks: Vec<(String, String)>,
     /// Imports that have ended, and imports that wait, which a delete cancels.
     pub imports: (Vec<String>, Vec<String>),
 }
@@ -63,6 +65,10 @@ impl Tenant {
             collections.push((collection, share));
             tokens.push(token);
         }
+        let mut webhooks = Vec::new();
+        for _ in 0..MAX_WEBHOOKS.min(2 * size) {
+            webhooks.push(create_webhook(&organization).await);
+        }
         let waiting = size.min(MAX_WAITING_IMPORTS);
         let imports = (
             insert_imports(&organization, "succeeded", size).await,
@@ -70,6 +76,7 @@ impl Tenant {
         );
         Tenant {
             imports,
+            webhooks,
             accounts: unlinked.iter().map(|account| text(account, "id")).collect(),
             usernames: unlinked.iter().map(|account| text(account, "username")).collect(),
             creators: creators.map(|creator| text(creator, "id")).collect(),
@@ -97,6 +104,29 @@ async fn create_collection(organization: &Organization, n: usize, video: &str) -
     (collection, share.text("/data/id").to_owned(), share.text("/data/token").to_owned())
 }
 
+/// Creates a webhook and returns its id, and that of an attempt.
+async fn create_webhook(organization: &Organization) -> (String, String) {
+    let body = json!({"url": "https://127.0.0.1:1/", "types": ["video.breakout"]});
+    let webhook = organization.create("/webhooks", body).await;
+    let attempt = sqlx::query_scalar(
+        "with message as (
+            insert into webhook_messages (organization_id, webhook_id, id, type, body, attempts, created_at)
+            values ($1, $2::uuid, gen_random_uuid(), 'webhook.test', '{}', 1, now()) returning id
+         )
+         insert into webhook_attempts
+             (id, organization_id, webhook_id, message_id, attempt, status, duration_ms, error, attempted_at)
+         select gen_random_uuid(), $1, $2::uuid, id, 1, 'failed', 3, 'cannot connect', now() from message
+         returning id::text",
+    )
+    .bind(organization.id)
+    .bind(&webhook)
+    .fetch_one(organization.pg())
+    .await;
+    (webhook, attempt.unwrap())
+}
+
+/// Fewer than an organization may have, so that it can create some.
+const MAX_WEBHOOKS: usize = 8;
 /// Fewer than an organization may have, so that it can import files.
 const MAX_WAITING_IMPORTS: usize = 10;
 

@@ -184,6 +184,7 @@ impl Services {
             ("TIDEMARK_CLICKHOUSE_CLUSTER", clickhouse.clickhouse_cluster.clone()),
         ];
         environment.push(("TIDEMARK_MEDIA_DIR", self.dir.join("media").display().to_string()));
+        environment.push(("TIDEMARK_WEBHOOK_ALLOWED_HOSTS", "127.0.0.1".to_owned()));
         environment.extend(sandbox::server::environment(&self.sandbox_url));
         // The sandbox has no daily quota, and the demo would exceed the real one.
         environment.push(("TIDEMARK_TIKTOK_RESEARCH_DAILY_REQUESTS", u32::MAX.to_string()));

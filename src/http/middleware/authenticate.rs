@@ -141,9 +141,23 @@ pub struct RequireWriteScope;
 impl RequireWriteScope {
     fn handle(&self, req: &Request, depot: &Depot) -> Result<(), Problem> {
         let is_read = matches!(*req.method(), Method::GET | Method::HEAD);
-        if is_read || depot.get_typed::<Caller>().is_ok_and(|caller| caller.scopes.contains(&Scope::Write)) {
-            return Ok(());
-        }
-        Err(Problem::insufficient_scope("this API key lacks the write scope"))
+        if is_read { Ok(()) } else { require_write_scope(depot) }
     }
+}
+
+/// Requires the write scope for all methods, where what is read is secret.
+pub struct RequireWriteScopeToRead;
+
+#[handler]
+impl RequireWriteScopeToRead {
+    fn handle(&self, depot: &Depot) -> Result<(), Problem> {
+        require_write_scope(depot)
+    }
+}
+
+fn require_write_scope(depot: &Depot) -> Result<(), Problem> {
+    if depot.get_typed::<Caller>().is_ok_and(|caller| caller.scopes.contains(&Scope::Write)) {
+        return Ok(());
+    }
+    Err(Problem::insufficient_scope("this API key lacks the write scope"))
 }

@@ -21,7 +21,7 @@ pub mod shutdown;
 pub mod unmatched_route;
 
 pub use accept::RequireAccept;
-pub use authenticate::{Authenticate, RequireWriteScope};
+pub use authenticate::{Authenticate, RequireWriteScope, RequireWriteScopeToRead};
 pub use authenticate_share::AuthenticateShare;
 pub use catch_panic::CatchPanic;
 pub use cors::cors_handler;

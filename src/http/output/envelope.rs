@@ -106,7 +106,7 @@ pub trait Replayable {
 }
 
 /// The response of a create.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Created<T> {
     response: StoredResponse,
     is_replay: bool,
@@ -121,6 +121,16 @@ impl<T: Serialize> Created<T> {
 }
 
 impl<T> Created<T> {
+    pub fn body(&self) -> &[u8] {
+        &self.response.body
+    }
+
+    /// The same response with another body, such as an encrypted one to be stored.
+    pub fn with_body(mut self, body: Vec<u8>) -> Self {
+        self.response.body = body;
+        self
+    }
+
     pub(super) fn with_status(
         status: StatusCode,
         location: Option<String>,

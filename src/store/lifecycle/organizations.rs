@@ -11,7 +11,7 @@ const RECORD_BATCH_ROWS: i64 = 2_000;
 const OUTBOX_SCAN_ROWS: i64 = 20_000;
 
 /// Tables with the condition of the rows to delete, ordered so that few rows are left to cascades.
-const TABLES: [(&str, &str); 19] = [
+const TABLES: [(&str, &str); 22] = [
     ("scrape_targets", "true"),
     ("scrape_wakeups", "true"),
     ("target_counts", "true"),
@@ -19,6 +19,9 @@ const TABLES: [(&str, &str); 19] = [
     ("api_keys", "true"),
     ("idempotency_keys", "true"),
     ("uploads", "true"),
+    ("webhook_attempts", "true"),
+    ("webhook_messages", "true"),
+    ("webhooks", "true"),
     ("events", "true"),
     ("breakout_candidates", "true"),
     ("record_pictures", "true"),

@@ -18,6 +18,7 @@ pub mod rate_limits;
 pub mod subjects;
 pub mod uploads;
 pub mod videos;
+pub mod webhooks;
 
 use crate::store::Error;
 

@@ -23,7 +23,8 @@ use super::timeout;
 use crate::app::Databases;
 use crate::config::MediaArgs;
 use crate::media::{DecodeThread, MediaFolder};
-use crate::platforms::pictures::{AllowedHosts, PictureClient};
+use crate::model::network::AllowedHosts;
+use crate::platforms::pictures::PictureClient;
 use crate::store::pictures;
 
 pub use served::run_for_api;

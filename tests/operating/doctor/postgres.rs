@@ -83,6 +83,10 @@ async fn data_problems_are_reported() {
         "insert into skewed_clocks values ('10.0.0.7', -3600, now())",
         "insert into organizations (id, name, history_since, history_since_set_at)
          values (gen_random_uuid(), 'Slow', '2026-01-01', now() - interval '61 minutes')",
+        "insert into webhooks (id, organization_id, url, format, origin, is_active, secret, position, failing_since, added_at,
+             updated_at)
+         select gen_random_uuid(), id, 'https://example.com/', 'slack', '', true, '', id, now(), now(), now()
+         from organizations where name = 'Slow'",
     ] {
         sqlx::query(statement).execute(pg).await.unwrap();
     }
@@ -90,6 +94,7 @@ async fn data_problems_are_reported() {
     expect("fail", "tracker", &["10.0.0.7", "its clock is 3600 s behind Postgres'", "`tidemark repair`"]);
     expect("fail", "history", &["restore a backup of clickhouse"]);
     expect("fail", "retention", &["history of Slow (", "before 2026-01-01 is not deleted"]);
+    expect("warn", "webhooks", &["of Slow (", "fails since", "its deliveries show"]);
     let last = "delete from _sqlx_migrations where version = (select max(version) from _sqlx_migrations)";
     sqlx::query(last).execute(pg).await.unwrap();
     expect("fail", "postgres-schema", &["lacks 1 migrations", "`tidemark migrate`"]);

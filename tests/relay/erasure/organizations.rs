@@ -83,6 +83,17 @@ async fn fill_other_tables(stores: &IsolatedStores, organization: Uuid) {
              (id, organization_id, collection_id, name, period, show, hash, expires_at, added_at)
          select gen_random_uuid(), $1, id, 'Acme', '7d', array['content'], decode(repeat('00', 32), 'hex'), now(), now()
          from collections where organization_id = $1",
+        "with webhook as (
+             insert into webhooks (id, organization_id, url, format, origin, is_active, secret, position, added_at, updated_at)
+             values (gen_random_uuid(), $1, 'https://example.com/', 'standard', '', false, '', gen_random_uuid(), now(), now())
+             returning id
+         ), message as (
+             insert into webhook_messages (organization_id, webhook_id, id, event_id, type, body, created_at)
+             select $1, webhook.id, e.id, e.id, e.type, 'Ann', now() from webhook cross join events e
+             where e.organization_id = $1 returning webhook_id, id
+         )
+         insert into webhook_attempts (id, organization_id, webhook_id, message_id, attempt, status, duration_ms, attempted_at)
+         select gen_random_uuid(), $1, webhook_id, id, 1, 'succeeded', 1, now() from message",
         "update videos set create_time = now(), description = 'Caption', description_key = 'caption'
          where organization_id = $1",
     ] {

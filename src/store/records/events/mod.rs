@@ -44,6 +44,10 @@ impl NewEvent {
     pub const fn of_import(data: EventData) -> Self {
         NewEvent { event_type: EventType::ImportEnded, account: None, video: None, data }
     }
+
+    pub const fn of_webhook(data: EventData) -> Self {
+        NewEvent { event_type: EventType::WebhookDisabled, account: None, video: None, data }
+    }
 }
 
 /// Appends events with the records they are about. Locks the organization until the commit, after everything else, so the ids

@@ -1,0 +1,230 @@
+//! Receivers that fail: retries, the end of deliveries, and addresses that are not requested.
+
+use std::time::Instant;
+
+use chrono::TimeDelta;
+use harness::wait_until;
+use serde_json::{Value, json};
+use tidemark::model::event::EventType;
+use tokio::net::TcpListener;
+
+use super::deliveries::Hooks;
+use super::receiver::{Answer, Receiver};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn failed_event_is_retried_by_schedule_with_the_same_id_and_body() {
+    let hooks = Hooks::start().await;
+    let receiver = Receiver::start().await;
+    let (path, secret) = hooks.create(&receiver.url, json!({})).await;
+    receiver.answer(Answer::Status(503, "upstream connect error"));
+    hooks.record(EventType::AccountFailing).await;
+    let delays = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
+    for (attempts, delay) in delays.into_iter().enumerate() {
+        let latest = hooks.wait_deliveries(&path, attempts + 1).await.remove(0);
+        let attempted_at = hooks.clock.now();
+        assert_eq!(latest["attempt"], json!(attempts + 1));
+        assert_eq!(
+            [&latest["status"], &latest["response_code"], &latest["response_body"], &latest["error"]],
+            [&json!("failed"), &json!(503), &json!("upstream connect error"), &json!("HTTP 503")]
+        );
+        let next =
+            latest["next_attempt_at"].as_str().unwrap().parse::<chrono::DateTime<chrono::Utc>>().unwrap();
+        assert_eq!(next - attempted_at, TimeDelta::seconds(delay));
+        assert_eq!(hooks.webhook(&path).await["status"], "failing");
+        hooks.clock.advance(TimeDelta::seconds(delay) - TimeDelta::milliseconds(1));
+        // Later events are not held up, and a success makes it ok.
+        if attempts == 2 {
+            receiver.answer_next(Answer::Status(200, ""));
+            hooks.record(EventType::AccountRecovered).await;
+            wait_until("the later event is delivered", || async {
+                (hooks.webhook(&path).await["status"] == "ok").then_some(())
+            })
+            .await;
+            let deliveries = hooks.deliveries(&path).await;
+            assert_eq!((deliveries.len(), &deliveries[0]["type"]), (4, &json!("account.recovered")));
+            // Below, only the attempts of the first event are counted.
+            sqlx::query("delete from events where type = 'account.recovered'")
+                .execute(hooks.stores.pg())
+                .await
+                .unwrap();
+        }
+        hooks.clock.advance(TimeDelta::milliseconds(1));
+    }
+    let last = hooks.wait_deliveries(&path, 10).await.remove(0);
+    assert!(last["next_attempt_at"].is_null(), "{last}");
+    let received = receiver.received();
+    let first = &received[0];
+    let retries: Vec<_> = received.iter().filter(|one| one.id() == first.id()).collect();
+    assert_eq!((received.len(), retries.len()), (11, 10));
+    assert!(retries.iter().all(|retry| retry.body == first.body && retry.is_signed_with(&secret)));
+
+    // A requested retry is beyond the schedule.
+    receiver.answer(Answer::Status(200, "thanks"));
+    let delivery = last["id"].as_str().unwrap();
+    hooks.organization.post(&format!("{path}/deliveries/{delivery}/retry"), json!({})).await.ok(202);
+    let retried = hooks.wait_deliveries(&path, 11).await.remove(0);
+    assert_eq!((&retried["attempt"], &retried["status"]), (&json!(11), &json!("succeeded")));
+    assert_eq!(hooks.webhook(&path).await["status"], "ok");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requested_retry_keeps_the_schedule_until_it_succeeds() {
+    let hooks = Hooks::start().await;
+    let receiver = Receiver::start().await;
+    let (path, _) = hooks.create(&receiver.url, json!({})).await;
+    receiver.answer(Answer::Status(500, ""));
+    hooks.record(EventType::AccountFailing).await;
+    let first = hooks.wait_deliveries(&path, 1).await.remove(0);
+    let retry = format!("{path}/deliveries/{}/retry", first["id"].as_str().unwrap());
+    hooks.organization.post(&retry, json!({})).await.ok(202);
+    let second = hooks.wait_deliveries(&path, 2).await.remove(0);
+    assert_eq!(second["next_attempt_at"], first["next_attempt_at"]);
+    receiver.answer(Answer::Status(204, ""));
+    hooks.organization.post(&retry, json!({})).await.ok(202);
+    let third = hooks.wait_deliveries(&path, 3).await;
+    assert!(third.iter().all(|delivery| delivery["next_attempt_at"].is_null()), "{third:?}");
+    // The schedule has ended: what follows is the next event.
+    hooks.clock.advance(TimeDelta::hours(1));
+    hooks.record(EventType::AccountRecovered).await;
+    let deliveries = hooks.wait_deliveries(&path, 4).await;
+    assert_eq!((deliveries.len(), &deliveries[0]["type"]), (4, &json!("account.recovered")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn gone_receiver_is_disabled_at_once() {
+    let hooks = Hooks::start().await;
+    let (gone, other) = (Receiver::start().await, Receiver::start().await);
+    let (path, _) = hooks.create(&gone.url, json!({"description": "Old"})).await;
+    hooks.create(&other.url, json!({"types": ["webhook.disabled"]})).await;
+    gone.answer(Answer::Status(410, ""));
+    hooks.record(EventType::AccountFailing).await;
+    let disabled = other.wait(1).await.remove(0).json();
+    assert_eq!(disabled["type"], "webhook.disabled");
+    let id = path.rsplit('/').next().unwrap();
+    assert_eq!(
+        disabled["data"],
+        json!({"webhook": {"id": id, "type": "webhook", "format": "standard", "description": "Old"}})
+    );
+    let webhook = hooks.webhook(&path).await;
+    assert_eq!((&webhook["is_active"], &webhook["status"]), (&json!(false), &json!("disabled")));
+    let deliveries = hooks.deliveries(&path).await;
+    assert!(deliveries.len() == 1 && deliveries[0]["next_attempt_at"].is_null(), "{deliveries:?}");
+    hooks.record(EventType::AccountFailing).await;
+    gone.answer(Answer::Status(204, ""));
+    let enabled = hooks.organization.patch(&path, json!({"is_active": true})).await.ok(200);
+    assert_eq!(enabled.text("/data/status"), "ok");
+    let recorded = hooks.record(EventType::AccountRecovered).await;
+    let received = gone.wait(2).await;
+    assert_eq!((received.len(), received[1].id()), (2, recorded));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn receiver_that_fails_for_five_days_is_disabled() {
+    let hooks = Hooks::start().await;
+    let receiver = Receiver::start().await;
+    let (path, _) = hooks.create(&receiver.url, json!({})).await;
+    receiver.answer(Answer::Status(500, ""));
+    hooks.record(EventType::AccountFailing).await;
+    hooks.wait_deliveries(&path, 1).await;
+    hooks.clock.advance(TimeDelta::days(5) - TimeDelta::milliseconds(1));
+    hooks.wait_deliveries(&path, 2).await;
+    assert_eq!(hooks.webhook(&path).await["status"], "failing");
+    // A failed test and a success elsewhere decide nothing.
+    hooks.organization.post(&format!("{path}/test"), json!({})).await.ok(202);
+    hooks.wait_deliveries(&path, 3).await;
+    hooks.clock.advance(TimeDelta::milliseconds(1));
+    assert_eq!(hooks.webhook(&path).await["status"], "failing");
+    hooks.record(EventType::AccountFailing).await;
+    wait_until("the webhook is disabled", || async {
+        (hooks.webhook(&path).await["status"] == "disabled").then_some(())
+    })
+    .await;
+    let events = hooks.events().await;
+    assert_eq!(events[0]["type"], "webhook.disabled");
+    assert_eq!(events.iter().filter(|event| event["type"] == "webhook.disabled").count(), 1);
+    let deliveries = hooks.deliveries(&path).await;
+    assert!(deliveries.iter().all(|delivery| delivery["next_attempt_at"].is_null()), "{deliveries:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn silent_receivers_delay_no_other() {
+    let hooks = Hooks::start().await;
+    let (silent, receiver) = (Receiver::start().await, Receiver::start().await);
+    silent.answer(Answer::Silence);
+    let mut paths = Vec::new();
+    for _ in 0..6 {
+        paths.push(hooks.create(&silent.url, json!({})).await.0);
+    }
+    hooks.create(&receiver.url, json!({})).await;
+    for _ in 0..3 {
+        hooks.record(EventType::AccountFailing).await;
+    }
+    silent.wait(6).await;
+    let started = Instant::now();
+    receiver.wait(3).await;
+    for _ in 0..30 {
+        hooks.record(EventType::AccountRecovered).await;
+    }
+    receiver.wait(33).await;
+    assert!(started.elapsed().as_secs() < 13, "{:?}", started.elapsed());
+    // One request at a time goes to each.
+    assert_eq!(silent.received().len(), 6);
+    let delivery = hooks.wait_deliveries(&paths[0], 1).await.remove(0);
+    assert_eq!(
+        [&delivery["response_code"], &delivery["response_body"], &delivery["error"]],
+        [&Value::Null, &Value::Null, &json!("no response within 15 s")]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn private_addresses_and_redirects_are_not_requested() {
+    let hooks = Hooks::start().await;
+    let private = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = private.local_addr().unwrap().port();
+    // A name that resolves to this machine, and addresses that were stored before the host was disallowed.
+    let urls = [
+        format!("https://localhost.:{port}/"),
+        format!("https://[::1]:{port}/"),
+        format!("http://127.0.0.2:{port}/"),
+    ];
+    let mut paths = Vec::new();
+    for url in urls {
+        let (path, _) = hooks.create("https://example.com/", json!({})).await;
+        sqlx::query("update webhooks set url = $2 where id = $1")
+            .bind(super::parse_id(path.rsplit('/').next().unwrap()))
+            .bind(url)
+            .execute(hooks.stores.pg())
+            .await
+            .unwrap();
+        paths.push(path);
+    }
+    let (redirecting, target) = (Receiver::start().await, Receiver::start().await);
+    redirecting.answer(Answer::Redirect(target.url.clone()));
+    paths.push(hooks.create(&redirecting.url, json!({})).await.0);
+    hooks.record(EventType::AccountFailing).await;
+    let mut errors = Vec::new();
+    for path in &paths {
+        errors.push(hooks.wait_deliveries(path, 1).await[0]["error"].as_str().unwrap().to_owned());
+    }
+    assert!(errors[0].contains("no public address"), "{errors:?}");
+    assert!(errors[1].contains("private address"), "{errors:?}");
+    assert!(errors[2].contains("https://"), "{errors:?}");
+    assert_eq!(errors[3], "HTTP 307");
+    assert!(target.received().is_empty());
+    let accepted = tokio::time::timeout(std::time::Duration::ZERO, private.accept()).await;
+    assert!(accepted.is_err(), "a private address was requested");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_response_is_read_to_its_first_kibibyte() {
+    let hooks = Hooks::start().await;
+    let receiver = Receiver::start().await;
+    let (path, _) = hooks.create(&receiver.url, json!({})).await;
+    let long: &str = Box::leak(format!("\0{}", "é".repeat(1 << 20)).into_boxed_str());
+    receiver.answer(Answer::Status(200, long));
+    hooks.record(EventType::AccountFailing).await;
+    let delivery = hooks.wait_deliveries(&path, 1).await.remove(0);
+    let body = delivery["response_body"].as_str().unwrap();
+    assert!(body.starts_with("\u{fffd}éé") && body.chars().count() < 600, "{}", body.len());
+    assert_eq!(delivery["status"], "succeeded");
+}
