@@ -8,6 +8,7 @@ use harness::{IsolatedStores, Process, WAIT_TIMEOUT, create_organization, http_c
 use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use serde_json::{Value, json};
+use sqlx::PgPool;
 use tempfile::TempDir;
 use tidemark::model::platform::Platform;
 use tidemark::store::records::organizations::OrganizationChange;
@@ -137,7 +138,8 @@ async fn traces_metrics_and_logs_are_exported() {
     assert!(scraped, "a scrape must have its own trace");
     check_logs(&installation, &request_id).await;
 
-    // Move the remaining metrics: searches, imports, and requests beyond the rate limit.
+    // Move the remaining metrics: webhooks, searches, imports, and requests beyond the rate limit.
+    insert_failing_webhook(installation.databases.pg()).await;
     let url = format!("{}/import", installation.base.trim_end_matches("/v2"));
     assert_eq!(installation.send(http_client().post(url).body("no table")).await.0, 202);
     wait_until("the import has ended", || async {
@@ -287,6 +289,19 @@ async fn check_statement_parents(receiver: &Receiver) {
         })
     })
     .await;
+}
+
+/// Inserts a webhook whose secret cannot be decrypted, so that nothing is requested, with a message.
+async fn insert_failing_webhook(pg: &PgPool) {
+    let insert = "with webhook as (
+            insert into webhooks (id, organization_id, url, format, origin, is_active, secret, position, due_at, added_at,
+                updated_at)
+            select gen_random_uuid(), id, 'https://example.com/', 'standard', '', true, '', id, '-infinity', now(), now()
+            from organizations returning organization_id, id
+         )
+         insert into webhook_messages (organization_id, webhook_id, id, type, body, due_at, created_at)
+         select organization_id, id, gen_random_uuid(), 'webhook.test', '{}', '-infinity', now() from webhook";
+    sqlx::query(insert).execute(pg).await.unwrap();
 }
 
 /// Every declared metric is received from the declared processes, with no undeclared label.

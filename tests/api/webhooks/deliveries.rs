@@ -282,7 +282,7 @@ async fn deleted_account_leaves_no_delivery() {
     hooks.record(EventType::AccountFailing).await;
     hooks.wait_deliveries(&path, 1).await;
     hooks.organization.delete(&format!("/accounts/{}", hooks.account)).await.ok(204);
-    assert_eq!(hooks.deliveries(&path).await, [Value::Null; 0]);
+    assert!(hooks.deliveries(&path).await.is_empty());
     // Its retry is not sent; what follows is.
     hooks.clock.advance(TimeDelta::seconds(5));
     let import = hooks.record_for(NewEvent::of_import(EventData::default())).await;

@@ -141,8 +141,11 @@ async fn private_addresses_and_http_are_for_allowed_hosts() {
 #[tokio::test]
 async fn organization_has_at_most_20_webhooks() {
     let api = TestApi::start().await;
-    let created =
-        futures_util::future::join_all((0..24).map(|_| api.post("/v2/webhooks", json!({"url": URL})))).await;
+    for _ in 0..18 {
+        api.create("/v2/webhooks", json!({"url": URL})).await;
+    }
+    let last = (0..6).map(|_| api.post("/v2/webhooks", json!({"url": URL})));
+    let created = futures_util::future::join_all(last).await;
     let refused: Vec<_> = created.iter().filter(|response| response.status == 409).collect();
     assert_eq!(refused.len(), 4);
     assert!(refused[0].text("/detail").contains("20 webhooks"), "{}", refused[0]);
