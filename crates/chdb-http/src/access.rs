@@ -7,8 +7,9 @@ use crate::sql;
 
 /// Prefixes of table functions that read outside the database. The engine rejects a SELECT from them under `readonly=1`, but
 /// evaluates DESCRIBE and some arguments before.
-const EXTERNAL_FUNCTION_PREFIXES: [&str; 31] = [
+const EXTERNAL_FUNCTION_PREFIXES: [&str; 32] = [
     "arrowflight",
+    "arrowstream",
     "azureblobstorage",
     "cluster",
     "cosn",
@@ -75,6 +76,30 @@ const ALLOWED_SETTING_PREFIXES: [&str; 20] = [
 /// Settings with these in their names refer to files.
 const FORBIDDEN_SETTING_PARTS: [&str; 4] = ["schema", "path", "file", "template"];
 
+/// How statements of a user of one tenant begin, after brackets.
+const LOGIN_STATEMENTS: [&str; 7] = ["SELECT", "WITH", "EXPLAIN", "DESCRIBE", "DESC", "SHOW", "EXISTS"];
+const SHOW_STATEMENTS: [&str; 6] = ["TABLES", "DATABASES", "COLUMNS", "FULL", "CREATE", "FUNCTIONS"];
+
+/// System tables that clients read: about the program, or limited to what the user may read.
+const LOGIN_SYSTEM_TABLES: [&str; 16] = [
+    "build_options",
+    "collations",
+    "columns",
+    "contributors",
+    "data_type_families",
+    "databases",
+    "formats",
+    "functions",
+    "numbers",
+    "one",
+    "settings",
+    "table_engines",
+    "table_functions",
+    "tables",
+    "time_zones",
+    "zeros",
+];
+
 pub(crate) fn check_statement(text: &[u8], class: StatementClass) -> Result<()> {
     if class != StatementClass::Read {
         return Err(Exception::readonly("this user only reads: change data as the other user"));
@@ -97,6 +122,49 @@ fn violation(name: &sql::Name) -> Option<String> {
         && !HARMLESS_FUNCTIONS.contains(&lower.as_str());
     (name.called && external)
         .then(|| format!("this user cannot call {lower}(): it reads outside the database"))
+}
+
+/// Rejects what a user of one tenant must not use although the engine permits it: tables about the whole engine, and SETTINGS,
+/// which the engine accepts in a subquery even with `readonly=1`.
+pub(crate) fn check_login_statement(text: &[u8]) -> Result<()> {
+    let mut names = sql::names(text).peekable();
+    if names.peek().is_none_or(|first| !LOGIN_STATEMENTS.iter().any(|word| first.is_word(word))) {
+        return Err(Exception::readonly(format!("this user runs {} only", LOGIN_STATEMENTS.join(", "))));
+    }
+    while let Some(name) = names.next() {
+        let next = names.peek();
+        if let Some(violation) = login_violation(&name, next) {
+            return Err(Exception::readonly(violation));
+        }
+    }
+    Ok(())
+}
+
+fn login_violation(name: &sql::Name, next: Option<&sql::Name>) -> Option<String> {
+    let lower = name.text.to_lowercase();
+    let qualified = |by: &str| name.qualifier.as_ref().is_some_and(|qualifier| qualifier == by);
+    if name.is_word("SETTINGS") && !qualified("system") {
+        return Some("this user cannot use SETTINGS: send settings with the request".to_owned());
+    }
+    if name.is_word("SHOW") && next.is_none_or(|kind| !SHOW_STATEMENTS.iter().any(|word| kind.is_word(word)))
+    {
+        return Some(format!("this user can SHOW {} only", SHOW_STATEMENTS.join(", ")));
+    }
+    if lower == "identifier" {
+        return Some("this user cannot send names as parameters".to_owned());
+    }
+    if name.called && lower.starts_with("merge") {
+        return Some(format!("this user cannot call {lower}()"));
+    }
+    if name.qualifier.is_none() && lower == "system" {
+        let allowed = next.is_some_and(|table| {
+            table.qualifier.as_deref() == Some("system") && LOGIN_SYSTEM_TABLES.contains(&&*table.text)
+        });
+        if !allowed {
+            return Some(format!("this user reads of system: {}", LOGIN_SYSTEM_TABLES.join(", ")));
+        }
+    }
+    None
 }
 
 /// Rejects parameters of type `Identifier` that name a forbidden function.
@@ -155,6 +223,37 @@ mod tests {
         }
         for class in [Write, GlobalWrite, Control, Unknown] {
             assert!(check_statement(b"SELECT 1", class).is_err(), "{class:?}");
+        }
+    }
+
+    #[test]
+    fn logins_read_no_tables_about_the_engine() {
+        let is_allowed = |text: &str| check_login_statement(text.as_bytes()).is_ok();
+        for text in [
+            "SELECT name, value, readonly FROM system.settings LIMIT 10000",
+            "(SELECT a.system, `settings` FROM `system`.`tables` AS a)",
+            "WITH x AS (SELECT 1) SELECT * FROM x WHERE y = 'SETTINGS a = 1'",
+            "SHOW TABLES",
+            "EXPLAIN indexes = 1 SELECT 1",
+        ] {
+            assert!(is_allowed(text), "{text}");
+        }
+        for text in [
+            "SELECT * FROM (SELECT 1 SETTINGS promql_table = '')",
+            "SELECT 1 system.SETTINGS promql_table = ''; SELECT 1 settings max_threads = 1",
+            "SELECT 1. settings promql_table = ''",
+            "SELECT * FROM system.processes",
+            "SELECT * FROM \"system\" . `errors`",
+            "SHOW TABLES FROM system",
+            "SHOW PROCESSLIST",
+            "SELECT * FROM {database:Identifier}.processes",
+            "SELECT * FROM merge('system', 'processes')",
+            "SELECT * FROM mergeTreeIndex('history', 'posts')",
+            "FROM system.one SELECT 1",
+            "SET ROLE ALL",
+            "",
+        ] {
+            assert!(!is_allowed(text), "{text}");
         }
     }
 

@@ -85,7 +85,7 @@ impl Credentials {
     }
 }
 
-fn generate_password() -> Result<String, CredentialsError> {
+pub(crate) fn generate_password() -> Result<String, CredentialsError> {
     let mut random = [0; 24];
     getrandom::fill(&mut random).map_err(CredentialsError::Random)?;
     Ok(BASE64_URL_SAFE_NO_PAD.encode(random))
@@ -98,30 +98,27 @@ pub(crate) enum Role {
 }
 
 impl Credentials {
-    /// Checks the user and the password of the headers, or those of the query string.
-    pub(crate) fn authenticate(
-        &self,
-        headers: &HeaderMap,
-        query: (Option<&str>, Option<&str>),
-    ) -> Result<Role, Exception> {
-        let Some((user, password)) = presented_login(headers, query) else {
-            let text = "user and password are required: send basic authentication, or X-ClickHouse-User and \
-                        X-ClickHouse-Key";
-            return Err(Exception::new(194, "REQUIRED_PASSWORD", text));
-        };
-        let matches = |name: &str, secret: &str| user == name && is_equal(&password, secret);
+    /// The role of a user with the right password.
+    pub(crate) fn role(&self, (user, password): (&str, &str)) -> Option<Role> {
+        let matches = |name: &str, secret: &str| user == name && is_equal(password, secret);
         if matches(&self.user, &self.password) {
-            Ok(Role::Admin)
-        } else if matches(&self.readonly_user, &self.readonly_password) {
-            Ok(Role::Readonly)
+            Some(Role::Admin)
         } else {
-            let user: String = user.chars().take(64).collect();
-            let text = format!(
-                "{user}: Authentication failed: password is incorrect, or there is no user with such name."
-            );
-            Err(Exception::new(516, "AUTHENTICATION_FAILED", text))
+            matches(&self.readonly_user, &self.readonly_password).then_some(Role::Readonly)
         }
     }
+
+    /// Whether a user is one of these two, whatever its password.
+    pub(crate) fn names(&self, user: &str) -> bool {
+        user == self.user || user == self.readonly_user
+    }
+}
+
+pub(crate) fn authentication_failed(user: &str) -> Exception {
+    let user: String = user.chars().take(64).collect();
+    let text =
+        format!("{user}: Authentication failed: password is incorrect, or there is no user with such name.");
+    Exception::new(516, "AUTHENTICATION_FAILED", text)
 }
 
 /// Compares in constant time. Digests have equal lengths.
@@ -130,6 +127,17 @@ fn is_equal(given: &str, secret: &str) -> bool {
 }
 
 /// User and password of a request: basic authentication, else ClickHouse's headers, else the query string.
+pub(crate) fn presented(
+    headers: &HeaderMap,
+    query: (Option<&str>, Option<&str>),
+) -> Result<(String, String), Exception> {
+    presented_login(headers, query).ok_or_else(|| {
+        let text = "user and password are required: send basic authentication, or X-ClickHouse-User and \
+                    X-ClickHouse-Key";
+        Exception::new(194, "REQUIRED_PASSWORD", text)
+    })
+}
+
 fn presented_login(headers: &HeaderMap, query: (Option<&str>, Option<&str>)) -> Option<(String, String)> {
     let header =
         |name: &str| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
@@ -177,25 +185,22 @@ mod tests {
     fn role_follows_from_the_password() {
         let folder = tempfile::tempdir().unwrap();
         let credentials = Credentials::read_or_create(folder.path(), "admin", "analyst").unwrap();
+        let role = |headers: &HeaderMap, query| {
+            let (user, password) = presented(headers, query)?;
+            credentials.role((&user, &password)).ok_or_else(|| authentication_failed(&user))
+        };
         let basic = |user: &str, password: &str| {
             let value = BASE64_STANDARD.encode(format!("{user}:{password}"));
-            credentials.authenticate(&header("authorization", &format!("Basic {value}")), (None, None))
+            role(&header("authorization", &format!("Basic {value}")), (None, None))
         };
         assert_eq!(basic("admin", &credentials.password).ok(), Some(Role::Admin));
         assert_eq!(basic("analyst", &credentials.readonly_password).ok(), Some(Role::Readonly));
-        assert!(basic("analyst", &credentials.password).is_err());
+        assert_eq!(basic("analyst", &credentials.password).unwrap_err().code, 516);
         assert!(basic("admin", "").is_err());
-        assert!(credentials.authenticate(&HeaderMap::new(), (None, None)).is_err());
-        assert!(
-            credentials
-                .authenticate(
-                    &header("authorization", "Bearer x"),
-                    (Some("admin"), Some(&credentials.password))
-                )
-                .is_err()
-        );
-        let by_query =
-            credentials.authenticate(&HeaderMap::new(), (Some("admin"), Some(&credentials.password)));
-        assert_eq!(by_query.ok(), Some(Role::Admin));
+        assert_eq!(role(&HeaderMap::new(), (None, None)).unwrap_err().code, 194);
+        let in_query = (Some("admin"), Some(&*credentials.password));
+        assert!(role(&header("authorization", "Bearer x"), in_query).is_err());
+        assert_eq!(role(&HeaderMap::new(), in_query).ok(), Some(Role::Admin));
+        assert!(credentials.names("analyst") && !credentials.names("reports"));
     }
 }

@@ -4,6 +4,7 @@
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use parking_lot::Mutex;
 use crate::exception::{Exception, Result};
 use crate::ffi::{Api, Connection, set_time_zone_utc};
 use crate::limits::Limits;
+use crate::logins::LoginAccess;
 
 /// The version of libchdb whose C interface this crate declares.
 pub const LIBCHDB_VERSION: &str = "26.7.3-stable.1";
@@ -62,6 +64,8 @@ pub struct Engine {
     spares: Mutex<Vec<Connection>>,
     version: String,
     readonly_limits: Limits,
+    login_limits: Limits,
+    logins: Option<LoginAccess>,
     _lock: File,
 }
 
@@ -74,6 +78,7 @@ impl Engine {
         max_memory: Option<u64>,
         readonly_queries: u16,
         cores: usize,
+        logins: Option<LoginAccess>,
     ) -> Result<Self, EngineError> {
         let libchdb = match libchdb {
             Some(path) if !path.exists() => return Err(EngineError::LibraryMissing(path.to_owned())),
@@ -87,7 +92,12 @@ impl Engine {
         let config = data.join("engine.xml");
         let backups = data.join(BACKUP_DIRECTORY);
         std::fs::create_dir_all(&backups).map_err(failed)?;
-        std::fs::write(&config, configuration(max_memory, &backups)).map_err(failed)?;
+        let users = data.join("users.xml");
+        if let Some(logins) = &logins {
+            write_private(&users, &logins.users_xml()).map_err(failed)?;
+        }
+        let users = logins.is_some().then_some(&*users);
+        std::fs::write(&config, configuration(max_memory, &backups, users)).map_err(failed)?;
 
         set_time_zone_utc();
         let api =
@@ -104,12 +114,22 @@ impl Engine {
         let output = base.query(b"SELECT version()", "TSVRaw", &[]).map_err(query_failed)?;
         let version = String::from_utf8_lossy(output.as_ref()).trim().to_owned();
         let readonly_limits = Limits::read(&mut base, readonly_queries, cores).map_err(query_failed)?;
+        let login_limits = readonly_limits.for_logins();
         let (base, spares) = (Mutex::new(Some(base)), Mutex::default());
-        Ok(Self { api, arguments, base, spares, version, readonly_limits, _lock: lock })
+        Ok(Self { api, arguments, base, spares, version, readonly_limits, login_limits, logins, _lock: lock })
     }
 
     pub(crate) fn readonly_limits(&self) -> &Limits {
         &self.readonly_limits
+    }
+
+    pub(crate) fn login_limits(&self) -> &Limits {
+        &self.login_limits
+    }
+
+    /// The rights of logins, if the engine has any.
+    pub(crate) fn logins(&self) -> Option<&LoginAccess> {
+        self.logins.as_ref()
     }
 
     /// The result of `version()`.
@@ -191,14 +211,25 @@ fn lock(data: &Path) -> Result<File, EngineError> {
     Ok(file)
 }
 
-/// The value of [`MARKER_SETTING`] for a marker.
-pub(crate) fn marker_value(marker: &str) -> String {
-    format!("{{'query':'{marker}'}}")
+/// The value of [`MARKER_SETTING`] for a marker. It names the login, so that its queries can be found.
+pub(crate) fn marker_value(marker: &str, login: Option<&str>) -> String {
+    let login = login.map(|login| format!(",'login':'{login}'")).unwrap_or_default();
+    format!("{{'query':'{marker}'{login}}}")
+}
+
+/// Writes a file that only its owner reads.
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = File::options();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())
 }
 
 /// The engine's configuration: inserts and merges are flushed to disk before they complete.
-fn configuration(max_memory: Option<u64>, backups: &Path) -> String {
-    let backups = backups.display().to_string().replace('&', "&amp;").replace('<', "&lt;");
+fn configuration(max_memory: Option<u64>, backups: &Path, users: Option<&Path>) -> String {
+    let text = |path: &Path| path.display().to_string().replace('&', "&amp;").replace('<', "&lt;");
+    let backups = text(backups);
+    let users = users.map(|path| format!("<users_config>{}</users_config>\n    ", text(path)));
+    let users = users.unwrap_or_default();
     let memory = match max_memory {
         Some(bytes) => format!("<max_server_memory_usage>{bytes}</max_server_memory_usage>"),
         None => "<max_server_memory_usage_to_ram_ratio>0.5</max_server_memory_usage_to_ram_ratio>".to_owned(),
@@ -206,7 +237,7 @@ fn configuration(max_memory: Option<u64>, backups: &Path) -> String {
     format!(
         "<clickhouse>
     <!-- overwritten at every start -->
-    {memory}
+    {users}{memory}
     <mark_cache_size>268435456</mark_cache_size>
     <backups><allowed_path>{backups}/</allowed_path></backups>
     <merge_tree>
@@ -236,7 +267,7 @@ mod tests {
     #[test]
     fn missing_library_is_named() {
         let folder = tempfile::tempdir().unwrap();
-        let error = Engine::open(Some(Path::new("/nowhere/libchdb.so")), folder.path(), None, 1, 1);
+        let error = Engine::open(Some(Path::new("/nowhere/libchdb.so")), folder.path(), None, 1, 1, None);
         let text = error.err().unwrap().to_string();
         assert!(text.contains("/nowhere/libchdb.so"), "{text}");
     }

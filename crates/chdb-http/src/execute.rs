@@ -13,6 +13,8 @@ use crate::engine::{Engine, MARKER_SETTING, marker_value};
 use crate::engine_types::{Counters, StatementClass};
 use crate::exception::{Exception, Result};
 use crate::ffi::{Connection, QueryOutput};
+use crate::formatting::{format_query, syntax_error};
+use crate::logins::Login;
 use crate::permits::{Permit, PermittedMemory};
 use crate::request::QueryRequest;
 use crate::session::Session;
@@ -31,6 +33,7 @@ pub(crate) struct Statement {
     body: Bytes,
     request: QueryRequest,
     role: Role,
+    login: Option<Login>,
     safe_method: bool,
     /// Identifies a query that a disconnect cancels: the read-only user's and, as in ClickHouse, one that the request makes
     /// read-only and cancellable.
@@ -45,7 +48,7 @@ impl Statement {
         mut request: QueryRequest,
         mut body: Bytes,
         session: Option<Session>,
-        role: Role,
+        (role, login): (Role, Option<Login>),
         safe_method: bool,
     ) -> Self {
         let text = match request.query.take() {
@@ -62,6 +65,7 @@ impl Statement {
             text,
             body,
             role,
+            login,
             safe_method,
             marker: is_cancellable.then(|| Uuid::now_v7().to_string()),
             session,
@@ -205,19 +209,25 @@ fn apply_settings(
     statement: &Statement,
     text: &[u8],
 ) -> Result<()> {
-    if let Some(database) = &statement.request.database {
+    let mut database = statement.request.database.as_deref();
+    let login = statement.login.as_ref().zip(engine.logins());
+    if let Some((_, logins)) = login {
+        database = Some(logins.database(database)?);
+    }
+    if let Some(database) = database {
         connection.execute(&format!("USE `{}`", database.replace('\\', "\\\\").replace('`', "\\`")))?;
     }
     let readonly = statement.role == Role::Readonly;
     let buffered = statement.request.buffer_all || output_format(&statement.request, text).1.is_none();
-    let limits = engine.readonly_limits();
+    let limits = if login.is_some() { engine.login_limits() } else { engine.readonly_limits() };
     let mut assignments = Vec::new();
     if readonly {
         assignments.extend(limits.assignments(buffered));
         statement.request.parameters.iter().try_for_each(|(_, value)| access::check_parameter(value))?;
     }
     if let Some(marker) = &statement.marker {
-        assignments.push(format!("{MARKER_SETTING}={}", quote(&marker_value(marker))));
+        let value = marker_value(marker, login.map(|(login, _)| &*login.name));
+        assignments.push(format!("{MARKER_SETTING}={}", quote(&value)));
     }
     for (name, value) in &statement.request.settings {
         if name.is_empty() || !name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_' || c == b'.') {
@@ -234,6 +244,9 @@ fn apply_settings(
     }
     if !assignments.is_empty() {
         connection.execute(&format!("SET {}", assignments.join(", ")))?;
+    }
+    if let Some((login, logins)) = login {
+        logins.restrict(connection, login)?;
     }
     if readonly {
         connection.execute("SET readonly=1")?;
@@ -260,23 +273,15 @@ fn check(connection: &mut Connection, statement: &Statement, text: &[u8]) -> Res
     if statement.role == Role::Readonly {
         access::check_statement(text, analysis.class)?;
     }
+    if statement.login.is_some() {
+        access::check_login_statement(text)?;
+        // As the engine's parser understands it.
+        access::check_login_statement(&format_query(connection, text)?)?;
+    }
     if statement.safe_method && analysis.class != StatementClass::Read {
         return Err(Exception::readonly("Cannot execute query in readonly mode: GET only reads, use POST"));
     }
     Ok(analysis.class)
-}
-
-/// The parser's message for a text that does not parse. Runs nothing of it.
-fn syntax_error(connection: &mut Connection, text: &[u8]) -> Exception {
-    let error = |message| Exception::new(62, "SYNTAX_ERROR", message);
-    if text.iter().all(u8::is_ascii_whitespace) {
-        return error("Syntax error: empty query; send one as `query=` or as the body");
-    }
-    let sql = format!("SELECT formatQuery({})", quote(&String::from_utf8_lossy(text)));
-    match connection.execute(&sql) {
-        Err(exception) => exception,
-        Ok(()) => error("Syntax error: the statement cannot be sent on its own"),
-    }
 }
 
 fn insert_data(
@@ -392,6 +397,6 @@ fn stream(
 }
 
 /// An SQL string literal.
-fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }

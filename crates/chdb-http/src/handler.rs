@@ -12,11 +12,12 @@ use uuid::Uuid;
 
 use crate::body::{ChunkStream, ExceptionTrailer, ResponseBody, content_type};
 use crate::cancel::KillOnDrop;
-use crate::credentials::{Credentials, Role};
+use crate::credentials::{self, Credentials, Role};
 use crate::engine::Engine;
 use crate::engine_types::Counters;
 use crate::exception::{Exception, Result};
 use crate::execute::{self, QueryResult, Statement};
+use crate::logins::{self, Login};
 use crate::permits::{Permit, Permits};
 use crate::request::{self, QueryRequest};
 use crate::session::{Session, Sessions};
@@ -90,8 +91,12 @@ impl Handler {
         let (parts, body) = http_request.into_parts();
         let mut request = QueryRequest::parse(parts.uri.query().unwrap_or_default(), &parts.headers)?;
         let login = (request.user.as_deref(), request.password.as_deref());
-        let role = self.credentials.authenticate(&parts.headers, login)?;
+        let (user, password) = credentials::presented(&parts.headers, login)?;
+        let known = self.credentials.role((&user, &password));
+        // Before its password is checked a login counts as the read-only user's request, of which few are admitted.
+        let role = known.unwrap_or(Role::Readonly);
         let _admitted = self.permits.admit(role)?;
+        let login = if known.is_some() { None } else { Some(self.authenticate_login(user, password).await?) };
         let max_body = match role {
             Role::Admin => self.max_body,
             Role::Readonly => self.max_body.min(MAX_READONLY_BODY_BYTES),
@@ -110,10 +115,20 @@ impl Handler {
         }
         let session = self.session(&mut request, role).await?;
         let compress = request.compress;
-        let mut statement = Statement::new(request, body, session, role, safe_method);
+        let mut statement = Statement::new(request, body, session, (role, login), safe_method);
         let permit = Arc::new(self.permits.acquire(role, &statement.text).await?);
         statement.result_permit = (role == Role::Readonly).then(|| Arc::clone(&permit));
         self.execute(statement, permit, compress).await
+    }
+
+    async fn authenticate_login(&self, user: String, password: String) -> Result<Login> {
+        let failed = credentials::authentication_failed(&user);
+        if self.credentials.names(&user) {
+            return Err(failed);
+        }
+        let engine = Arc::clone(&self.engine);
+        let found = tokio::task::spawn_blocking(move || logins::authenticate(&engine, &user, &password));
+        found.await.unwrap_or_else(|_| Ok(None))?.ok_or(failed)
     }
 
     /// Waits for the request's session. Sessions of the read-only user have no state, so they get none.

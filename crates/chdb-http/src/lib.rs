@@ -10,8 +10,10 @@ mod engine_types;
 mod exception;
 mod execute;
 mod ffi;
+mod formatting;
 mod handler;
 mod limits;
+mod logins;
 mod permits;
 mod process;
 mod request;
@@ -22,5 +24,6 @@ mod streaming;
 
 pub use credentials::{Credentials, CredentialsError};
 pub use engine::{EngineError, LIBCHDB_VERSION};
+pub use logins::{LOGIN_TABLE, LoginRights, VIEW_DEFINER};
 pub use process::run;
 pub use server::{ServerError, ServerOptions};

@@ -17,6 +17,14 @@ const CORES_DIVISOR: u64 = 2;
 /// engine does not count as the query's.
 const BUFFERED_RESULT_DIVISOR: u64 = 4;
 
+/// Limits of users of one tenant, of seconds, rows and bytes.
+const LOGIN_LIMITS: [(&str, u64); 4] = [
+    ("max_execution_time", 60),
+    ("max_rows_to_read", 2_000_000_000),
+    ("max_result_rows", 10_000_000),
+    ("max_result_bytes", 4_000_000_000),
+];
+
 /// A setting of every statement that the user cannot change. Its queries pause while statements of the service are executed,
 /// whose connections have priority 1: for up to a second at a time, so that they progress beside a long one.
 const PRIORITY: &str = "priority=2";
@@ -25,7 +33,7 @@ const DEFAULTS: &str = "SELECT name, toUInt64(default) FROM system.settings
     WHERE startsWith(name, 'max_') AND type IN ('UInt64', 'NonZeroUInt64', 'Seconds')
     UNION ALL SELECT name, toUInt64(value) FROM system.server_settings WHERE name = 'max_server_memory_usage'";
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Limits {
     /// By setting; 0 is unlimited.
     bounds: HashMap<String, u64>,
@@ -58,17 +66,32 @@ impl Limits {
         Self { bounds, max_buffered_result_bytes: (query_memory / BUFFERED_RESULT_DIVISOR).max(1) }
     }
 
+    /// The stricter limits of users of one tenant.
+    pub(crate) fn for_logins(&self) -> Self {
+        let mut limits = self.clone();
+        for (name, limit) in LOGIN_LIMITS {
+            let bound = limits.bounds.entry(name.to_owned()).or_insert(limit);
+            *bound = if *bound == 0 { limit } else { limit.min(*bound) };
+        }
+        limits
+    }
+
     /// The assignments of a `SET` statement with which every statement of the user begins. `buffered`: the result is not
     /// streamed.
     pub(crate) fn assignments(&self, buffered: bool) -> impl Iterator<Item = String> {
         let limits = [
+            "max_rows_to_read",
+            "max_result_rows",
             "max_execution_time",
             "max_memory_usage",
             "max_temporary_data_on_disk_size_for_query",
             "max_threads",
             "max_result_bytes",
         ];
-        let bounds = limits.into_iter().filter_map(move |name| Some((name, self.bound(name, buffered)?)));
+        let bounds = limits
+            .into_iter()
+            .filter_map(move |name| Some((name, self.bound(name, buffered)?)))
+            .filter(|(_, bound)| *bound > 0);
         bounds.map(|(name, bound)| format!("{name}={bound}")).chain([PRIORITY.to_owned()])
     }
 

@@ -16,6 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::credentials::{Credentials, CredentialsError};
 use crate::engine::{Engine, EngineError};
 use crate::handler::Handler;
+use crate::logins::{LoginAccess, LoginRights};
 use crate::permits::{Permits, readonly_permits};
 use crate::session::Sessions;
 
@@ -54,6 +55,9 @@ pub struct ServerOptions {
     /// Name of the user that only reads, when credentials.json is created
     #[arg(skip = "readonly")]
     pub readonly_user: String,
+    /// What users of one tenant read; nothing: there are none
+    #[arg(skip)]
+    pub logins: Option<LoginRights>,
     /// `X-ClickHouse-Server-Display-Name`
     #[arg(skip = "chdb-http")]
     pub display_name: String,
@@ -105,8 +109,10 @@ impl Server {
         let (engine_data, libchdb) = (data.clone(), options.libchdb);
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let readonly_queries = readonly_permits(options.max_queries, cores);
+        let logins = options.logins.map(LoginAccess::new).transpose()?;
         let open = move || {
-            Engine::open(libchdb.as_deref(), &engine_data, options.max_memory, readonly_queries, cores)
+            let memory = options.max_memory;
+            Engine::open(libchdb.as_deref(), &engine_data, memory, readonly_queries, cores, logins)
         };
         let engine = spawn_blocking(open).await??;
         let credentials = Credentials::read_or_create(&data, &options.user, &options.readonly_user)?;

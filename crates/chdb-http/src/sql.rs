@@ -256,24 +256,41 @@ pub fn is_extra_output_setting(setting: &str) -> bool {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Name {
     pub text: String,
+    pub quoted: bool,
+    /// The name before the dot before this one.
+    pub qualifier: Option<String>,
     /// A bracket follows, as in a function call.
     pub called: bool,
     /// It is quoted and contains a backslash, so `text` may not be its meaning.
     pub escaped: bool,
 }
 
+impl Name {
+    /// Whether it can be this keyword.
+    pub fn is_word(&self, word: &str) -> bool {
+        !self.quoted && self.text.eq_ignore_ascii_case(word)
+    }
+}
+
 /// All names of a statement, without quotes.
 pub fn names(text: &[u8]) -> impl Iterator<Item = Name> + '_ {
     let mut tokens = Lexer::new(text).peekable();
+    let (mut previous, mut dotted) = (None, false);
     std::iter::from_fn(move || {
         loop {
             let token = tokens.next()?;
             if !token.is_name() {
+                dotted = !dotted && previous.is_some() && token.kind == TokenKind::Punctuation(b'.');
+                previous = previous.take().filter(|_| dotted);
                 continue;
             }
-            let name = String::from_utf8_lossy(token.text);
+            let name = String::from_utf8_lossy(token.text).trim_matches(['`', '"']).to_owned();
+            let qualifier = previous.replace(name.clone()).filter(|_| dotted);
+            dotted = false;
             return Some(Name {
-                text: name.trim_matches(['`', '"']).to_owned(),
+                text: name,
+                quoted: token.kind == TokenKind::QuotedName,
+                qualifier,
                 called: tokens.peek().is_some_and(|next| next.kind == TokenKind::Punctuation(b'(')),
                 escaped: token.kind == TokenKind::QuotedName && token.text.contains(&b'\\'),
             });

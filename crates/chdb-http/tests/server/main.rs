@@ -5,7 +5,9 @@ mod client;
 mod data;
 mod interface;
 mod lifecycle;
+mod logins;
 mod readonly_limits;
+mod tenant_statements;
 
 use std::time::{Duration, Instant};
 
