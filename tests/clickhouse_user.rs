@@ -1,10 +1,10 @@
-//! `tidemark clickhouse-user`: its statements, parsed by embedded ClickHouse, which has no such users itself.
-//! tests/analytics/data_team tests what such a user may do.
+//! `tidemark clickhouse-user`: its statements for a server, parsed by embedded ClickHouse, and its users on embedded ClickHouse.
+//! tests/analytics/data_team tests what a user of a server may do, and crates/chdb-http one of embedded ClickHouse.
 
 use std::process::Output;
 
-use harness::Stack;
-use serde_json::Value;
+use harness::{Stack, http_client};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 fn run(stack: &Stack, arguments: &[&str]) -> Output {
@@ -112,10 +112,103 @@ async fn sql_option_prints_statements_without_the_password() {
     assert!(out.starts_with(&format!("DROP USER IF EXISTS `{user}`;\n")), "{out}");
 }
 
+/// A user of embedded ClickHouse.
+struct Login {
+    url: String,
+    user: String,
+    password: String,
+    database: String,
+}
+
+impl Login {
+    fn create(stack: &Stack, org: &str) -> Login {
+        let output = run(stack, &["create", "--org", org, "--name", "reports", "--json"]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let created: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((&created["name"], &created["organization_id"]), (&json!("reports"), &json!(org)));
+        let text = |name: &str| created[name].as_str().unwrap().to_owned();
+        let url = stack.connection.clickhouse_url.clone();
+        Login { url, user: text("user"), password: text("password"), database: text("database") }
+    }
+
+    /// The status and the text of a response.
+    async fn query(&self, sql: &str) -> (u16, String) {
+        let request = http_client().post(&self.url).basic_auth(&self.user, Some(&self.password));
+        let database = [("database", &self.database)];
+        let response = request.query(&database).body(sql.to_owned()).send().await.unwrap();
+        (response.status().as_u16(), response.text().await.unwrap())
+    }
+}
+
+fn list(stack: &Stack, org: &str) -> Value {
+    let output = run(stack, &["list", "--org", org, "--json"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
 #[tokio::test]
-async fn embedded_clickhouse_is_an_error() {
+async fn login_on_embedded_clickhouse_reads_its_organization() {
+    let stack = Stack::shared();
+    let (own, other) = (stack.organization().await, stack.organization().await);
+    for (organization, username) in [(&own, "own.account"), (&other, "other.account")] {
+        organization.create("/accounts", json!({"platform": "instagram", "username": username})).await;
+        organization.wait_applied().await;
+    }
+    let org = own.id.to_string();
+    assert_eq!(list(&stack, &org), json!([]));
+    let first = Login::create(&stack, &org);
+    assert_eq!(first.user, format!("reports_{}", own.id.simple()));
+    let accounts = "SELECT username, org_id FROM accounts";
+    assert_eq!(first.query(accounts).await, (200, format!("own.account\t{org}\n")));
+
+    // Every view, with the rows that another user sees of the organization.
+    let (_, views) = first.query("SHOW TABLES").await;
+    assert!(views.lines().any(|view| view == "video_snapshots"), "{views}");
+    for view in views.lines() {
+        let sql = format!(
+            "SELECT count() FROM {}_public.{view} WHERE org_id = {{org:UUID}}",
+            stack.connection.clickhouse_database
+        );
+        let expected: u64 = stack.clickhouse().query_raw(&sql).param("org", &org).fetch_one().await.unwrap();
+        assert_eq!(
+            first.query(&format!("SELECT count() FROM {view}")).await,
+            (200, format!("{expected}\n")),
+            "{view}"
+        );
+        let hidden = format!("SELECT count() FROM {view} WHERE throwIf(org_id != toUUID('{org}')) = 0");
+        assert_eq!(first.query(&hidden).await.0, 200, "{view}");
+    }
+    let database = &stack.connection.clickhouse_database;
+    for table in
+        [format!("{database}.accounts"), format!("{database}_public.accounts"), "logins.logins".to_owned()]
+    {
+        let (_, text) = first.query(&format!("SELECT * FROM {table}")).await;
+        assert!(text.contains("ACCESS_DENIED"), "{table}: {text}");
+    }
+
+    let listed = list(&stack, &org);
+    assert_eq!(listed, json!([{"user": first.user, "name": "reports", "organization_id": org}]));
+    assert_eq!(list(&stack, &other.id.to_string()), json!([]));
+    let second = Login::create(&stack, &org);
+    assert_eq!(first.query("SELECT 1").await.0, 403);
+    assert_eq!(second.query("SELECT 1").await, (200, "1\n".to_owned()));
+    assert_eq!(list(&stack, &org), listed);
+    let stderr = error(&run(&stack, &["drop", "--org", &other.id.to_string(), "--name", "reports"]));
+    assert!(stderr.contains("no such user"), "{stderr}");
+    assert!(run(&stack, &["drop", "--org", &org, "--name", "reports"]).status.success());
+    assert_eq!(second.query("SELECT 1").await.0, 403);
+    assert_eq!(list(&stack, &org), json!([]));
+}
+
+#[tokio::test]
+async fn embedded_clickhouse_of_another_database_is_an_error() {
     let stack = Stack::shared();
     let org = stack.organization().await.id.to_string();
+    let run = |_: &Stack, arguments: &[&str]| {
+        let mut command = stack.connection.command();
+        command.env("TIDEMARK_CLICKHOUSE_DATABASE", "elsewhere");
+        command.arg("clickhouse-user").args(arguments).output().expect("tidemark runs")
+    };
     for arguments in [
         &["create", "--org", &org, "--name", "reports"][..],
         &["drop", "--org", &org, "--name", "reports"],
@@ -123,7 +216,7 @@ async fn embedded_clickhouse_is_an_error() {
     ] {
         let stderr = error(&run(&stack, arguments));
         assert!(
-            stderr.contains("cannot store users") && stderr.contains("use a ClickHouse server"),
+            stderr.contains("cannot store users") && stderr.contains("TIDEMARK_CLICKHOUSE_DATABASE"),
             "{stderr}"
         );
     }

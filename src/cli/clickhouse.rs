@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use chdb_http::{EngineError, LIBCHDB_VERSION, ServerError, ServerOptions};
 
 use super::error::CommandError;
+use crate::store::clickhouse::logins;
 
 /// Run embedded ClickHouse: libchdb behind ClickHouse's HTTP interface
 ///
@@ -28,6 +29,9 @@ use super::error::CommandError;
 pub(super) struct ClickhouseCommandArgs {
     #[command(flatten)]
     server: ServerOptions,
+    /// Database of the service, whose views the users of `tidemark clickhouse-user` read
+    #[arg(long, env = "TIDEMARK_CLICKHOUSE_DATABASE", default_value = "tidemark", value_name = "NAME")]
+    database: String,
     /// Exit when standard input closes, as it does when the parent process exits
     #[arg(long, env = "TIDEMARK_CLICKHOUSE_EXIT_WITH_STDIN")]
     exit_with_stdin: bool,
@@ -46,6 +50,7 @@ pub(super) async fn run(args: ClickhouseCommandArgs) -> Result<(), CommandError>
     if options.libchdb.is_none() {
         return Err(CommandError::new("HOME and XDG_CACHE_HOME are not set: set TIDEMARK_LIBCHDB"));
     }
+    options.logins = Some(logins::rights(&args.database, &format!("{}_public", args.database)));
     options.user = "tidemark".to_owned();
     options.readonly_user = "analyst".to_owned();
     options.display_name = "tidemark".to_owned();

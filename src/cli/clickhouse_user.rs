@@ -1,4 +1,4 @@
-//! `tidemark clickhouse-user`: users of a ClickHouse server that read one organization's data.
+//! `tidemark clickhouse-user`: ClickHouse users that read one organization's data.
 
 use clap::Subcommand;
 use serde_json::json;
@@ -8,8 +8,8 @@ use super::error::CommandError;
 use super::output::{self, OutputArgs};
 use crate::config::{ClickhouseArgs, PostgresArgs};
 use crate::store::Error;
-use crate::store::clickhouse::client;
 use crate::store::clickhouse::users::{self, ClickhouseUser, NewUser};
+use crate::store::clickhouse::{client, logins};
 use crate::store::postgres::pool;
 use crate::store::records::organizations;
 
@@ -67,9 +67,14 @@ pub(super) async fn run(command: ClickhouseUserCommand) -> Result<(), CommandErr
         ClickhouseUserCommand::Create { user, output, postgres, clickhouse } => {
             organizations::require(&pool::connect(&postgres)?, user.org).await?;
             let (database, public) = (&clickhouse.clickhouse_database, clickhouse.public_database());
-            let new = NewUser::generate(database, &public, user.org, &user.name)?;
+            let mut new = NewUser::generate(database, &public, user.org, &user.name)?;
             if !user.sql {
                 let client = client(&clickhouse);
+                if logins::are_supported(&client, database).await? {
+                    logins::create(&client, database, &new).await?;
+                    new.database = logins::views_database(database);
+                    return print_created(&new, false, output);
+                }
                 users::execute_all(&client, database, &new.statements).await?;
                 if let Some(warning) = users::security_warning(&client).await? {
                     eprintln!("warning: {warning}");
@@ -78,7 +83,13 @@ pub(super) async fn run(command: ClickhouseUserCommand) -> Result<(), CommandErr
             print_created(&new, user.sql, output)
         }
         ClickhouseUserCommand::List { org, output, clickhouse } => {
-            output.print_list(&users::list(&client(&clickhouse), org).await?, &["user", "name"])
+            let client = client(&clickhouse);
+            let found = if logins::are_supported(&client, &clickhouse.clickhouse_database).await? {
+                logins::list(&client, org).await?
+            } else {
+                users::list(&client, org).await?
+            };
+            output.print_list(&found, &["user", "name"])
         }
         ClickhouseUserCommand::Drop { user: args, output, clickhouse } => {
             let user = ClickhouseUser::new(args.org, &args.name);
@@ -88,8 +99,13 @@ pub(super) async fn run(command: ClickhouseUserCommand) -> Result<(), CommandErr
                 return print_statements(&statements);
             }
             let client = client(&clickhouse);
-            let existed = users::exists(&client, &user).await?;
-            users::execute_all(&client, database, &statements).await?;
+            let existed = if logins::are_supported(&client, database).await? {
+                logins::drop(&client, &user).await?
+            } else {
+                let existed = users::exists(&client, &user).await?;
+                users::execute_all(&client, database, &statements).await?;
+                existed
+            };
             if !existed {
                 return Err(Error::NotFound("user").into());
             }

@@ -103,6 +103,7 @@ impl Services {
         let mut arguments = arguments(&["clickhouse", "--listen", &local(self.clickhouse_port)]);
         arguments.extend(["--data".into(), self.clickhouse_data().into()]);
         arguments.extend(["--libchdb".into(), self.libchdb.clone().into()]);
+        arguments.extend(["--database".into(), self.stores.clickhouse.clickhouse_database.clone().into()]);
         Service::new("clickhouse", "ClickHouse", arguments)
     }
 

@@ -4,5 +4,6 @@ pub mod client;
 pub mod cluster;
 pub mod diagnosis;
 pub mod history_writer;
+pub mod logins;
 pub mod rollup;
 pub mod users;

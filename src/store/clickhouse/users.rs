@@ -106,7 +106,7 @@ impl ClickhouseUser {
     }
 }
 
-fn suffix(organization: Uuid) -> String {
+pub(super) fn suffix(organization: Uuid) -> String {
     format!("_{}", organization.simple())
 }
 
@@ -120,10 +120,20 @@ impl NewUser {
         let statements = create_statements(database, public, &user, &password);
         Ok(NewUser { user, password: Secret::new(password), database: public.to_owned(), statements })
     }
+
+    /// What ClickHouse stores of the password.
+    pub fn password_hash(&self) -> String {
+        hash(self.password.reveal())
+    }
+}
+
+/// SHA-256 in hexadecimal.
+fn hash(password: &str) -> String {
+    Sha256::digest(password).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn create_statements(database: &str, public: &str, user: &ClickhouseUser, password: &str) -> Vec<String> {
-    let hash: String = Sha256::digest(password).iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = hash(password);
     let mut settings = vec![format!("readonly = {READONLY}")];
     settings.extend(LIMITS.iter().map(|(name, limit)| format!("{name} = {limit} MIN 1 MAX {limit}")));
     settings.extend(CONSTANT_SETTINGS.iter().map(|(name, value)| format!("{name} = {value} CONST")));
@@ -174,11 +184,11 @@ pub fn drop_statements(database: &str, user: &ClickhouseUser) -> Vec<String> {
     ]
 }
 
-fn quoted_tables(database: &str) -> [String; VIEW_TABLES.len()] {
+pub(super) fn quoted_tables(database: &str) -> [String; VIEW_TABLES.len()] {
     VIEW_TABLES.map(|table| format!("{}.{table}", quoted(database)))
 }
 
-fn quoted(name: &str) -> String {
+pub(super) fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('\\', r"\\").replace('`', r"\`"))
 }
 
@@ -250,7 +260,7 @@ pub async fn exists(client: &Client, user: &ClickhouseUser) -> Result<bool, Erro
     Ok(await_response(parts.fetch_one::<u64>()).await? > 0)
 }
 
-/// Fails where users cannot be created: the embedded engine has no writable user directory.
+/// Fails where users cannot be created: embedded ClickHouse of another database has no writable user directory.
 async fn require_users(client: &Client) -> Result<(), Error> {
     let directories = client
         .query_raw("SELECT count() FROM system.user_directories WHERE type NOT IN ('users_xml', 'ldap')");
@@ -258,14 +268,16 @@ async fn require_users(client: &Client) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::Conflict(
-        "this ClickHouse cannot store users: use a ClickHouse server with a local or replicated user directory, not the \
-         embedded engine"
+        "this ClickHouse cannot store users: use a ClickHouse server with a local or replicated user directory, or embedded \
+         ClickHouse, restarted with this version and TIDEMARK_CLICKHOUSE_DATABASE"
             .to_owned(),
     ))
 }
 
 /// Awaits a response within [`TIMEOUT`]; a missing privilege becomes a conflict.
-async fn await_response<T>(response: impl Future<Output = clickhouse::error::Result<T>>) -> Result<T, Error> {
+pub(super) async fn await_response<T>(
+    response: impl Future<Output = clickhouse::error::Result<T>>,
+) -> Result<T, Error> {
     let response = tokio::time::timeout(TIMEOUT, response).await;
     response.unwrap_or(Err(clickhouse::error::Error::TimedOut)).map_err(|error| {
         match clickhouse_error_code(&error) {
