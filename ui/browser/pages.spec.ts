@@ -169,7 +169,7 @@ test("a page's requests start before its code is there", async ({ dashboard, pag
       "/whoami",
     ],
     [PATHS.Content]: ["/content/top", "/whoami"],
-    [PATHS.Accounts]: ["/accounts/top", "/accounts/categories", "/whoami"],
+    [PATHS.Accounts]: ["/accounts/top", "/whoami"],
     [PATHS.Collections]: ["/collections", "/whoami"],
     [account]: [
       account,

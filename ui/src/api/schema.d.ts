@@ -1705,6 +1705,141 @@ export type paths = {
         patch?: never;
         trace?: never;
     };
+    "/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List webhooks
+         * @description By default, the latest comes first. Without their secrets.
+         */
+        get: operations["listWebhooks"];
+        put?: never;
+        /**
+         * Create a webhook
+         * @description Sends the events from now on. `secret`, which verifies what is received, is in this response only. An organization has at
+         *     most 20. All operations of webhooks need the write scope, because their URLs may be secret.
+         */
+        post: operations["createWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{webhook_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a webhook
+         * @description Without its secret.
+         */
+        get: operations["getWebhook"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a webhook
+         * @description With its deliveries. Nothing more is sent.
+         */
+        delete: operations["deleteWebhook"];
+        options?: never;
+        head?: never;
+        /**
+         * Update a webhook
+         * @description Changes only the fields that are sent. Attempts that are still to come go to a new URL, with the same body.
+         */
+        patch: operations["updateWebhook"];
+        trace?: never;
+    };
+    "/webhooks/{webhook_id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List a webhook's deliveries
+         * @description Attempts of the last 30 days, by default the latest first.
+         */
+        get: operations["listWebhookDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{webhook_id}/deliveries/{delivery_id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry a delivery
+         * @description Sends the message again now, also while the webhook is not active. If it fails, the schedule goes on; if it succeeds, the
+         *     schedule ends. Needs no body.
+         */
+        post: operations["retryWebhookDelivery"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{webhook_id}/rotate-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rotate a webhook's secret
+         * @description The response has the new secret. Deliveries are signed with both for 24 hours. Needs no body.
+         */
+        post: operations["rotateWebhookSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{webhook_id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test a webhook
+         * @description Sends a message of type `webhook.test`, which is no event, once, also while the webhook is not active. Its result is among
+         *     the deliveries. Needs no body.
+         */
+        post: operations["testWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/whoami": {
         parameters: {
             query?: never;
@@ -4257,6 +4392,13 @@ export type components = {
              */
             values: "gains" | "cumulative" | "both";
         };
+        /**
+         * @description How an attempt ended.
+         *
+         *     - `succeeded`: The receiver answered with a status from 200 to 299 within 15 seconds.
+         * @enum {string}
+         */
+        DeliveryStatus: "failed" | "succeeded";
         /** @description The look-back windows and the videos found. */
         DeltasMeta: {
             /**
@@ -4406,6 +4548,8 @@ export type components = {
             threshold?: number;
             /** @description The post. */
             video?: components["schemas"]["EventVideo"];
+            /** @description The webhook. */
+            webhook?: components["schemas"]["EventWebhook"];
         };
         /** @description The import of an event, as it ended. */
         EventImport: {
@@ -4466,9 +4610,10 @@ export type components = {
          *     - `account.failing`: The account could not be scraped three times in a row.
          *     - `account.recovered`: The account was scraped again after it failed.
          *     - `import.ended`: An import over HTTP ended.
+         *     - `webhook.disabled`: Failures ended the deliveries of a webhook.
          * @enum {string}
          */
-        EventType: "video.published" | "video.views_reached" | "video.breakout" | "account.followers_reached" | "account.unavailable" | "account.available" | "account.renamed" | "account.failing" | "account.recovered" | "import.ended";
+        EventType: "video.published" | "video.views_reached" | "video.breakout" | "account.followers_reached" | "account.unavailable" | "account.available" | "account.renamed" | "account.failing" | "account.recovered" | "import.ended" | "webhook.disabled";
         /** @description The post of an event, as it was then. */
         EventVideo: {
             /**
@@ -4510,6 +4655,29 @@ export type components = {
              * @example https://www.instagram.com/p/C9xKp2mNqRs/
              */
             url: string | null;
+        };
+        /** @description The webhook of an event, without its URL, which may be a secret. */
+        EventWebhook: {
+            /**
+             * @description Description.
+             * @example Breakouts to the channel of the team
+             */
+            description: string | null;
+            /**
+             * @description What it sends.
+             * @example standard
+             */
+            format: components["schemas"]["WebhookFormat"];
+            /**
+             * Format: uuid
+             * @description Webhook id.
+             */
+            id: string;
+            /**
+             * @description Always `webhook`.
+             * @enum {string}
+             */
+            type: "webhook";
         };
         /**
          * @description Why the latest attempt failed.
@@ -5721,6 +5889,14 @@ export type components = {
              */
             videos: number;
         };
+        /** @description A delivery that was requested. */
+        RequestedDelivery: {
+            /**
+             * Format: uuid
+             * @description Webhook id.
+             */
+            webhook_id: string;
+        };
         /**
          * @description The permissions of a key; each scope implies the lower ones.
          * @enum {string}
@@ -6814,6 +6990,181 @@ export type components = {
              */
             message: string;
         };
+        /** @description A receiver of events. */
+        Webhook: {
+            /**
+             * Format: date-time
+             * @description Time at which the webhook was created.
+             */
+            added_at: string;
+            /**
+             * @description Description.
+             * @example Breakouts to the channel of the team
+             */
+            description: string | null;
+            /**
+             * Format: date-time
+             * @description First failure since the last success; null if the latest attempt succeeded.
+             * @example null
+             */
+            failing_since: string | null;
+            /**
+             * @description Which of their events are sent; null for all.
+             * @example {
+             *       "account_ids": null,
+             *       "collection_ids": null,
+             *       "creator_ids": [
+             *         "0198f3c2-7a10-7cc0-9d5e-3f1b8a6e2d41"
+             *       ]
+             *     }
+             */
+            filter: components["schemas"]["WebhookFilter"] | null;
+            /**
+             * @description What is sent.
+             * @example standard
+             */
+            format: components["schemas"]["WebhookFormat"];
+            /**
+             * Format: uuid
+             * @description Webhook id.
+             */
+            id: string;
+            /**
+             * @description Whether events are sent. Those of the time in which they are not are passed over.
+             * @example true
+             */
+            is_active: boolean;
+            /**
+             * @description Signing secret; only in responses with status 201, null otherwise.
+             * @example whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw0rKQ9r8GKYo=
+             */
+            secret: string | null;
+            /**
+             * @description Whether it works.
+             * @example ok
+             */
+            status: components["schemas"]["WebhookStatus"];
+            /**
+             * @description Always `webhook`.
+             * @enum {string}
+             */
+            type: "webhook";
+            /**
+             * @description Types of events that are sent; null for all.
+             * @example [
+             *       "video.breakout",
+             *       "account.failing"
+             *     ]
+             */
+            types: components["schemas"]["EventType"][] | null;
+            /**
+             * Format: date-time
+             * @description Time of the latest change by a request.
+             */
+            updated_at: string;
+            /**
+             * @description URL of the receiver.
+             * @example https://example.com/tidemark
+             */
+            url: string;
+        };
+        /** @description An attempt to deliver an event. */
+        WebhookDelivery: {
+            /**
+             * Format: int16
+             * @description Number of the attempt to deliver this event, from 1.
+             * @example 1
+             */
+            attempt: number;
+            /**
+             * Format: date-time
+             * @description Time of the attempt.
+             */
+            attempted_at: string;
+            /**
+             * Format: int32
+             * @description Milliseconds until the response, or the failure.
+             * @example 184
+             */
+            duration_ms: number;
+            /**
+             * @description Why it failed; null if it succeeded.
+             * @example HTTP 503
+             */
+            error: string | null;
+            /**
+             * Format: uuid
+             * @description Event id; null for a test.
+             */
+            event_id: string | null;
+            /**
+             * Format: uuid
+             * @description Delivery id.
+             */
+            id: string;
+            /**
+             * Format: date-time
+             * @description Time of the next attempt, after the latest one of an event; null if there is none.
+             */
+            next_attempt_at: string | null;
+            /**
+             * @description First 1,024 bytes of the receiver's response; null without a response.
+             * @example upstream connect error
+             */
+            response_body: string | null;
+            /**
+             * Format: int16
+             * @description HTTP status of the receiver; null without a response.
+             * @example 503
+             */
+            response_code: number | null;
+            /**
+             * @description How it ended.
+             * @example failed
+             */
+            status: components["schemas"]["DeliveryStatus"];
+            /**
+             * @description Type of the event, or `webhook.test`.
+             * @example video.breakout
+             */
+            type: string;
+        };
+        /** @description Which events a webhook reports: those for which every condition holds. None without an account. */
+        WebhookFilter: {
+            /**
+             * @description Accounts, of which one matches; null for all.
+             * @default null
+             */
+            account_ids: string[] | null;
+            /**
+             * @description Collections that the post is in when the event is delivered, of which one matches; null for all.
+             * @default null
+             */
+            collection_ids: string[] | null;
+            /**
+             * @description Creators that the account has when the event is delivered, of which one matches; null for all.
+             * @default null
+             */
+            creator_ids: string[] | null;
+        };
+        /**
+         * @description What a webhook sends.
+         *
+         *     - `standard`: The event as JSON, as Standard Webhooks defines it.
+         *     - `slack`: A line of text, for an incoming webhook of Slack.
+         *     - `discord`: A line of text, for a webhook of Discord.
+         * @enum {string}
+         */
+        WebhookFormat: "standard" | "slack" | "discord";
+        /**
+         * @description Whether a webhook works.
+         *
+         *     - `ok`: The latest attempt succeeded, or there was none.
+         *     - `failing`: The latest attempt failed.
+         *     - `disabled`: Failures ended the deliveries.
+         * @enum {string}
+         */
+        WebhookStatus: "ok" | "failing" | "disabled";
         /** @description The organization and the permissions of an API key. */
         WhoAmI: {
             /**
@@ -15296,8 +15647,8 @@ export interface operations {
                 order_direction?: "asc" | "desc";
                 /** @description Legacy form of the sort: a sort key, with `-` before it for descending. */
                 sort?: "created_at" | "-created_at";
-                /** @description Filter by type: events of any of these. At most 10 different values, separated by commas or in repeated parameters. */
-                type?: ("video.published" | "video.views_reached" | "video.breakout" | "account.followers_reached" | "account.unavailable" | "account.available" | "account.renamed" | "account.failing" | "account.recovered" | "import.ended")[];
+                /** @description Filter by type: events of any of these. At most 11 different values, separated by commas or in repeated parameters. */
+                type?: ("video.published" | "video.views_reached" | "video.breakout" | "account.followers_reached" | "account.unavailable" | "account.available" | "account.renamed" | "account.failing" | "account.recovered" | "import.ended" | "webhook.disabled")[];
             };
             header?: {
                 /** @description `ETag` of a cached response. If it is still current, the response is 304. */
@@ -15364,6 +15715,12 @@ export interface operations {
                      *               "platform": "instagram",
                      *               "type": "video",
                      *               "url": "https://www.instagram.com/p/C9xKp2mNqRs/"
+                     *             },
+                     *             "webhook": {
+                     *               "description": "Breakouts to the channel of the team",
+                     *               "format": "standard",
+                     *               "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *               "type": "webhook"
                      *             }
                      *           },
                      *           "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
@@ -19403,6 +19760,843 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            406: components["responses"]["NotAcceptable"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listWebhooks: {
+        parameters: {
+            query?: {
+                /** @description Cursor of the page: `pagination.next_cursor` of the previous page, requested with the same filters and sort. Omit it for the first page. */
+                cursor?: string;
+                /** @description Whether to count all entries of the list, as `pagination.total_count`. */
+                include_total?: boolean;
+                /** @description Page size. */
+                limit?: number;
+                /** @description Sort key; overrides the key of `sort`. Entries without a value come last. */
+                order_by?: "added_at";
+                /** @description Sort direction; overrides the sign of `sort`. Defaults to `desc` if `order_by` is given. */
+                order_direction?: "asc" | "desc";
+                /** @description Legacy form of the sort: a sort key, with `-` before it for descending. */
+                sort?: "added_at" | "-added_at";
+            };
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the list. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    Link: components["headers"]["Link"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "added_at": "2026-03-14T09:26:53.589793Z",
+                     *           "description": "Breakouts to the channel of the team",
+                     *           "failing_since": null,
+                     *           "filter": {
+                     *             "account_ids": null,
+                     *             "collection_ids": null,
+                     *             "creator_ids": [
+                     *               "0198f3c2-7a10-7cc0-9d5e-3f1b8a6e2d41"
+                     *             ]
+                     *           },
+                     *           "format": "standard",
+                     *           "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "is_active": true,
+                     *           "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw0rKQ9r8GKYo=",
+                     *           "status": "ok",
+                     *           "type": "webhook",
+                     *           "types": [
+                     *             "video.breakout",
+                     *             "account.failing"
+                     *           ],
+                     *           "updated_at": "2026-03-14T09:26:53.589793Z",
+                     *           "url": "https://example.com/tidemark"
+                     *         }
+                     *       ],
+                     *       "filters": {
+                     *         "order_by": "added_at",
+                     *         "order_direction": "desc",
+                     *         "platform": "instagram"
+                     *       },
+                     *       "pagination": {
+                     *         "has_next": true,
+                     *         "limit": 50,
+                     *         "next_cursor": "eyJ2IjoxLCJiIjoiM2YyYjhjMWE3ZTY1In0",
+                     *         "total_count": 128
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description Entries of the page. */
+                        data: components["schemas"]["Webhook"][];
+                        /**
+                         * @description Filters and sort in effect.
+                         * @example {
+                         *       "order_by": "added_at",
+                         *       "order_direction": "desc",
+                         *       "platform": "instagram"
+                         *     }
+                         */
+                        filters: {
+                            [key: string]: unknown;
+                        };
+                        /** @description Position of the page in the list. */
+                        pagination: components["schemas"]["Pagination"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    createWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A key of your choice for this request. A retry with the same key within 24 hours returns the first response and changes nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "description": "Breakouts to the channel of the team",
+                 *       "filter": null,
+                 *       "format": "standard",
+                 *       "types": [
+                 *         "video.breakout",
+                 *         "account.failing"
+                 *       ],
+                 *       "url": "https://example.com/tidemark"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Description. */
+                    description?: string | null;
+                    /** @description Which of their events to send; null for all. */
+                    filter?: {
+                        /** @description Accounts, of which one matches; null for all. */
+                        account_ids?: string[] | null;
+                        /** @description Collections that the post is in when the event is delivered, of which one matches; null for all. */
+                        collection_ids?: string[] | null;
+                        /** @description Creators that the account has when the event is delivered, of which one matches; null for all. */
+                        creator_ids?: string[] | null;
+                    } | null;
+                    /**
+                     * @description What to send.
+                     * @default standard
+                     * @enum {string}
+                     */
+                    format?: "standard" | "slack" | "discord";
+                    /**
+                     * @description Whether to send events.
+                     * @default true
+                     */
+                    is_active?: boolean;
+                    /** @description Types of events to send; null for all. */
+                    types?: ("video.published" | "video.views_reached" | "video.breakout" | "account.followers_reached" | "account.unavailable" | "account.available" | "account.renamed" | "account.failing" | "account.recovered" | "import.ended" | "webhook.disabled")[] | null;
+                    /** @description URL of the receiver. It begins with https://, and its addresses are public; the operator may allow other hosts. */
+                    url: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Created. `Location` is the URL of the new resource. */
+            201: {
+                headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    Location: components["headers"]["Location"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": {
+                     *         "added_at": "2026-03-14T09:26:53.589793Z",
+                     *         "description": "Breakouts to the channel of the team",
+                     *         "failing_since": null,
+                     *         "filter": {
+                     *           "account_ids": null,
+                     *           "collection_ids": null,
+                     *           "creator_ids": [
+                     *             "0198f3c2-7a10-7cc0-9d5e-3f1b8a6e2d41"
+                     *           ]
+                     *         },
+                     *         "format": "standard",
+                     *         "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *         "is_active": true,
+                     *         "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw0rKQ9r8GKYo=",
+                     *         "status": "ok",
+                     *         "type": "webhook",
+                     *         "types": [
+                     *           "video.breakout",
+                     *           "account.failing"
+                     *         ],
+                     *         "updated_at": "2026-03-14T09:26:53.589793Z",
+                     *         "url": "https://example.com/tidemark"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["Webhook"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            /** @description The filter has the id of a record that does not exist. */
+            404: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "NOT_FOUND",
+                     *       "detail": "The filter has the id of a record that does not exist.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 404,
+                     *       "title": "Not Found",
+                     *       "type": "urn:tidemark:error:not-found"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            406: components["responses"]["NotAcceptable"];
+            /** @description Conflicts with an existing resource, or the first request with this key is in flight. */
+            409: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "CONFLICT",
+                     *       "detail": "Conflicts with an existing resource, or the first request with this key is in flight.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 409,
+                     *       "title": "Conflict",
+                     *       "type": "urn:tidemark:error:conflict"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Webhook id. */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": {
+                     *         "added_at": "2026-03-14T09:26:53.589793Z",
+                     *         "description": "Breakouts to the channel of the team",
+                     *         "failing_since": null,
+                     *         "filter": {
+                     *           "account_ids": null,
+                     *           "collection_ids": null,
+                     *           "creator_ids": [
+                     *             "0198f3c2-7a10-7cc0-9d5e-3f1b8a6e2d41"
+                     *           ]
+                     *         },
+                     *         "format": "standard",
+                     *         "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *         "is_active": true,
+                     *         "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw0rKQ9r8GKYo=",
+                     *         "status": "ok",
+                     *         "type": "webhook",
+                     *         "types": [
+                     *           "video.breakout",
+                     *           "account.failing"
+                     *         ],
+                     *         "updated_at": "2026-03-14T09:26:53.589793Z",
+                     *         "url": "https://example.com/tidemark"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["Webhook"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    deleteWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Webhook id. */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    updateWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Webhook id. */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "is_active": true,
+                 *       "types": null
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Description; null removes it. */
+                    description?: string | null;
+                    /** @description Which of their events to send, replacing the whole existing filter; null for all. */
+                    filter?: {
+                        /** @description Accounts, of which one matches; null for all. */
+                        account_ids?: string[] | null;
+                        /** @description Collections that the post is in when the event is delivered, of which one matches; null for all. */
+                        collection_ids?: string[] | null;
+                        /** @description Creators that the account has when the event is delivered, of which one matches; null for all. */
+                        creator_ids?: string[] | null;
+                    } | null;
+                    /**
+                     * @description What to send.
+                     * @enum {string}
+                     */
+                    format?: "standard" | "slack" | "discord";
+                    /** @description Whether to send events. True also enables a disabled webhook, from the next event on; false ends retries. */
+                    is_active?: boolean;
+                    /** @description Types of events to send; null for all. */
+                    types?: ("video.published" | "video.views_reached" | "video.breakout" | "account.followers_reached" | "account.unavailable" | "account.available" | "account.renamed" | "account.failing" | "account.recovered" | "import.ended" | "webhook.disabled")[] | null;
+                    /** @description URL of the receiver. It begins with https://, and its addresses are public; the operator may allow other hosts. */
+                    url?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK. */
+            200: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": {
+                     *         "added_at": "2026-03-14T09:26:53.589793Z",
+                     *         "description": "Breakouts to the channel of the team",
+                     *         "failing_since": null,
+                     *         "filter": {
+                     *           "account_ids": null,
+                     *           "collection_ids": null,
+                     *           "creator_ids": [
+                     *             "0198f3c2-7a10-7cc0-9d5e-3f1b8a6e2d41"
+                     *           ]
+                     *         },
+                     *         "format": "standard",
+                     *         "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *         "is_active": true,
+                     *         "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw0rKQ9r8GKYo=",
+                     *         "status": "ok",
+                     *         "type": "webhook",
+                     *         "types": [
+                     *           "video.breakout",
+                     *           "account.failing"
+                     *         ],
+                     *         "updated_at": "2026-03-14T09:26:53.589793Z",
+                     *         "url": "https://example.com/tidemark"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["Webhook"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listWebhookDeliveries: {
+        parameters: {
+            query?: {
+                /** @description Cursor of the page: `pagination.next_cursor` of the previous page, requested with the same filters and sort. Omit it for the first page. */
+                cursor?: string;
+                /** @description Whether to count all entries of the list, as `pagination.total_count`. */
+                include_total?: boolean;
+                /** @description Page size. */
+                limit?: number;
+                /** @description Sort key; overrides the key of `sort`. Entries without a value come last. */
+                order_by?: "attempted_at";
+                /** @description Sort direction; overrides the sign of `sort`. Defaults to `desc` if `order_by` is given. */
+                order_direction?: "asc" | "desc";
+                /** @description Legacy form of the sort: a sort key, with `-` before it for descending. */
+                sort?: "attempted_at" | "-attempted_at";
+            };
+            header?: {
+                /** @description `ETag` of a cached response. If it is still current, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Webhook id. */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the list. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    Link: components["headers"]["Link"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "attempt": 1,
+                     *           "attempted_at": "2026-03-14T09:26:53.589793Z",
+                     *           "duration_ms": 184,
+                     *           "error": "HTTP 503",
+                     *           "event_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *           "next_attempt_at": "2026-03-14T09:26:53.589793Z",
+                     *           "response_body": "upstream connect error",
+                     *           "response_code": 503,
+                     *           "status": "failed",
+                     *           "type": "video.breakout"
+                     *         }
+                     *       ],
+                     *       "filters": {
+                     *         "order_by": "added_at",
+                     *         "order_direction": "desc",
+                     *         "platform": "instagram"
+                     *       },
+                     *       "pagination": {
+                     *         "has_next": true,
+                     *         "limit": 50,
+                     *         "next_cursor": "eyJ2IjoxLCJiIjoiM2YyYjhjMWE3ZTY1In0",
+                     *         "total_count": 128
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description Entries of the page. */
+                        data: components["schemas"]["WebhookDelivery"][];
+                        /**
+                         * @description Filters and sort in effect.
+                         * @example {
+                         *       "order_by": "added_at",
+                         *       "order_direction": "desc",
+                         *       "platform": "instagram"
+                         *     }
+                         */
+                        filters: {
+                            [key: string]: unknown;
+                        };
+                        /** @description Position of the page in the list. */
+                        pagination: components["schemas"]["Pagination"];
+                    };
+                };
+            };
+            /** @description The cached response is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    ETag: components["headers"]["ETag"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    retryWebhookDelivery: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Delivery id. */
+                delivery_id: string;
+                /** @description Webhook id. */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted. */
+            202: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": {
+                     *         "webhook_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["RequestedDelivery"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    rotateWebhookSecret: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A key of your choice for this request. A retry with the same key within 24 hours returns the first response and changes nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Webhook id. */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Created. `Location` is the URL of the new resource. */
+            201: {
+                headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    Location: components["headers"]["Location"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": {
+                     *         "added_at": "2026-03-14T09:26:53.589793Z",
+                     *         "description": "Breakouts to the channel of the team",
+                     *         "failing_since": null,
+                     *         "filter": {
+                     *           "account_ids": null,
+                     *           "collection_ids": null,
+                     *           "creator_ids": [
+                     *             "0198f3c2-7a10-7cc0-9d5e-3f1b8a6e2d41"
+                     *           ]
+                     *         },
+                     *         "format": "standard",
+                     *         "id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *         "is_active": true,
+                     *         "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw0rKQ9r8GKYo=",
+                     *         "status": "ok",
+                     *         "type": "webhook",
+                     *         "types": [
+                     *           "video.breakout",
+                     *           "account.failing"
+                     *         ],
+                     *         "updated_at": "2026-03-14T09:26:53.589793Z",
+                     *         "url": "https://example.com/tidemark"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["Webhook"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            /** @description Conflicts with an existing resource, or the first request with this key is in flight. */
+            409: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "CONFLICT",
+                     *       "detail": "Conflicts with an existing resource, or the first request with this key is in flight.",
+                     *       "instance": "/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+                     *       "request_id": "0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90",
+                     *       "status": 409,
+                     *       "title": "Conflict",
+                     *       "type": "urn:tidemark:error:conflict"
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    testWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Webhook id. */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted. */
+            202: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": {
+                     *         "webhook_id": "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The result. */
+                        data: components["schemas"]["RequestedDelivery"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];

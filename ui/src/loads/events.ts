@@ -23,6 +23,7 @@ export const EVENT_KINDS = {
     ],
   },
   imports: { name: "Imports", types: ["import.ended"] },
+  webhooks: { name: "Webhooks", types: ["webhook.disabled"] },
 } as const satisfies Record<string, { name: string; types: HappenedEvent["type"][] }>;
 export type EventKind = keyof typeof EVENT_KINDS;
 

@@ -68,6 +68,9 @@ const SENTENCES: Readonly<Record<HappenedEvent["type"], (data: Data) => Sentence
   ],
   "account.recovered": (data) => [accountOf(data), " is updating again"],
   "import.ended": importSentence,
+  "webhook.disabled": ({ webhook }) => [
+    `The webhook${webhook?.description ? ` “${webhook.description}”` : ""} was disabled, because its receiver is gone or failed for five days`,
+  ],
 };
 
 /** New types may come with a newer server. */

@@ -276,6 +276,18 @@ class Operations(ABC):
         """Get a video's daily analytics"""
 
     @overload
+    def get(self, path: Literal['/webhooks'], parameters: types.ListWebhooksParameters = ..., /, *, timeout: float | None = None) -> types.ListWebhooksResponse:
+        """List webhooks"""
+
+    @overload
+    def get(self, path: Literal['/webhooks/{webhook_id}'], parameters: types.GetWebhookParameters, /, *, timeout: float | None = None) -> types.GetWebhookResponse:
+        """Get a webhook"""
+
+    @overload
+    def get(self, path: Literal['/webhooks/{webhook_id}/deliveries'], parameters: types.ListWebhookDeliveriesParameters, /, *, timeout: float | None = None) -> types.ListWebhookDeliveriesResponse:
+        """List a webhook's deliveries"""
+
+    @overload
     def get(self, path: Literal['/whoami'], /, *, timeout: float | None = None) -> types.GetIdentityResponse:
         """Identify the API key"""
 
@@ -350,6 +362,22 @@ class Operations(ABC):
     def post(self, path: Literal['/videos/{video_id}/refresh'], parameters: types.RefreshVideoParameters, /, *, timeout: float | None = None, idempotency_key: str | None = None) -> types.RefreshVideoResponse:
         """Refresh a video"""
 
+    @overload
+    def post(self, path: Literal['/webhooks'], /, *, body: types.CreateWebhookBody, timeout: float | None = None, idempotency_key: str | None = None) -> types.CreateWebhookResponse:
+        """Create a webhook"""
+
+    @overload
+    def post(self, path: Literal['/webhooks/{webhook_id}/deliveries/{delivery_id}/retry'], parameters: types.RetryWebhookDeliveryParameters, /, *, timeout: float | None = None, idempotency_key: str | None = None) -> types.RetryWebhookDeliveryResponse:
+        """Retry a delivery"""
+
+    @overload
+    def post(self, path: Literal['/webhooks/{webhook_id}/rotate-secret'], parameters: types.RotateWebhookSecretParameters, /, *, timeout: float | None = None, idempotency_key: str | None = None) -> types.RotateWebhookSecretResponse:
+        """Rotate a webhook's secret"""
+
+    @overload
+    def post(self, path: Literal['/webhooks/{webhook_id}/test'], parameters: types.TestWebhookParameters, /, *, timeout: float | None = None, idempotency_key: str | None = None) -> types.TestWebhookResponse:
+        """Test a webhook"""
+
     def post(self, path: str, parameters: Any = None, /, *, body: Any = None, timeout: float | None = None, idempotency_key: str | None = None) -> Any:
         return self._request("POST", path, parameters, timeout=timeout, body=body, idempotency_key=idempotency_key)
 
@@ -372,6 +400,10 @@ class Operations(ABC):
     @overload
     def patch(self, path: Literal['/videos/{video_id}'], parameters: types.UpdateVideoParameters, /, *, body: types.UpdateVideoBody, timeout: float | None = None, idempotency_key: str | None = None) -> types.UpdateVideoResponse:
         """Update a video"""
+
+    @overload
+    def patch(self, path: Literal['/webhooks/{webhook_id}'], parameters: types.UpdateWebhookParameters, /, *, body: types.UpdateWebhookBody, timeout: float | None = None, idempotency_key: str | None = None) -> types.UpdateWebhookResponse:
+        """Update a webhook"""
 
     def patch(self, path: str, parameters: Any = None, /, *, body: Any = None, timeout: float | None = None, idempotency_key: str | None = None) -> Any:
         return self._request("PATCH", path, parameters, timeout=timeout, body=body, idempotency_key=idempotency_key)
@@ -418,6 +450,10 @@ class Operations(ABC):
     @overload
     def delete(self, path: Literal['/videos/{video_id}'], parameters: types.DeleteVideoParameters, /, *, timeout: float | None = None) -> None:
         """Stop tracking a video"""
+
+    @overload
+    def delete(self, path: Literal['/webhooks/{webhook_id}'], parameters: types.DeleteWebhookParameters, /, *, timeout: float | None = None) -> None:
+        """Delete a webhook"""
 
     def delete(self, path: str, parameters: Any = None, /, *, timeout: float | None = None) -> Any:
         return self._request("DELETE", path, parameters, timeout=timeout)
@@ -501,6 +537,14 @@ class Operations(ABC):
     @overload
     def list(self, path: Literal['/videos'], parameters: types.ListVideosParameters = ..., /, *, timeout: float | None = None) -> Entries[types.Video, types.ListVideosResponse]:
         """List individually tracked videos"""
+
+    @overload
+    def list(self, path: Literal['/webhooks'], parameters: types.ListWebhooksParameters = ..., /, *, timeout: float | None = None) -> Entries[types.Webhook, types.ListWebhooksResponse]:
+        """List webhooks"""
+
+    @overload
+    def list(self, path: Literal['/webhooks/{webhook_id}/deliveries'], parameters: types.ListWebhookDeliveriesParameters, /, *, timeout: float | None = None) -> Entries[types.WebhookDelivery, types.ListWebhookDeliveriesResponse]:
+        """List a webhook's deliveries"""
 
     def list(self, path: str, parameters: Any = None, /, *, timeout: float | None = None) -> Any:
         return self._list(path, parameters, timeout=timeout)

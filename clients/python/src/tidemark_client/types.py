@@ -8,7 +8,12 @@ ContentKind = Literal['discovered', 'tracked']
 - `discovered`: With the account on which it was discovered.
 - `tracked`: Individually."""
 
-EventType = Literal['video.published', 'video.views_reached', 'video.breakout', 'account.followers_reached', 'account.unavailable', 'account.available', 'account.renamed', 'account.failing', 'account.recovered', 'import.ended']
+DeliveryStatus = Literal['failed', 'succeeded']
+"""How an attempt ended.
+
+- `succeeded`: The receiver answered with a status from 200 to 299 within 15 seconds."""
+
+EventType = Literal['video.published', 'video.views_reached', 'video.breakout', 'account.followers_reached', 'account.unavailable', 'account.available', 'account.renamed', 'account.failing', 'account.recovered', 'import.ended', 'webhook.disabled']
 """What happened.
 
 - `video.published`: A post was found after the first scrape of its account.
@@ -20,7 +25,8 @@ EventType = Literal['video.published', 'video.views_reached', 'video.breakout', 
 - `account.renamed`: The account has another username on the platform.
 - `account.failing`: The account could not be scraped three times in a row.
 - `account.recovered`: The account was scraped again after it failed.
-- `import.ended`: An import over HTTP ended."""
+- `import.ended`: An import over HTTP ended.
+- `webhook.disabled`: Failures ended the deliveries of a webhook."""
 
 FailureReason = Literal['not_found', 'transient', 'malformed', 'unsupported', 'internal']
 """Why the latest attempt failed.
@@ -127,6 +133,20 @@ VideoType = Literal['video', 'account_video', 'content']
 - `video`: Individually tracked.
 - `account_video`: Discovered on a tracked account.
 - `content`: Tracked in either way."""
+
+WebhookFormat = Literal['standard', 'slack', 'discord']
+"""What a webhook sends.
+
+- `standard`: The event as JSON, as Standard Webhooks defines it.
+- `slack`: A line of text, for an incoming webhook of Slack.
+- `discord`: A line of text, for a webhook of Discord."""
+
+WebhookStatus = Literal['ok', 'failing', 'disabled']
+"""Whether a webhook works.
+
+- `ok`: The latest attempt succeeded, or there was none.
+- `failing`: The latest attempt failed.
+- `disabled`: Failures ended the deliveries."""
 
 
 class Account(TypedDict):
@@ -1440,6 +1460,37 @@ class CreateVideosResponse(TypedDict):
     """Scope of the result."""
 
 
+class CreateWebhookBody(TypedDict):
+    description: NotRequired['str | None']
+    """Description."""
+    filter: NotRequired['CreateWebhookBodyFilter | None']
+    """Which of their events to send; null for all."""
+    format: NotRequired[Literal['standard', 'slack', 'discord']]
+    """What to send."""
+    is_active: NotRequired[bool]
+    """Whether to send events."""
+    types: NotRequired["list[Literal['video.published', 'video.views_reached', 'video.breakout', 'account.followers_reached', 'account.unavailable', 'account.available', 'account.renamed', 'account.failing', 'account.recovered', 'import.ended', 'webhook.disabled']] | None"]
+    """Types of events to send; null for all."""
+    url: str
+    """URL of the receiver. It begins with https://, and its addresses are public; the operator may allow other hosts."""
+
+
+class CreateWebhookBodyFilter(TypedDict):
+    """Which of their events to send; null for all."""
+    account_ids: NotRequired['list[str] | None']
+    """Accounts, of which one matches; null for all."""
+    collection_ids: NotRequired['list[str] | None']
+    """Collections that the post is in when the event is delivered, of which one matches; null for all."""
+    creator_ids: NotRequired['list[str] | None']
+    """Creators that the account has when the event is delivered, of which one matches; null for all."""
+
+
+class CreateWebhookResponse(TypedDict):
+    """`{"data": …}`"""
+    data: 'Webhook'
+    """The result."""
+
+
 class Creator(TypedDict):
     """A creator, with a summary of the accounts that are linked now."""
     accounts_summary: 'AccountsSummary'
@@ -1547,6 +1598,11 @@ class DeleteVideoParameters(TypedDict):
     """Video id."""
 
 
+class DeleteWebhookParameters(TypedDict):
+    webhook_id: str
+    """Webhook id."""
+
+
 class DeltasMeta(TypedDict):
     """The look-back windows and the videos found."""
     complete_through: str
@@ -1610,6 +1666,7 @@ EventData = TypedDict('EventData', {
     'reason': NotRequired['FailureReason'],
     'threshold': NotRequired[int],
     'video': NotRequired['EventVideo'],
+    'webhook': NotRequired['EventWebhook'],
 })
 """What an event is about, and what its type says. A field that the type does not have is absent."""
 
@@ -1654,6 +1711,18 @@ class EventVideo(TypedDict):
     """Always `content`."""
     url: 'str | None'
     """URL of the video on the platform."""
+
+
+class EventWebhook(TypedDict):
+    """The webhook of an event, without its URL, which may be a secret."""
+    description: 'str | None'
+    """Description."""
+    format: 'WebhookFormat'
+    """What it sends."""
+    id: str
+    """Webhook id."""
+    type: Literal['webhook']
+    """Always `webhook`."""
 
 
 class ExportAccountsParameters(TypedDict):
@@ -2620,6 +2689,17 @@ class GetVideoResponse(TypedDict):
     """The result."""
 
 
+class GetWebhookParameters(TypedDict):
+    webhook_id: str
+    """Webhook id."""
+
+
+class GetWebhookResponse(TypedDict):
+    """`{"data": …}`"""
+    data: 'Webhook'
+    """The result."""
+
+
 class HashtagEntry(TypedDict):
     """A hashtag with the videos that carry it."""
     hashtag: str
@@ -3134,8 +3214,8 @@ class ListCreatorsResponse(TypedDict):
 
 
 class ListEventsParameters(TypedDict):
-    type: NotRequired[list[Literal['video.published', 'video.views_reached', 'video.breakout', 'account.followers_reached', 'account.unavailable', 'account.available', 'account.renamed', 'account.failing', 'account.recovered', 'import.ended']]]
-    """Filter by type: events of any of these. At most 10 different values, separated by commas or in repeated parameters."""
+    type: NotRequired[list[Literal['video.published', 'video.views_reached', 'video.breakout', 'account.followers_reached', 'account.unavailable', 'account.available', 'account.renamed', 'account.failing', 'account.recovered', 'import.ended', 'webhook.disabled']]]
+    """Filter by type: events of any of these. At most 11 different values, separated by commas or in repeated parameters."""
     account_id: NotRequired[str]
     """Filter by account, also that of a post."""
     creator_id: NotRequired[str]
@@ -3556,6 +3636,58 @@ class ListVideosParameters(TypedDict):
 class ListVideosResponse(TypedDict):
     """A page of a list."""
     data: 'list[Video]'
+    """Entries of the page."""
+    filters: dict[str, Any]
+    """Filters and sort in effect."""
+    pagination: 'Pagination'
+    """Position of the page in the list."""
+
+
+class ListWebhookDeliveriesParameters(TypedDict):
+    webhook_id: str
+    """Webhook id."""
+    sort: NotRequired[Literal['attempted_at', '-attempted_at']]
+    """Legacy form of the sort: a sort key, with `-` before it for descending."""
+    order_by: NotRequired[Literal['attempted_at']]
+    """Sort key; overrides the key of `sort`. Entries without a value come last."""
+    order_direction: NotRequired[Literal['asc', 'desc']]
+    """Sort direction; overrides the sign of `sort`. Defaults to `desc` if `order_by` is given."""
+    limit: NotRequired[int]
+    """Page size."""
+    include_total: NotRequired[bool]
+    """Whether to count all entries of the list, as `pagination.total_count`."""
+    cursor: NotRequired[str]
+    """Cursor of the page: `pagination.next_cursor` of the previous page, requested with the same filters and sort. Omit it for the first page."""
+
+
+class ListWebhookDeliveriesResponse(TypedDict):
+    """A page of a list."""
+    data: 'list[WebhookDelivery]'
+    """Entries of the page."""
+    filters: dict[str, Any]
+    """Filters and sort in effect."""
+    pagination: 'Pagination'
+    """Position of the page in the list."""
+
+
+class ListWebhooksParameters(TypedDict):
+    sort: NotRequired[Literal['added_at', '-added_at']]
+    """Legacy form of the sort: a sort key, with `-` before it for descending."""
+    order_by: NotRequired[Literal['added_at']]
+    """Sort key; overrides the key of `sort`. Entries without a value come last."""
+    order_direction: NotRequired[Literal['asc', 'desc']]
+    """Sort direction; overrides the sign of `sort`. Defaults to `desc` if `order_by` is given."""
+    limit: NotRequired[int]
+    """Page size."""
+    include_total: NotRequired[bool]
+    """Whether to count all entries of the list, as `pagination.total_count`."""
+    cursor: NotRequired[str]
+    """Cursor of the page: `pagination.next_cursor` of the previous page, requested with the same filters and sort. Omit it for the first page."""
+
+
+class ListWebhooksResponse(TypedDict):
+    """A page of a list."""
+    data: 'list[Webhook]'
     """Entries of the page."""
     filters: dict[str, Any]
     """Filters and sort in effect."""
@@ -4219,6 +4351,36 @@ class RemainingPosts(TypedDict):
     """Number of posts."""
 
 
+class RequestedDelivery(TypedDict):
+    """A delivery that was requested."""
+    webhook_id: str
+    """Webhook id."""
+
+
+class RetryWebhookDeliveryParameters(TypedDict):
+    webhook_id: str
+    """Webhook id."""
+    delivery_id: str
+    """Delivery id."""
+
+
+class RetryWebhookDeliveryResponse(TypedDict):
+    """`{"data": …}`"""
+    data: 'RequestedDelivery'
+    """The result."""
+
+
+class RotateWebhookSecretParameters(TypedDict):
+    webhook_id: str
+    """Webhook id."""
+
+
+class RotateWebhookSecretResponse(TypedDict):
+    """`{"data": …}`"""
+    data: 'Webhook'
+    """The result."""
+
+
 class SearchMeta(TypedDict):
     """The query, and the limits of its sections."""
     effective_caps: 'EffectiveCaps'
@@ -4395,6 +4557,17 @@ class StatusCounts(TypedDict):
     """No configured source can scrape them."""
 
 
+class TestWebhookParameters(TypedDict):
+    webhook_id: str
+    """Webhook id."""
+
+
+class TestWebhookResponse(TypedDict):
+    """`{"data": …}`"""
+    data: 'RequestedDelivery'
+    """The result."""
+
+
 class TopAccount(TypedDict):
     """An account in the ranking."""
     change_percent: 'float | None'
@@ -4460,6 +4633,8 @@ class TopContent(TypedDict):
     """Platform of the video."""
     type: 'VideoType'
     """Always `content`."""
+    unknown_counters: list[Literal['view_count', 'like_count', 'comment_count', 'share_count', 'saved_count', 'play_count', 'ig_play_count', 'fb_play_count', 'fb_like_count']]
+    """Counters that the platform has and that were never known, for example hidden likes: their gains are 0."""
     url: 'str | None'
     """URL of the video on the platform."""
     view_count: int
@@ -4749,6 +4924,42 @@ class UpdateVideoResponse(TypedDict):
     """The result."""
 
 
+class UpdateWebhookBody(TypedDict):
+    description: NotRequired['str | None']
+    """Description; null removes it."""
+    filter: NotRequired['UpdateWebhookBodyFilter | None']
+    """Which of their events to send, replacing the whole existing filter; null for all."""
+    format: NotRequired[Literal['standard', 'slack', 'discord']]
+    """What to send."""
+    is_active: NotRequired[bool]
+    """Whether to send events. True also enables a disabled webhook, from the next event on; false ends retries."""
+    types: NotRequired["list[Literal['video.published', 'video.views_reached', 'video.breakout', 'account.followers_reached', 'account.unavailable', 'account.available', 'account.renamed', 'account.failing', 'account.recovered', 'import.ended', 'webhook.disabled']] | None"]
+    """Types of events to send; null for all."""
+    url: NotRequired[str]
+    """URL of the receiver. It begins with https://, and its addresses are public; the operator may allow other hosts."""
+
+
+class UpdateWebhookBodyFilter(TypedDict):
+    """Which of their events to send, replacing the whole existing filter; null for all."""
+    account_ids: NotRequired['list[str] | None']
+    """Accounts, of which one matches; null for all."""
+    collection_ids: NotRequired['list[str] | None']
+    """Collections that the post is in when the event is delivered, of which one matches; null for all."""
+    creator_ids: NotRequired['list[str] | None']
+    """Creators that the account has when the event is delivered, of which one matches; null for all."""
+
+
+class UpdateWebhookParameters(TypedDict):
+    webhook_id: str
+    """Webhook id."""
+
+
+class UpdateWebhookResponse(TypedDict):
+    """`{"data": …}`"""
+    data: 'Webhook'
+    """The result."""
+
+
 class Video(TypedDict):
     """A video, with its latest counters and the account on which it was discovered."""
     account_id: 'str | None'
@@ -4904,6 +5115,72 @@ class Violation(TypedDict):
     """Dotted path of the field, such as `metadata.team` or `instagram_post_ids[3]`."""
     message: str
     """Requirement on the field."""
+
+
+class Webhook(TypedDict):
+    """A receiver of events."""
+    added_at: str
+    """Time at which the webhook was created."""
+    description: 'str | None'
+    """Description."""
+    failing_since: 'str | None'
+    """First failure since the last success; null if the latest attempt succeeded."""
+    filter: 'WebhookFilter | None'
+    """Which of their events are sent; null for all."""
+    format: 'WebhookFormat'
+    """What is sent."""
+    id: str
+    """Webhook id."""
+    is_active: bool
+    """Whether events are sent. Those of the time in which they are not are passed over."""
+    secret: 'str | None'
+    """Signing secret; only in responses with status 201, null otherwise."""
+    status: 'WebhookStatus'
+    """Whether it works."""
+    type: Literal['webhook']
+    """Always `webhook`."""
+    types: 'list[EventType] | None'
+    """Types of events that are sent; null for all."""
+    updated_at: str
+    """Time of the latest change by a request."""
+    url: str
+    """URL of the receiver."""
+
+
+class WebhookDelivery(TypedDict):
+    """An attempt to deliver an event."""
+    attempt: int
+    """Number of the attempt to deliver this event, from 1."""
+    attempted_at: str
+    """Time of the attempt."""
+    duration_ms: int
+    """Milliseconds until the response, or the failure."""
+    error: 'str | None'
+    """Why it failed; null if it succeeded."""
+    event_id: 'str | None'
+    """Event id; null for a test."""
+    id: str
+    """Delivery id."""
+    next_attempt_at: 'str | None'
+    """Time of the next attempt, after the latest one of an event; null if there is none."""
+    response_body: 'str | None'
+    """First 1,024 bytes of the receiver's response; null without a response."""
+    response_code: 'int | None'
+    """HTTP status of the receiver; null without a response."""
+    status: 'DeliveryStatus'
+    """How it ended."""
+    type: str
+    """Type of the event, or `webhook.test`."""
+
+
+class WebhookFilter(TypedDict):
+    """Which events a webhook reports: those for which every condition holds. None without an account."""
+    account_ids: 'list[str] | None'
+    """Accounts, of which one matches; null for all."""
+    collection_ids: 'list[str] | None'
+    """Collections that the post is in when the event is delivered, of which one matches; null for all."""
+    creator_ids: 'list[str] | None'
+    """Creators that the account has when the event is delivered, of which one matches; null for all."""
 
 
 class WhoAmI(TypedDict):
