@@ -143,8 +143,8 @@ impl Server {
                 Ok(Some(text.replace('\n', " ")))
             }
             // A problem, such as that of an unknown key.
-            Ok(body) if body["detail"].is_string() => {
-                Err(body["detail"].as_str().unwrap_or_default().to_owned())
+            Ok(problem) if problem["detail"].is_string() => {
+                Err(problem["detail"].as_str().unwrap_or_default().to_owned())
             }
             _ => Err(format!("{} responds with status {status}: it is no Tidemark API", self.endpoint)),
         }

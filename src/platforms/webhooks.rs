@@ -79,8 +79,8 @@ impl WebhookClient {
         {
             start.extend_from_slice(&chunk[..chunk.len().min(MAX_RESPONSE_BYTES - start.len())]);
         }
-        let body = String::from_utf8_lossy(&start).replace('\0', "\u{fffd}");
-        Ok(ReceiverResponse { status: response.status().as_u16(), body })
+        let text = String::from_utf8_lossy(&start).replace('\0', "\u{fffd}");
+        Ok(ReceiverResponse { status: response.status().as_u16(), body: text })
     }
 }
 

@@ -90,8 +90,8 @@ impl Handler {
     ) -> Result<Response<ResponseBody>> {
         let (parts, body) = http_request.into_parts();
         let mut request = QueryRequest::parse(parts.uri.query().unwrap_or_default(), &parts.headers)?;
-        let login = (request.user.as_deref(), request.password.as_deref());
-        let (user, password) = credentials::presented(&parts.headers, login)?;
+        let parameters = (request.user.as_deref(), request.password.as_deref());
+        let (user, password) = credentials::presented(&parts.headers, parameters)?;
         let known = self.credentials.role((&user, &password));
         // Before its password is checked a login counts as the read-only user's request, of which few are admitted.
         let role = known.unwrap_or(Role::Readonly);
@@ -128,7 +128,7 @@ impl Handler {
         }
         let engine = Arc::clone(&self.engine);
         let found = tokio::task::spawn_blocking(move || logins::authenticate(&engine, &user, &password));
-        found.await.unwrap_or_else(|_| Ok(None))?.ok_or(failed)
+        found.await.unwrap_or(Ok(None))?.ok_or(failed)
     }
 
     /// Waits for the request's session. Sessions of the read-only user have no state, so they get none.

@@ -41,15 +41,15 @@ pub(super) fn fitting_entries(answer: &str, page: &str) -> usize {
     let entries: Vec<Box<RawValue>> =
         members.get("data").and_then(|data| serde_json::from_str(data.get()).ok()).unwrap_or_default();
     // With the comma after each.
-    let size = |entry: &RawValue| entry.get().len() + 1;
-    let total: usize = entries.iter().map(|entry| size(entry)).sum();
+    let sizes: Vec<_> = entries.iter().map(|entry| entry.get().len() + 1).collect();
+    let total: usize = sizes.iter().sum();
     let mut room = MAX_ANSWER_BYTES.saturating_sub(answer.len().saturating_sub(total) + CURSOR_RESERVE_BYTES);
-    let fits = |entry: &&Box<RawValue>| {
-        let fits = size(entry) <= room;
-        room = room.saturating_sub(size(entry));
+    let fits = |size: &&usize| {
+        let fits = **size <= room;
+        room = room.saturating_sub(**size);
         fits
     };
-    entries.iter().take_while(fits).count().min(entries.len().saturating_sub(1))
+    sizes.iter().take_while(fits).count().min(entries.len().saturating_sub(1))
 }
 
 #[cfg(test)]

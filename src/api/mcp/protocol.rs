@@ -131,8 +131,7 @@ impl Message {
             return Err(invalid("the body must be one JSON-RPC message, no batch"));
         };
         let id = members.remove("id");
-        let is_id = |id: &Value| id.is_string() || id.is_i64() || id.is_u64();
-        if id.as_ref().is_some_and(|id| !is_id(id)) {
+        if id.as_ref().is_some_and(|id| !(id.is_string() || id.is_i64() || id.is_u64())) {
             return Err(invalid("id must be a text or an integer"));
         }
         match RpcRequest::read(headers, id.clone(), members) {

@@ -1,6 +1,7 @@
 //! JSON Schemas of tools, from those of the OpenAPI document.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use serde_json::{Map, Value, json};
 
@@ -56,10 +57,10 @@ pub(super) fn output(document: &Value, answer: Answer, operations: &[Operation])
     schema = simplify(&schema);
     let mut found = references(&schema);
     while let Some(name) = found.pop() {
-        if !definitions.contains_key(&name) {
-            let definition = simplify(&document["components"]["schemas"][&name]);
+        if let Entry::Vacant(entry) = definitions.entry(name) {
+            let definition = simplify(&document["components"]["schemas"][entry.key()]);
             found.extend(references(&definition));
-            definitions.insert(name, definition);
+            entry.insert(definition);
         }
     }
     if !definitions.is_empty() {

@@ -67,8 +67,8 @@ pub async fn create(client: &Client, database: &str, new: &NewUser) -> Result<()
 /// Replaces the views of logins by those of this version.
 async fn create_views(client: &Client, database: &str, public: &str) -> Result<(), Error> {
     let views = views_database(database);
-    let create = format!("CREATE DATABASE IF NOT EXISTS {}", quoted(&views));
-    await_response(client.query_raw(&create).execute()).await?;
+    let create_database = format!("CREATE DATABASE IF NOT EXISTS {}", quoted(&views));
+    await_response(client.query_raw(&create_database).execute()).await?;
     let names = client
         .query_raw("SELECT name FROM system.tables WHERE database = {database:String} ORDER BY name")
         .param("database", public);

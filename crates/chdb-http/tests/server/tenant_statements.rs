@@ -19,7 +19,7 @@ impl Generator {
     }
 
     fn chance(&mut self, of: u64) -> bool {
-        self.random() % of == 0
+        self.random().is_multiple_of(of)
     }
 
     fn pick<'a>(&mut self, choices: &[&'a str]) -> &'a str {

@@ -316,26 +316,30 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
     if deleted.rows_affected() == 0 { Err(Error::NotFound("webhook")) } else { Ok(()) }
 }
 
+type FilterList = fn(&WebhookFilter) -> &Option<Vec<Uuid>>;
+
+/// What the ids of a filter are, how many exist, and the ids.
+const FILTER_LISTS: [(&str, &str, FilterList); 3] = [
+    ("account", "select count(*) from accounts where organization_id = $1 and id = any($2)", |filter| {
+        &filter.account_ids
+    }),
+    ("creator", "select count(*) from creators where organization_id = $1 and id = any($2)", |filter| {
+        &filter.creator_ids
+    }),
+    (
+        "collection",
+        "select count(*) from collections where organization_id = $1 and id = any($2)",
+        |filter| &filter.collection_ids,
+    ),
+];
+
 /// Fails if the organization lacks a record of a filter, unless the stored filter has it.
 async fn require_records(
     write: &mut Write,
     filter: &WebhookFilter,
     stored: Option<&WebhookFilter>,
 ) -> Result<(), Error> {
-    let lists: [(&str, &str, fn(&WebhookFilter) -> &Option<Vec<Uuid>>); 3] = [
-        ("account", "select count(*) from accounts where organization_id = $1 and id = any($2)", |filter| {
-            &filter.account_ids
-        }),
-        ("creator", "select count(*) from creators where organization_id = $1 and id = any($2)", |filter| {
-            &filter.creator_ids
-        }),
-        (
-            "collection",
-            "select count(*) from collections where organization_id = $1 and id = any($2)",
-            |filter| &filter.collection_ids,
-        ),
-    ];
-    for (name, count, list) in lists {
+    for (name, count, list) in FILTER_LISTS {
         let known: Vec<_> = stored.into_iter().flat_map(|stored| list(stored).iter().flatten()).collect();
         let mut ids: Vec<_> =
             list(filter).iter().flatten().filter(|id| !known.contains(id)).copied().collect();
