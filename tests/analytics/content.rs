@@ -306,7 +306,7 @@ async fn entries_have_the_fields_of_the_contract() {
     let mut names: Vec<_> = entry.keys().map(String::as_str).collect();
     names.sort_unstable();
     let expected = "account_id account_username cover_image_url create_time creator_id creator_name description duration \
-                    external_id hashtags id media_type metrics platform type url view_count";
+                    external_id hashtags id media_type metrics platform type unknown_counters url view_count";
     assert_eq!(names.join(" "), expected);
     assert_eq!(entry["type"], "content");
     let record = organization.get(&format!("/content/{}", response.text("/data/0/id"))).await.ok(200);

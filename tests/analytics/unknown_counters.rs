@@ -41,7 +41,8 @@ async fn records_name_counters_that_were_never_known() {
     assert!(sets.iter().any(|set| set.len() < 6 && set.contains(&"like_count")), "{sets:?}");
     let all = assert_unknown(&organization, &h, &ids, "/content?limit=200").await;
     assert_eq!(all, h.videos.len());
-    for path in ["/videos?limit=200", "/account-videos?limit=200", "/content/top?include_all=true&limit=100"] {
+    for path in ["/videos?limit=200", "/account-videos?limit=200", "/content/top?include_all=true&limit=100"]
+    {
         assert!(assert_unknown(&organization, &h, &ids, path).await > 0);
     }
     let (video, (id, _)) =

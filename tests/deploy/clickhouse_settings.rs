@@ -8,9 +8,12 @@ use serde::Deserialize;
 use crate::{path, text};
 
 /// Settings that are not of tier Production: the embedded engine lets its read-only user set them or refuses it, and relies on
-/// neither.
-const OTHER_TIERS: [(&str, &str); 2] =
-    [("allow_experimental_eval_table_function", "Experimental"), ("session_timezone", "Beta")];
+/// neither; a text of one carries the tenant of a login to row policies, whatever it means otherwise.
+const OTHER_TIERS: [(&str, &str); 3] = [
+    ("allow_experimental_eval_table_function", "Experimental"),
+    ("promql_table", "Experimental"),
+    ("session_timezone", "Beta"),
+];
 
 /// Settings of Postgres and of reqwest with the name of one of ClickHouse.
 const OTHER_PROGRAMS: [&str; 2] = ["connect_timeout", "max_connections"];

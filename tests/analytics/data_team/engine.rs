@@ -113,9 +113,10 @@ pub fn configure(data: &Path, users: Option<&str>) {
     let merges = "<max_bytes_to_merge_at_max_space_in_pool>1</max_bytes_to_merge_at_max_space_in_pool>";
     let mut config = format!("<merge_tree>{merges}</merge_tree>");
     if let Some(users) = users {
-        let path = data.join("users.xml");
+        // The engine writes its own users.xml.
+        let path = data.join("tenant.xml");
         std::fs::write(&path, users).unwrap();
-        config += &format!("<users_config>{}</users_config>", path.display());
+        config += &format!("<users_config replace=\"replace\">{}</users_config>", path.display());
     }
     std::fs::write(folder.join("test.xml"), format!("<clickhouse>{config}</clickhouse>")).unwrap();
 }
