@@ -125,8 +125,10 @@ test("while the stream is open, nothing is asked for again and again", async ({ 
   await dashboard.open(PATHS.Tracking, world.keys.read);
   expect((await isOpen).headers()["content-type"]).toContain("text/event-stream");
   const requests: string[] = [];
-  // What is asked at the moment belongs to the start.
+  // Before the stream was open, the identity was to be asked for once more.
+  const identity = page.waitForResponse("**/whoami");
   await page.clock.runFor(3_000);
+  await identity;
   page.on("request", (request) => requests.push(new URL(request.url()).pathname));
   await page.clock.runFor(40_000);
   expect(requests.filter((path) => path === "/v2/whoami")).toEqual([]);

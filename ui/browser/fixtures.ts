@@ -70,13 +70,17 @@ const LOOKS = ["color-contrast", "target-size"];
 /** Rows of a table are alike. */
 const REPEATED_ROWS = "tbody tr:nth-child(n+16)";
 
-/** Checks the page by the rules of WCAG 2.2 AA that a program can check; `looks` only, where the rest was checked before. */
+/**
+ * Checks the page, or what a selector finds, by the rules of WCAG 2.2 AA that a program can check; `looks` only, where the rest was
+ * checked before.
+ */
 export async function expectAccessible(
   page: Page,
   what: string,
   rules: "all" | "looks" = "all",
+  within = "html",
 ): Promise<void> {
-  const axe = new AxeBuilder({ page }).exclude(REPEATED_ROWS);
+  const axe = new AxeBuilder({ page }).include(within).exclude(REPEATED_ROWS);
   const { violations } = await (rules === "all" ? axe.withTags(WCAG_TAGS) : axe.withRules(LOOKS)).analyze();
   const texts = violations.map(
     ({ id, help, nodes }) =>

@@ -45,6 +45,8 @@ test("every row of a long table is found, copied and printed", async ({ dashboar
     for (const text of ["@account000", "@account150", "@account299"]) expect(await find(text)).toBe(true);
     await headings.filter({ hasText: "Account" }).first().getByRole("button").click();
   }
+  await expect(shown.first()).toContainText("@account000");
+  await expect(shown).toHaveCount(ROWS);
   const copied = await page.evaluate(() => {
     getSelection()?.selectAllChildren(document.querySelector("main table") ?? document.body);
     return getSelection()?.toString() ?? "";
