@@ -1,11 +1,11 @@
-//! Messages to chats: a line of text and a link to the dashboard, in which names mention nobody.
+//! Messages to chats: a line of text and a link to the dashboard, with mentions disabled.
 
 use serde_json::json;
 use uuid::Uuid;
 
 use super::event::{EventAccount, EventData, EventType};
 use super::upload::ImportStatus;
-use super::webhook::WebhookFormat;
+use super::webhook_format::WebhookFormat;
 
 /// Characters of a caption in a message.
 const CAPTION_CHARS: usize = 120;

@@ -10,7 +10,7 @@ use super::platform::Platform;
 use super::tracking::FailureReason;
 use super::upload::{ImportStatus, ImportType};
 use super::video::VideoType;
-use super::webhook::{WebhookFormat, WebhookType};
+use super::webhook_format::{WebhookFormat, WebhookType};
 
 /// Ages at which posts are compared with earlier ones, in days.
 pub const BREAKOUT_AGES: [u16; 3] = [1, 3, 7];

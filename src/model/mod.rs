@@ -40,3 +40,4 @@ pub mod unknown_counters;
 pub mod upload;
 pub mod video;
 pub mod webhook;
+pub mod webhook_format;

@@ -13,6 +13,7 @@ use super::collection::response_schema;
 use super::event::EventType;
 use super::limits::MAX_RULE_IDS;
 use super::network::{AllowedHosts, is_loopback, is_public};
+use super::webhook_format::{WebhookFormat, WebhookType};
 
 /// The type of messages that are no event.
 pub const TEST_TYPE: &str = "webhook.test";
@@ -60,20 +61,6 @@ pub fn check_url(text: &str, allowed: &AllowedHosts) -> Result<Url, &'static str
         return Err("must not be a private address, unless TIDEMARK_WEBHOOK_ALLOWED_HOSTS has it");
     }
     Ok(url)
-}
-
-/// What a webhook sends.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx::Type)]
-#[serde(rename_all = "lowercase")]
-#[sqlx(type_name = "text", rename_all = "lowercase")]
-pub enum WebhookFormat {
-    /// The event as JSON, as Standard Webhooks defines it.
-    #[default]
-    Standard,
-    /// A line of text, for an incoming webhook of Slack.
-    Slack,
-    /// A line of text, for a webhook of Discord.
-    Discord,
 }
 
 /// Whether a webhook works.
@@ -164,15 +151,6 @@ pub struct WebhookRecord {
     pub added_at: DateTime<Utc>,
     /// Time of the latest change by a request.
     pub updated_at: DateTime<Utc>,
-}
-
-/// The constant `type` of a webhook.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(inline)]
-pub enum WebhookType {
-    #[default]
-    Webhook,
 }
 
 /// How an attempt ended.

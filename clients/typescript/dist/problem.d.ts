@@ -9,7 +9,7 @@ export declare class Problem extends Error {
     readonly requestId: string | undefined;
     /** The fields that are wrong; of a 422 only. */
     readonly errors: Violation[];
-    /** Seconds after which the service wants to be asked again. */
+    /** Seconds until the request may be retried: the header `Retry-After`. */
     readonly retryAfter: number | undefined;
     constructor(status: number, body: Partial<ProblemBody>, retryAfter?: number);
     static from(response: Response): Promise<Problem>;

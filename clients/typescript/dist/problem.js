@@ -8,7 +8,7 @@ export class Problem extends Error {
     requestId;
     /** The fields that are wrong; of a 422 only. */
     errors;
-    /** Seconds after which the service wants to be asked again. */
+    /** Seconds until the request may be retried: the header `Retry-After`. */
     retryAfter;
     constructor(status, body, retryAfter) {
         const errors = body.errors ?? [];

@@ -13,7 +13,7 @@ use crate::engine::{Engine, MARKER_SETTING, marker_value};
 use crate::engine_types::{Counters, StatementClass};
 use crate::exception::{Exception, Result};
 use crate::ffi::{Connection, QueryOutput};
-use crate::formatting::{format_query, syntax_error};
+use crate::formatting::{format_query, quote, syntax_error};
 use crate::logins::Login;
 use crate::permits::{Permit, PermittedMemory};
 use crate::request::QueryRequest;
@@ -394,9 +394,4 @@ fn stream(
             }
         }
     }
-}
-
-/// An SQL string literal.
-pub(crate) fn quote(text: &str) -> String {
-    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }

@@ -1,7 +1,6 @@
-//! What the engine's parser makes of a statement, without running it.
+//! Literals for the engine's parser, and what it makes of a statement without running it.
 
 use crate::exception::{Exception, Result};
-use crate::execute::quote;
 use crate::ffi::Connection;
 
 /// The statement as the engine writes it.
@@ -22,4 +21,9 @@ pub(crate) fn syntax_error(connection: &mut Connection, text: &[u8]) -> Exceptio
         Err(exception) => exception,
         Ok(()) => error("Syntax error: the statement cannot be sent on its own"),
     }
+}
+
+/// An SQL string literal.
+pub(crate) fn quote(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }

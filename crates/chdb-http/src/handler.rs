@@ -123,11 +123,12 @@ impl Handler {
 
     async fn authenticate_login(&self, user: String, password: String) -> Result<Login> {
         let failed = credentials::authentication_failed(&user);
-        if self.credentials.names(&user) {
+        if self.credentials.names(&user) || self.engine.logins().is_none() {
             return Err(failed);
         }
         let engine = Arc::clone(&self.engine);
-        let found = tokio::task::spawn_blocking(move || logins::authenticate(&engine, &user, &password));
+        let authenticate = move || logins::authenticate(&mut engine.connect()?, &user, &password);
+        let found = tokio::task::spawn_blocking(authenticate);
         found.await.unwrap_or(Ok(None))?.ok_or(failed)
     }
 

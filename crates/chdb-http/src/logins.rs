@@ -9,7 +9,6 @@ use subtle::ConstantTimeEq as _;
 use uuid::Uuid;
 
 use crate::credentials::{CredentialsError, generate_password};
-use crate::engine::Engine;
 use crate::exception::{Exception, Result};
 use crate::ffi::Connection;
 
@@ -144,14 +143,11 @@ const HIDDEN_SYSTEM_TABLES: [&str; 6] =
     ["processes", "user_processes", "errors", "stack_trace", "query_cache", "query_condition_cache"];
 
 /// Finds the login with this name and password.
-pub(crate) fn authenticate(engine: &Engine, name: &str, password: &str) -> Result<Option<Login>> {
-    if engine.logins().is_none() {
-        return Ok(None);
-    }
+pub(crate) fn authenticate(connection: &mut Connection, name: &str, password: &str) -> Result<Option<Login>> {
     let sql =
         format!("SELECT tenant, password_sha256 FROM {LOGIN_TABLE} WHERE name = {{name:String}} LIMIT 1");
     let parameters = [("name".to_owned(), name.to_owned())];
-    let result = engine.connect()?.query(sql.as_bytes(), "TSVRaw", &parameters);
+    let result = connection.query(sql.as_bytes(), "TSVRaw", &parameters);
     let output = match result {
         Ok(output) => String::from_utf8_lossy(output.as_ref()).into_owned(),
         // UNKNOWN_TABLE, UNKNOWN_DATABASE: no login was ever created.

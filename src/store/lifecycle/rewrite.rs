@@ -15,7 +15,7 @@ const NAME: &str = "clickhouse_labels";
 /// Records that are read at once. Those of one organization are put into the outbox in a unit of work.
 const PAGE_RECORDS: i64 = 1_000;
 
-/// What the relay is told of records.
+/// The event of changed records.
 type NewEvent = fn(Vec<Uuid>) -> Event;
 
 const TABLES: [(&str, NewEvent); 3] = [

@@ -27,7 +27,7 @@ class Problem(Exception):
         """The fields that are wrong; of a 422 only."""
         after = headers.get("Retry-After", "")
         self.retry_after: float | None = float(after) if after.isdecimal() else None
-        """Seconds after which the service wants to be asked again."""
+        """Seconds until the request may be retried: the header `Retry-After`."""
         violations = [f"{error['field']} {error['message']}" for error in self.errors]
         super().__init__(f"{status}: {'; '.join([self.detail, *violations])}")
 

@@ -10,7 +10,8 @@ use super::queue::StandardMessage;
 use super::require;
 use crate::model::chat;
 use crate::model::event::{EventData, EventWebhook};
-use crate::model::webhook::{DeliveryRecord, TEST_TYPE, WebhookFormat};
+use crate::model::webhook::{DeliveryRecord, TEST_TYPE};
+use crate::model::webhook_format::WebhookFormat;
 use crate::store::postgres::keyset::{
     KeysetPosition, List, ListPage, PageRequest, Sort, SortColumn, SortKey,
 };

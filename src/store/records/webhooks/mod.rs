@@ -17,7 +17,8 @@ use crate::model::collection::deserialize_some;
 use crate::model::event::EventType;
 use crate::model::limits::{MAX_DESCRIPTION_CHARS, MAX_URL_CHARS, MAX_WEBHOOKS};
 use crate::model::secret_key::SecretKey;
-use crate::model::webhook::{SECRET_OVERLAP, ShownFilter, WebhookFilter, WebhookFormat, WebhookRecord};
+use crate::model::webhook::{SECRET_OVERLAP, ShownFilter, WebhookFilter, WebhookRecord};
+use crate::model::webhook_format::WebhookFormat;
 use crate::store::pictures;
 use crate::store::postgres::keyset::{
     KeysetPosition, List, ListPage, PageRequest, Sort, SortColumn, SortKey,
