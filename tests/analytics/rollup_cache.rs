@@ -243,20 +243,40 @@ async fn least_recently_used_rollup_is_evicted() {
 async fn organization_that_does_not_fit_is_read_from_clickhouse() {
     let (organization, today) = (new_organization().await, today().await);
     observe(&organization, "ann", today - Days::new(2), 100).await;
-    observe(&organization, "ann", today - Days::new(1), 1 << 40).await;
-    for pair in [Pair::start(10).await, Pair::start(ENOUGH).await] {
-        let client = pair.memory.client_for(&organization);
-        client.get("/overview").await.ok(200);
-        wait_until("the rollup is read", async || {
-            let requests = pair.memory.clickhouse.requests();
-            requests.iter().any(|request| request.contains("rollup+cache")).then_some(())
-        })
-        .await;
-        for _ in 0..3 {
-            pair.agree(&organization, &["/overview".to_owned()]).await;
-        }
-        assert_eq!((pair.stats().from_memory, pair.stats().organizations), (0, 0));
+    observe(&organization, "ann", today - Days::new(1), 150).await;
+    let pair = Pair::start(10).await;
+    let client = pair.memory.client_for(&organization);
+    client.get("/overview").await.ok(200);
+    wait_until("the rollup is read", async || {
+        let requests = pair.memory.clickhouse.requests();
+        requests.iter().any(|request| request.contains("rollup+cache")).then_some(())
+    })
+    .await;
+    for _ in 0..3 {
+        pair.agree(&organization, &["/overview".to_owned()]).await;
     }
+    assert_eq!((pair.stats().from_memory, pair.stats().organizations), (0, 0));
+}
+
+/// Loaded and added, beside small ones, and removed with their account.
+#[tokio::test]
+async fn gains_beyond_32_bits_are_in_memory() {
+    let (pair, organization, today) = (Pair::start(ENOUGH).await, new_organization().await, today().await);
+    observe(&organization, "ann", today - Days::new(3), 100).await;
+    observe(&organization, "robert", today - Days::new(3), 100).await;
+    let paths = ["/overview?period=90d", "/analytics/timeseries?period=90d", "/accounts/top?period=90d"];
+    let paths = paths.map(str::to_owned);
+    for (name, days, count) in [("ann", 2, 1 << 40), ("ann", 1, (1 << 40) + 7), ("robert", 1, 105)] {
+        observe(&organization, name, today - Days::new(days), count).await;
+        let [from_memory, from_clickhouse] = pair.agree_in_memory(&organization, &paths).await;
+        assert!(from_memory > from_clickhouse, "{name} {count}");
+    }
+    assert_eq!(views(&pair.memory, &organization).await, json!((1_u64 << 40) + 7 - 100 + 5));
+    let ann = organization.get("/accounts?q=ann").await.ok(200).text("/data/0/id").to_owned();
+    organization.delete(&format!("/accounts/{ann}")).await.ok(204);
+    organization.wait_applied().await;
+    pair.agree_in_memory(&organization, &paths).await;
+    assert_eq!(views(&pair.memory, &organization).await, json!(5));
 }
 
 #[tokio::test]

@@ -206,20 +206,18 @@ impl RollupCache {
             return false;
         };
         changed.sort_by_key(|row| row.version);
-        let (is_applied, has_grown) = match &mut *entry.write() {
+        let has_grown = match &mut *entry.write() {
             Some((loaded, rows)) => {
                 *loaded = version;
-                let is_applied = changed.iter().try_for_each(|row| rows.apply(row)).is_ok();
-                (is_applied, rows.bytes() > entry.weight.load(Ordering::Relaxed) * 5 / 4)
+                changed.iter().for_each(|row| rows.apply(row));
+                rows.bytes() > entry.weight.load(Ordering::Relaxed) * 5 / 4
             }
             None => return false,
         };
-        if !is_applied {
-            *entry.write() = None;
-        } else if has_grown {
+        if has_grown {
             self.entries.insert(organization, Arc::clone(entry)).await;
         }
-        is_applied
+        true
     }
 
     /// Loads an organization in the background, unless that is under way or failed a moment ago.
@@ -256,18 +254,16 @@ impl RollupCache {
 
     /// Loads an organization; None if it does not fit.
     async fn load(&self, client: &HistoryClient, organization: Uuid) -> Result<Option<RollupRows>, Error> {
-        let mut rows = Some(RollupRows::default());
-        let each = |row: StoredRow| {
-            rows = rows.take().and_then(|mut rows| rows.apply(&row).is_ok().then_some(rows));
-        };
+        let mut rows = RollupRows::default();
+        let each = |row: StoredRow| rows.apply(&row);
         // At least one, because 0 is no limit.
         let max_rows = (self.max_bytes / RollupRows::ROW_BYTES).max(1);
         match client.for_each(organization, include_str!("all.sql"), max_rows, each).await {
             Err(error) if error.exceeds_query_limit() => return Ok(None),
             result => result?,
         }
-        rows.iter_mut().for_each(RollupRows::shrink);
-        Ok(rows.filter(|rows| rows.bytes() <= self.max_bytes))
+        rows.shrink();
+        Ok(Some(rows).filter(|rows| rows.bytes() <= self.max_bytes))
     }
 
     /// Pauses while ClickHouse does not respond.

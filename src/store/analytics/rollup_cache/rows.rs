@@ -1,4 +1,4 @@
-//! The rollup of an organization in memory: 40 bytes for each subject and day.
+//! The rollup of an organization in memory: 40 bytes for each subject and day, and more for figures that 32 bits do not hold.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -29,30 +29,37 @@ pub(super) struct StoredRow {
     is_deleted: u8,
 }
 
+/// Gains, and the change of the follower level, 0 if unknown.
+type Figures<T> = (RowGains<T>, T);
+
 /// One subject on one day.
 #[derive(Clone, Copy)]
 struct CompactRow {
     /// Position in [`RollupRows::subjects`].
     subject: u32,
-    gains: RowGains<i32>,
-    /// 0 if unknown.
-    follower_step: i32,
+    /// 0 if the row is large.
+    figures: Figures<i32>,
     /// Microseconds since the beginning of the day, 40 bits.
     micros_low: u32,
     micros_high: u8,
     platform: u8,
     has_followers: bool,
+    /// Whether its figures are in [`Day::large`].
+    is_large: bool,
 }
 
-/// A value that a compact row cannot hold: ClickHouse remains in charge of the organization.
-#[derive(Debug)]
-pub(super) struct ValueTooLarge;
+#[derive(Default)]
+struct Day {
+    /// By subject.
+    rows: Vec<CompactRow>,
+    /// Figures of which one needs more than 32 bits, by subject.
+    large: HashMap<u32, Figures<i64>>,
+}
 
 /// The rows of an organization.
 #[derive(Default)]
 pub struct RollupRows {
-    /// By subject.
-    days: BTreeMap<NaiveDate, Vec<CompactRow>>,
+    days: BTreeMap<NaiveDate, Day>,
     subjects: Vec<i64>,
     indexes: HashMap<i64, u32>,
 }
@@ -84,22 +91,64 @@ fn day_micros(day: NaiveDate) -> i64 {
 }
 
 impl CompactRow {
-    fn new(subject: u32, row: &StoredRow) -> Option<Self> {
-        let (views, plays, likes, comments, shares, followers) = row.gains;
-        let mut gains = [0; 6];
-        for (gain, stored) in gains.iter_mut().zip([views, plays, likes, comments, shares, followers]) {
-            *gain = i32::try_from(stored).ok()?;
-        }
-        let micros = u64::try_from(row.observed_micros - day_micros(row.date)).ok()?;
-        Some(CompactRow {
+    fn new(subject: u32, row: &StoredRow, figures: Option<Figures<i32>>) -> Self {
+        let micros = row.observed_micros - day_micros(row.date);
+        CompactRow {
             subject,
-            gains,
-            follower_step: i32::try_from(row.follower_step.unwrap_or_default()).ok()?,
+            figures: figures.unwrap_or_default(),
             micros_low: micros as u32,
-            micros_high: u8::try_from(micros >> 32).ok()?,
+            micros_high: (micros >> 32) as u8,
             platform: row.platform,
             has_followers: row.follower_step.is_some(),
-        })
+            is_large: figures.is_none(),
+        }
+    }
+}
+
+impl StoredRow {
+    fn figures(&self) -> Figures<i64> {
+        let (views, plays, likes, comments, shares, followers) = self.gains;
+        ([views, plays, likes, comments, shares, followers], self.follower_step.unwrap_or_default())
+    }
+}
+
+/// The figures in 32 bits, if all of them fit.
+fn compact((gains, follower_step): Figures<i64>) -> Option<Figures<i32>> {
+    let mut compact = [0; 6];
+    for (small, gain) in compact.iter_mut().zip(gains) {
+        *small = i32::try_from(gain).ok()?;
+    }
+    Some((compact, i32::try_from(follower_step).ok()?))
+}
+
+impl Day {
+    /// Replaces or removes the row of a subject.
+    fn apply(&mut self, subject: u32, row: &StoredRow) {
+        let position = self.rows.binary_search_by_key(&subject, |existing| existing.subject);
+        self.large.remove(&subject);
+        if row.is_deleted == 1 {
+            if let Ok(position) = position {
+                self.rows.remove(position);
+            }
+            return;
+        }
+        let compact = compact(row.figures());
+        if compact.is_none() {
+            self.large.insert(subject, row.figures());
+        }
+        let row = CompactRow::new(subject, row, compact);
+        match position {
+            Ok(position) => self.rows[position] = row,
+            Err(position) => self.rows.insert(position, row),
+        }
+    }
+
+    fn figures(&self, row: &CompactRow) -> Figures<i64> {
+        if row.is_large {
+            return self.large[&row.subject];
+        }
+        let (gains, follower_step) = row.figures;
+        (gains.map(i64::from), i64::from(follower_step))
     }
 }
 
@@ -107,41 +156,28 @@ impl RollupRows {
     pub(super) const ROW_BYTES: u64 = size_of::<CompactRow>() as u64;
 
     /// Replaces or removes the row of a subject and day.
-    pub(super) fn apply(&mut self, row: &StoredRow) -> Result<(), ValueTooLarge> {
+    pub(super) fn apply(&mut self, row: &StoredRow) {
         let id = row.subject_id.cast_signed();
         let subject = *self.indexes.entry(id).or_insert_with(|| {
             self.subjects.push(id);
             self.subjects.len() as u32 - 1
         });
-        let day = self.days.entry(row.date).or_default();
-        let position = day.binary_search_by_key(&subject, |existing| existing.subject);
-        if row.is_deleted == 1 {
-            if let Ok(position) = position {
-                day.remove(position);
-            }
-            return Ok(());
-        }
-        let row = CompactRow::new(subject, row).ok_or(ValueTooLarge)?;
-        match position {
-            Ok(position) => day[position] = row,
-            Err(position) => day.insert(position, row),
-        }
-        Ok(())
+        self.days.entry(row.date).or_default().apply(subject, row);
     }
 
     /// Returns unused memory.
     pub(super) fn shrink(&mut self) {
-        self.days.values_mut().for_each(Vec::shrink_to_fit);
+        self.days.values_mut().for_each(|day| day.rows.shrink_to_fit());
     }
 
     pub(super) fn len(&self) -> u64 {
-        self.days.values().map(|day| day.len() as u64).sum()
+        self.days.values().map(|day| day.rows.len() as u64).sum()
     }
 
-    /// The memory in use, with an allowance for the tables of days and subjects.
+    /// The memory in use, with an allowance for the tables of days, subjects and large rows.
     pub(super) fn bytes(&self) -> u64 {
-        let rows: usize = self.days.values().map(Vec::capacity).sum();
-        rows as u64 * Self::ROW_BYTES + 48 * (self.days.len() + self.subjects.len()) as u64
+        let rows: usize = self.days.values().map(|day| day.rows.capacity() + 2 * day.large.capacity()).sum();
+        rows as u64 * Self::ROW_BYTES + 96 * self.days.len() as u64 + 48 * self.subjects.len() as u64
     }
 
     pub fn subjects(&self) -> &[i64] {
@@ -189,7 +225,7 @@ impl RollupRows {
     pub fn totals(&self, grouping: &Grouping, first: NaiveDate, last: NaiveDate) -> Vec<RollupTotals> {
         let mut totals = vec![RollupTotals::default(); grouping.group_count];
         if first <= last {
-            self.days.range(first..=last).for_each(|(day, rows)| grouping.add_up(*day, rows, &mut totals));
+            self.days.range(first..=last).for_each(|(date, day)| grouping.add_up(*date, day, &mut totals));
         }
         totals
     }
@@ -210,9 +246,9 @@ impl RollupRows {
 }
 
 impl Grouping {
-    fn add_up(&self, day: NaiveDate, rows: &[CompactRow], totals: &mut [RollupTotals]) {
-        let (beginning, platform) = (day_micros(day), self.platform.map(|platform| platform as u8));
-        for row in rows {
+    fn add_up(&self, date: NaiveDate, day: &Day, totals: &mut [RollupTotals]) {
+        let (beginning, platform) = (day_micros(date), self.platform.map(|platform| platform as u8));
+        for row in &day.rows {
             let Some(group) = self.groups[row.subject as usize] else { continue };
             if platform.is_some_and(|platform| platform != row.platform) {
                 continue;
@@ -220,17 +256,17 @@ impl Grouping {
             // Rows of no known platform belong to the first.
             let is_tiktok = row.platform == Platform::Tiktok as u8;
             let group = if self.by_platform { usize::from(is_tiktok) } else { group as usize };
-            totals[group].add(row, beginning);
+            totals[group].add(row, day.figures(row), beginning);
         }
     }
 }
 
 impl RollupTotals {
-    fn add(&mut self, row: &CompactRow, day_micros: i64) {
-        for (total, gain) in self.gains.iter_mut().zip(row.gains) {
-            *total += i64::from(gain);
+    fn add(&mut self, row: &CompactRow, (gains, follower_step): Figures<i64>, day_micros: i64) {
+        for (total, gain) in self.gains.iter_mut().zip(gains) {
+            *total += gain;
         }
-        self.follower_steps += i64::from(row.follower_step);
+        self.follower_steps += follower_step;
         self.has_followers |= row.has_followers;
         let micros = i64::from(row.micros_high) << 32 | i64::from(row.micros_low);
         self.latest_micros = self.latest_micros.max(day_micros + micros);
