@@ -1,6 +1,6 @@
-//! Caches analytics responses until the data they were computed from changes, in any process.
+//! Caches analytics responses, and what they are computed from, until the data changes, in any process.
 //!
-//! The [`DataVersion`] is read before the computation, so a cached response is never older than its version. Memory is bounded;
+//! The [`DataVersion`] is read before the computation, so a cached value is never older than its version. Memory is bounded;
 //! the least used entries are evicted first.
 
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use uuid::Uuid;
 
 use crate::store::outbox::data_version::{DataVersion, VersionedRecords};
 
-/// Bytes of an entry besides its body: key, version and the cache's own bookkeeping.
+/// Bytes of an entry besides its value: key, version and the cache's own bookkeeping.
 const ENTRY_OVERHEAD_BYTES: usize = 512;
 
-/// Identifies a response: the organization, and a digest of everything else that determines it besides stored data.
+/// Identifies a value: the organization, and a digest of everything else that determines it besides stored data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CacheKey {
     organization: Uuid,
@@ -102,8 +102,9 @@ impl CachedResponse {
         Ok(encoded)
     }
 
-    fn weight(&self) -> u32 {
-        u32::try_from(2 * self.body.len() + self.etag.len() + ENTRY_OVERHEAD_BYTES).unwrap_or(u32::MAX)
+    /// Bytes in memory.
+    pub fn bytes(&self) -> usize {
+        2 * self.body.len() + self.etag.len()
     }
 }
 
@@ -112,14 +113,21 @@ pub fn etag(body: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(&Sha256::digest(body)[..16])
 }
 
-type Entry = (DataVersion, Arc<CachedResponse>);
+type Entry<V> = (DataVersion, Arc<V>);
 
-/// The response cache of this process. Cheap to clone.
-#[derive(Clone)]
-pub struct ResponseCache {
-    cache: Option<Cache<CacheKey, Entry>>,
+/// A cache of this process. Cheap to clone.
+pub struct VersionedCache<V> {
+    cache: Option<Cache<CacheKey, Entry<V>>>,
     counts: Arc<Counts>,
 }
+
+impl<V> Clone for VersionedCache<V> {
+    fn clone(&self) -> Self {
+        VersionedCache { cache: self.cache.clone(), counts: Arc::clone(&self.counts) }
+    }
+}
+
+pub type ResponseCache = VersionedCache<CachedResponse>;
 
 #[derive(Debug, Default)]
 struct Counts {
@@ -141,41 +149,39 @@ pub struct CacheStats {
     pub bytes: u64,
 }
 
-impl ResponseCache {
-    /// Creates a cache of this capacity; 0 disables it.
-    pub fn new(max_bytes: u64) -> Self {
-        let build = || {
-            Cache::builder()
-                .max_capacity(max_bytes)
-                .weigher(|_: &CacheKey, (_, response): &Entry| response.weight())
-                .build()
+impl<V: Send + Sync + 'static> VersionedCache<V> {
+    /// Creates a cache of this capacity for values of so many bytes each; 0 disables it.
+    pub fn new(max_bytes: u64, bytes: fn(&V) -> usize) -> Self {
+        let weigh = move |_: &CacheKey, (_, value): &Entry<V>| {
+            u32::try_from(bytes(value) + ENTRY_OVERHEAD_BYTES).unwrap_or(u32::MAX)
         };
-        ResponseCache { cache: (max_bytes > 0).then(build), counts: Arc::default() }
+        let build = || Cache::builder().max_capacity(max_bytes).weigher(weigh).build();
+        VersionedCache { cache: (max_bytes > 0).then(build), counts: Arc::default() }
     }
 
-    /// Returns the response cached under this key if its version is current, or computes it, once for all concurrent requests
+    /// Returns the value cached under this key if its version is current, or computes it, once for all concurrent requests
     /// with this key. Errors are not cached, nor is anything without a key.
     ///
-    /// `fetch` gets the version of the cached response and returns the current one, with the records to compute from if that
+    /// `fetch` gets the version of the cached value and returns the current one, with the records to compute from if that
     /// differs.
     pub async fn get_or_compute<R, E: Send + Sync + 'static>(
         &self,
         cache_key: Option<CacheKey>,
         fetch: impl AsyncFnOnce(Option<DataVersion>) -> Result<VersionedRecords<R>, E>,
-        compute: impl AsyncFnOnce(R) -> Result<CachedResponse, E>,
-    ) -> Result<Arc<CachedResponse>, E> {
+        compute: impl AsyncFnOnce(R) -> Result<V, E>,
+    ) -> Result<Arc<V>, E> {
         let slot = self.cache.as_ref().zip(cache_key);
         let cached = match slot {
             Some((cache, key)) => cache.get(&key).await,
             None => None,
         };
-        // Read before computing, so that a cached response is never older than its version.
+        // Read before computing, so that a cached value is never older than its version.
         let fetched = fetch(cached.as_ref().map(|(version, _)| *version)).await?;
         let (version, records) = match (fetched, cached) {
             (VersionedRecords::Changed(version, records), _) => (version, records),
-            (VersionedRecords::Unchanged, Some((_, response))) => {
+            (VersionedRecords::Unchanged, Some((_, value))) => {
                 self.counts.hits.fetch_add(1, Ordering::Relaxed);
-                return Ok(response);
+                return Ok(value);
             }
             (VersionedRecords::Unchanged, None) => unreachable!("no version was given"),
         };
@@ -241,7 +247,7 @@ mod tests {
 
     #[tokio::test]
     async fn response_is_cached_per_version_and_errors_are_not() {
-        let cache = ResponseCache::new(1 << 20);
+        let cache = ResponseCache::new(1 << 20, CachedResponse::bytes);
         assert_eq!(get(&cache, 1, 1, "").await, Err("failed".to_owned()));
         assert_eq!(get(&cache, 1, 1, "one").await.unwrap(), "one");
         assert_eq!(get(&cache, 1, 1, "").await.unwrap(), "one");
@@ -257,7 +263,7 @@ mod tests {
 
     #[tokio::test]
     async fn concurrent_requests_share_one_computation() {
-        let cache = ResponseCache::new(1 << 20);
+        let cache = ResponseCache::new(1 << 20, CachedResponse::bytes);
         let pending = async |()| std::future::pending().await;
         let mut stuck = Box::pin(cache.get_or_compute(Some(key(1)), fetch(1), pending));
         assert!((&mut stuck).now_or_never().is_none());
@@ -273,7 +279,7 @@ mod tests {
 
     #[tokio::test]
     async fn memory_is_bounded() {
-        let cache = ResponseCache::new(100_000);
+        let cache = ResponseCache::new(100_000, CachedResponse::bytes);
         let body = "x".repeat(2_000);
         for number in 0..1_000 {
             get(&cache, number, 1, &body).await.unwrap();
@@ -281,7 +287,7 @@ mod tests {
         let stats = cache.stats().await;
         assert!((1..=100_000).contains(&stats.bytes), "{stats:?}");
         assert!((10..=22).contains(&stats.entries), "{stats:?}");
-        let disabled = ResponseCache::new(0);
+        let disabled = ResponseCache::new(0, CachedResponse::bytes);
         assert_eq!(get(&disabled, 1, 1, "one").await.unwrap(), "one");
         assert_eq!(get(&disabled, 1, 1, "two").await.unwrap(), "two");
     }

@@ -28,9 +28,10 @@ use crate::config::StoreArgs;
 use crate::media::MediaReader;
 use crate::model::network::AllowedHosts;
 use crate::model::readable::{KnownSource, ReadablePlatforms};
-use crate::response_cache::ResponseCache;
+use crate::response_cache::{CachedResponse, ResponseCache, VersionedCache};
 use crate::shutdown::InFlightRequests;
 use crate::store::analytics::HistoryReader;
+use crate::store::analytics::collections::Member;
 use crate::store::analytics::rollup_cache::RollupCache;
 use crate::store::clickhouse::client;
 use crate::store::fair_limiter::FairLimiter;
@@ -57,6 +58,8 @@ pub struct App {
     pub clock: Clock,
     pub search: SearchIndex,
     pub responses: ResponseCache,
+    /// Posts of collections.
+    pub members: VersionedCache<Vec<Member>>,
     pub exports: OpenTransfers,
     /// The files of imports, if the process takes any.
     pub uploads: Option<UploadFolder>,
@@ -145,7 +148,10 @@ impl App {
         let Databases { pg, clickhouse, clock } = databases;
         let rollups = RollupCache::new(settings.rollup_cache_bytes);
         let history = HistoryReader::new(&clickhouse, settings.analytics_concurrency, rollups);
-        let responses = ResponseCache::new(settings.response_cache_bytes);
+        let responses = ResponseCache::new(settings.response_cache_bytes, CachedResponse::bytes);
+        let members = VersionedCache::new(settings.response_cache_bytes / 2, |members: &Vec<Member>| {
+            size_of_val(members.as_slice())
+        });
         App {
             reads: FairLimiter::new(read_permits(&pg), POSTGRES_POOL),
             writes: FairLimiter::new(max_connections(&pg), POSTGRES_POOL),
@@ -156,6 +162,7 @@ impl App {
             clock,
             search,
             responses,
+            members,
             exports: OpenTransfers::default(),
             uploads: None,
             incoming: OpenTransfers::default(),

@@ -24,13 +24,16 @@ use super::output::problem::Problem;
 use crate::app::App;
 use crate::model::period::{Period, Window};
 use crate::model::picture::copies_url;
+use crate::model::platform::Platform;
 use crate::model::readable::ReadablePlatforms;
-use crate::response_cache::{CacheKey, CachedResponse, ResponseCache};
+use crate::response_cache::{CacheKey, CachedResponse, ResponseCache, VersionedCache};
 use crate::store::Error;
+use crate::store::analytics::collections::{self, Member};
 use crate::store::analytics::rollup_cache::ReadVersion;
 use crate::store::analytics::{HistoryReader, VersionedHistory};
 use crate::store::outbox::data_version::{self, CacheDependencies, VersionedRecords};
 use crate::store::postgres::{FairReads, RecordsQuery};
+use crate::store::records::collections::membership;
 
 /// The arguments of a request and the window they name. With its route, organization and the version of the data, they
 /// determine its response.
@@ -81,11 +84,13 @@ pub struct Analytics {
     /// Responses to other requests than GET and HEAD are not cached.
     is_safe: bool,
     responses: ResponseCache,
+    members: VersionedCache<Vec<Member>>,
 }
 
 impl Analytics {
     async fn from_request(req: &Request, depot: &Depot) -> Result<Self, Problem> {
-        let App { pg, reads, history, readable, clock, responses, .. } = App::from_request(req, depot)?;
+        let App { pg, reads, history, readable, clock, responses, members, .. } =
+            App::from_request(req, depot)?;
         let Caller { organization, history_since, .. } = Caller::from_depot(depot)?;
         Ok(Analytics {
             pg: FairReads::new(pg, reads, organization),
@@ -97,6 +102,7 @@ impl Analytics {
             route: req.matched_path().to_owned(),
             is_safe: req.method().is_safe(),
             responses,
+            members,
         })
     }
 
@@ -149,6 +155,28 @@ impl Analytics {
         };
         let response = self.get_or_compute(request, records, query, serialize_response).await?;
         Ok(CachedPage(Cached { response, body: PhantomData }))
+    }
+
+    /// The posts of a collection, on one platform or all: read once for all requests until something of the organization
+    /// changes.
+    pub async fn collection_members(
+        &self,
+        collection: Uuid,
+        platform: Option<Platform>,
+    ) -> Result<Arc<Vec<Member>>, Problem> {
+        let key = CacheKey::new(self.organization, &(collection, platform))?;
+        let dependencies = CacheDependencies { until: NaiveDate::MAX, videos: true };
+        let fetch = async |cached| -> Result<_, Problem> {
+            let Analytics { organization, history_since, .. } = *self;
+            let pg = self.pg.acquire().await?;
+            let definition = membership::find(organization, collection);
+            Ok(data_version::fetch(&pg, organization, dependencies, history_since, cached, definition)
+                .await?)
+        };
+        let read = async |membership| -> Result<_, Problem> {
+            Ok(collections::list_members(&self.pg, &membership, platform).await?)
+        };
+        self.members.get_or_compute(Some(key), fetch, read).await
     }
 
     async fn get_or_compute<A: Serialize, R: 'static>(

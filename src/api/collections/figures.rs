@@ -92,8 +92,8 @@ pub(in crate::api) async fn overview(
     let request = analytics.window((collection, args), |(_, query)| query.window)?;
     let WindowArgs { args: (_, query), window, .. } = &request;
     let both = Window { start: window.previous().start, ..*window };
-    let compute = async |membership: Membership, history: VersionedHistory| {
-        let members = collections::list_members(&analytics.pg, &membership, query.platform).await?;
+    let compute = async |_: Membership, history: VersionedHistory| {
+        let members = analytics.collection_members(collection, query.platform).await?;
         let (days, as_of) = collections::fetch_daily(&history, &members, both, *window).await?;
         let meta = OverviewMeta::new(*window, request.meta(as_of));
         Ok(WithMeta { data: build_overview(*window, &members, &days), meta })
@@ -226,9 +226,9 @@ pub(in crate::api) async fn timeseries(
     let WindowArgs { args: (_, query), window, .. } = &request;
     let first = query.compare.map_or(*window, |Compare::Previous| window.previous());
     let shown = Window { start: first.start, ..*window };
-    let compute = async |membership: Membership, history: VersionedHistory| {
+    let compute = async |_: Membership, history: VersionedHistory| {
         let platform = query.analytics.platform;
-        let members = collections::list_members(&analytics.pg, &membership, platform).await?;
+        let members = analytics.collection_members(collection, platform).await?;
         let (days, as_of) = collections::fetch_daily(&history, &members, shown, *window).await?;
         let series = Series { query, days: &days, members: &members };
         Ok(WithMeta { data: series.rows(*window), meta: request.meta(as_of) })

@@ -177,8 +177,8 @@ pub(in crate::api) async fn accounts(
 ) -> Result<CachedPage<Ranking<CollectionAccount, CollectionMembersMeta>>> {
     let request = analytics.window((collection, query), |(_, query)| query.window)?;
     let WindowArgs { args: (_, RankingQuery { rule, page, .. }), window, .. } = &request;
-    let compute = async |membership: Membership, history: VersionedHistory| {
-        let members = collections::list_members(&analytics.pg, &membership, rule.platform).await?;
+    let compute = async |_: Membership, history: VersionedHistory| {
+        let members = analytics.collection_members(collection, rule.platform).await?;
         let (gains, as_of) = collections::fetch_gains(&history, &members, *window).await?;
         let (sums, rest) = group(&members, &gains, |member| member.account_id);
         let meta = CollectionMembersMeta::new(request.meta(as_of), rule.metric, rest);
@@ -220,8 +220,8 @@ pub(in crate::api) async fn creators(
 ) -> Result<CachedPage<Ranking<CollectionCreator, CollectionMembersMeta>>> {
     let request = analytics.window((collection, query), |(_, query)| query.window)?;
     let WindowArgs { args: (_, RankingQuery { rule, page, .. }), window, .. } = &request;
-    let compute = async |membership: Membership, history: VersionedHistory| {
-        let members = collections::list_members(&analytics.pg, &membership, rule.platform).await?;
+    let compute = async |_: Membership, history: VersionedHistory| {
+        let members = analytics.collection_members(collection, rule.platform).await?;
         let (gains, as_of) = collections::fetch_gains(&history, &members, *window).await?;
         let (sums, rest) = group(&members, &gains, |member| member.creator_id);
         let meta = CollectionMembersMeta::new(request.meta(as_of), rule.metric, rest);
