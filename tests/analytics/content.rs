@@ -2,7 +2,7 @@
 //! kind of window.
 
 use chrono::{Days, NaiveDate, TimeDelta};
-use harness::{Organization, ProxiedApi, Response, Stack, TestApi, wait_until};
+use harness::{Organization, ProxiedApi, Response, Stack, TestApi, rebuild_derived_tables, wait_until};
 use serde_json::{Value, json};
 use tidemark::app::Settings;
 use tidemark::store::records::keys::NewKey;
@@ -28,6 +28,16 @@ struct Selection {
 /// Whether the accounts of the ranking test have the category.
 fn is_surf(account: usize) -> bool {
     account.is_multiple_of(3)
+}
+
+/// Whether the videos of the ranking test are images.
+fn is_image(video: usize) -> bool {
+    video % 4 == 1
+}
+
+/// Whether their captions mention the sea.
+fn mentions_sea(video: usize) -> bool {
+    video % 3 == 1
 }
 
 impl Selection {
@@ -63,6 +73,9 @@ impl Selection {
             Selection::filtered(h, "&kind=discovered".to_owned(), |video| h.videos[video].account.is_some()),
             Selection::filtered(h, "&posted=in_window".to_owned(), |video| posted(video, window)),
             Selection::filtered(h, "&min_views=2500".to_owned(), |video| views(video) >= 2_500),
+            Selection::filtered(h, "&media_type=image".to_owned(), is_image),
+            Selection::filtered(h, "&q=THE%20sea".to_owned(), mentions_sea),
+            Selection::filtered(h, "&q=sea&media_type=video,image".to_owned(), mentions_sea),
             Selection::filtered(h, "&is_active=false".to_owned(), |video| h.videos[video].is_tracked),
             Selection::filtered(h, "&is_unavailable=false&kind=tracked".to_owned(), |video| {
                 h.videos[video].is_tracked
@@ -174,6 +187,18 @@ async fn load(seed: u64) -> (Organization, History, Ids, NaiveDate) {
             .ok(200);
         assert!(account < history.accounts.len());
     }
+    for (number, (id, _)) in ids.videos.iter().enumerate() {
+        sqlx::query(
+            "update videos set media_type = $2, description = $3, description_key = lower($3) where id = $1",
+        )
+        .bind(id)
+        .bind(if is_image(number) { "image" } else { "video" })
+        .bind(mentions_sea(number).then(|| format!("By the Sea {number}")))
+        .execute(organization.pg())
+        .await
+        .unwrap();
+    }
+    rebuild_derived_tables(organization.pg(), organization.id).await;
     organization.wait_applied().await;
     (organization, history, ids, today)
 }
@@ -192,17 +217,26 @@ async fn rankings_of_content_agree_with_the_model() {
     }
 }
 
-/// Videos that gained 5 views, and some that gained 6, nothing or less, in no order; and their ids by gain.
+/// Videos that gained 5 views, and some that gained 6, nothing or less, in no order.
 async fn load_ties(seed: u64, count: usize) -> (Organization, History, Ids, NaiveDate) {
+    let mut random = Random(seed);
+    let gain = |_| if random.chance(80) { 5 } else { [6, 0, -1, -1][random.below(4) as usize] };
+    load_gains(count, gain).await
+}
+
+/// Videos of one account with gains by their number.
+async fn load_gains(
+    count: usize,
+    mut gain: impl FnMut(usize) -> i64,
+) -> (Organization, History, Ids, NaiveDate) {
     let options = OrganizationChange { rate_limit: Some(Some(100_000)), ..OrganizationChange::default() };
     let organization = Stack::shared().organization_with(options, NewKey::named("test")).await;
     let today = organization.stack.databases.clock.now().await.date_naive();
-    let (mut random, mut history) = (Random(seed), History::default());
+    let mut history = History::default();
     let account = history.account("tiktok", "tied", None);
     for number in 0..count {
         let video = history.video("tiktok", Some(account), false, None);
-        let gain = if random.chance(80) { 5 } else { [6, 0, -1, -1][random.below(4) as usize] };
-        for (ago, views) in [(3, 100), (1, 100 + gain)] {
+        for (ago, views) in [(3, 100), (1, 100 + gain(number))] {
             let at = (today - Days::new(ago)).and_hms_opt(0, 0, 0).unwrap().and_utc();
             let mut counts = [None; 9];
             counts[0] = Some(views);
@@ -252,6 +286,21 @@ async fn filters_that_match_thousands_are_ranked_to_their_ends() {
     ranking_agrees(&organization, (&history, &ids), &discovered, window, 100).await;
     let account = Selection::filtered(&history, format!("&account_id={}", ids.accounts[0]), |_| true);
     ranking_agrees(&organization, (&history, &ids), &account, window, 100).await;
+}
+
+/// More matching videos than are listed at once, none of them among those with the largest gains.
+#[tokio::test]
+async fn rare_matches_are_ranked_to_their_ends() {
+    const IMAGES: usize = 5_100;
+    let (organization, history, ids, today) = load_gains(IMAGES + 1_100, |number| number as i64).await;
+    sqlx::query("update videos set media_type = 'image' where organization_id = $1 and view_count < $2")
+        .bind(organization.id)
+        .bind(100 + IMAGES as i64)
+        .execute(organization.pg())
+        .await
+        .unwrap();
+    let images = Selection::filtered(&history, "&media_type=image".to_owned(), |video| video < IMAGES);
+    ranking_agrees(&organization, (&history, &ids), &images, (today - Days::new(2), today), 100).await;
 }
 
 #[tokio::test]

@@ -12,7 +12,8 @@ use crate::model::content::{ContentKind, ContentRow};
 use crate::model::file_row::file_row;
 use crate::model::gains::{Gains, Metrics};
 use crate::model::platform::Platform;
-use crate::store::analytics::exports::{MAX_VIDEOS, fetch_video_gains};
+use crate::store::analytics::exports::MAX_VIDEOS;
+use crate::store::analytics::post_gains::{self, PostKey};
 use crate::store::records::content::{ContentFilter, ContentReader};
 
 /// Text of a batch; captions of imports may have 128 KiB each.
@@ -75,8 +76,10 @@ impl CsvSource for ContentRows {
             return Ok(None);
         };
         self.limit = next_limit(&videos);
-        let ids: Vec<_> = videos.iter().map(|video| (video.subject_id, video.internal_id)).collect();
-        let gains = fetch_video_gains(&history, &ids, *window).await?;
+        let key =
+            |video: &ContentRow| PostKey { subject_id: video.subject_id, internal_id: video.internal_id };
+        let keys: Vec<_> = videos.iter().map(key).collect();
+        let gains = post_gains::fetch_totals(&history, &keys, *window).await?;
         let rows = videos.into_iter().map(|video| {
             let gains = gains.get(&video.internal_id).copied().unwrap_or_default();
             VideoRow::new(video, gains)

@@ -3,52 +3,16 @@
 use std::collections::{HashMap, HashSet};
 
 use chrono::{Days, NaiveDate};
-use clickhouse::Row;
-use clickhouse::query::Query;
-use serde::Deserialize;
 
 use super::reader::VersionedHistory;
 use super::rollup::{FollowerStep, FollowerSteps, GainsByDay};
 use super::scope::{ListedSubjects, SubjectScope};
 use crate::model::gains::Gains;
-use crate::model::period::{Window, clamp_day};
+use crate::model::period::Window;
 use crate::store::Error;
 
 /// Videos of a batch. Their ids fit into a parameter of ClickHouse's HTTP interface.
 pub const MAX_VIDEOS: usize = 2_000;
-
-#[derive(Row, Deserialize)]
-struct VideoRow {
-    video_id: u64,
-    views: i64,
-    plays: i64,
-    likes: i64,
-    comments: i64,
-    shares: i64,
-}
-
-/// Reads the gains of up to [`MAX_VIDEOS`] videos, given as subjects and internal ids, by their internal ids. Videos without
-/// a gain are absent.
-pub async fn fetch_video_gains(
-    history: &VersionedHistory,
-    videos: &[(i64, i64)],
-    window: Window,
-) -> Result<HashMap<i64, Gains>, Error> {
-    let subjects = videos.iter().map(|(subject, _)| *subject);
-    let (Some(first), Some(last), Some(window)) =
-        (subjects.clone().min(), subjects.max(), history.clip(window))
-    else {
-        return Ok(HashMap::new());
-    };
-    let ids: Vec<_> = videos.iter().map(|(_, video)| *video).collect();
-    let bind = |query: Query| {
-        let query = query.param("start", clamp_day(window.start)).param("end", clamp_day(window.end));
-        query.param("first", first).param("last", last).param("videos", ids)
-    };
-    let rows: Vec<VideoRow> = history.fetch_all(include_str!("exports/videos.sql"), bind).await?;
-    let gains = |row: VideoRow| Gains::new(row.views, row.plays, row.likes, row.comments, row.shares);
-    Ok(rows.into_iter().map(|row| (row.video_id.cast_signed(), gains(row))).collect())
-}
 
 /// The gains of a subject on a day with an observation.
 #[derive(Debug, Clone, Copy)]

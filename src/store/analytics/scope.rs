@@ -19,7 +19,7 @@ use crate::store::Error;
 use crate::store::postgres::RecordsQuery;
 
 /// An id has at most 19 digits, and a comma.
-pub(super) const MAX_IDS_PER_PARAMETER: usize = 6_000;
+const MAX_IDS_PER_PARAMETER: usize = 6_000;
 
 /// The statements of a query.
 #[derive(Clone, Copy)]

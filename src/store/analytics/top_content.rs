@@ -1,15 +1,15 @@
 //! The ranking of videos by what they gained over a window, computed from the rollup of videos.
 //!
-//! ClickHouse knows the gains, Postgres everything that a filter compares. If few videos match the filter, their gains decide
-//! the whole ranking. Otherwise ClickHouse returns the videos with the largest gains, and Postgres selects from them, until a
-//! page is full. Videos of equal gain, which are in the order of their ids, are always selected from together.
+//! ClickHouse knows the gains, Postgres everything that a filter compares. If few videos match the filter, or few of those with
+//! the largest gains, the gains of all that match decide the whole ranking. Otherwise ClickHouse returns the videos with the
+//! largest gains, and Postgres selects from them, until a page is full. Videos of equal gain, which are in the order of their
+//! ids, are always selected from together.
 //!
 //! Videos are in descending order of their rank: what they gained, negated if the smallest gains come first.
 //!
 //! Gains are summed by video, whatever its subject: the rollup contains a video that moves to another subject exactly once.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use chrono::{DateTime, Utc};
@@ -19,11 +19,12 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::accounts::SubjectFilter;
+use super::post_gains::{self, PostKey};
 use super::reader::VersionedHistory;
 use super::scope::{ScopedSql, SubjectScope};
 use super::subjects;
 use crate::model::gains::GainMetric;
-use crate::model::period::{Window, clamp_day};
+use crate::model::period::Window;
 use crate::store::Error;
 use crate::store::postgres::keyset::SortDirection;
 use crate::store::postgres::{FairReads, RecordsQuery};
@@ -33,11 +34,11 @@ const SQL: ScopedSql = ScopedSql {
     organization: include_str!("top_content/organization.sql"),
     subjects: include_str!("top_content/subjects.sql"),
 };
-const VIDEOS_SQL: &str = include_str!("top_content/videos.sql");
 
-/// Up to so many matching videos are ranked by listing all of them. Their ids fit into a parameter of ClickHouse's HTTP
-/// interface.
+/// Up to so many matching videos are ranked by listing all of them.
 const MAX_LISTED: usize = 5_000;
+/// Up to so many are listed if they are rare among the videos with the largest gains.
+const MAX_LISTED_IF_RARE: usize = 50_000;
 /// How many candidates the first query returns beyond the page if nothing but their existence is checked.
 const SPARE_CANDIDATES: usize = 20;
 /// How many candidates the first query returns if a filter selects from them.
@@ -108,36 +109,46 @@ struct Ranker<'a> {
 
 impl Ranker<'_> {
     async fn rank(&self) -> Result<Vec<RankedContent>, Error> {
-        let ContentRanking { filter, after, include_all, limit, .. } = *self.ranking;
-        let organization = self.history.organization();
-        if filter.is_selective() {
-            let max = MAX_LISTED as i64 + 1;
-            let listed =
-                content::list_matching(&*self.pg.acquire().await?, organization, filter, max).await?;
-            if listed.len() <= MAX_LISTED {
-                return self.rank_listed(listed).await;
-            }
+        let ContentRanking { after, include_all, limit, .. } = *self.ranking;
+        if let Some(page) = self.rank_all_matching(MAX_LISTED).await? {
+            return Ok(page);
         }
         let start = after.map_or(i64::MAX, |(rank, _)| rank);
         let mut videos = Vec::new();
-        if start > 0 {
-            self.add_ranked(&mut videos, 1..=start).await?;
+        if start > 0
+            && let Some(page) = self.add_ranked(&mut videos, 1..=start).await?
+        {
+            return Ok(page);
         }
         if include_all && start >= 0 && videos.len() < limit {
             self.append_zero_gain(&mut videos).await?;
         }
         if include_all && videos.len() < limit {
-            self.add_ranked(&mut videos, i64::MIN..=start.min(-1)).await?;
+            let page = self.add_ranked(&mut videos, i64::MIN..=start.min(-1)).await?;
+            return Ok(page.unwrap_or(videos));
         }
         Ok(videos)
     }
 
-    /// Ranks all videos that match the filter.
-    async fn rank_listed(&self, listed: Vec<VideoKey>) -> Result<Vec<RankedContent>, Error> {
-        let ContentRanking { include_all, after, limit, .. } = *self.ranking;
-        let ranks = self.fetch_ranks_of(&listed).await?;
-        let sort_key =
-            |video: VideoKey| (Reverse(ranks.get(&video.internal_id).copied().unwrap_or(0)), video.id, video);
+    /// Returns the page by the gains of all videos that match the filter, if there is one and they are not too many.
+    async fn rank_all_matching(&self, max: usize) -> Result<Option<Vec<RankedContent>>, Error> {
+        let ContentRanking { filter, metric, window, direction, include_all, after, limit } = *self.ranking;
+        if !filter.is_selective() {
+            return Ok(None);
+        }
+        let pg = self.pg.acquire().await?;
+        let listed = content::list_matching(&pg, self.history.organization(), filter, max as i64 + 1).await?;
+        drop(pg);
+        if listed.len() > max {
+            return Ok(None);
+        }
+        let key = |video: &VideoKey| PostKey { subject_id: video.subject_id, internal_id: video.internal_id };
+        let keys: Vec<_> = listed.iter().map(key).collect();
+        let gains = post_gains::fetch_totals(self.history, &keys, window).await?;
+        let sort_key = |video: VideoKey| {
+            let gain = gains.get(&video.internal_id).map_or(0, |gains| metric.of(gains));
+            (Reverse(direction.sign() * gain), video.id, video)
+        };
         let mut ranked: Vec<_> = listed.into_iter().map(sort_key).collect();
         ranked.retain(|(Reverse(rank), id, _)| {
             (include_all || *rank > 0)
@@ -146,15 +157,16 @@ impl Ranker<'_> {
         ranked.sort_unstable_by_key(|(rank, id, _)| (*rank, *id));
         ranked.truncate(limit);
         let candidate = |(Reverse(rank), _, video): &(_, _, VideoKey)| Candidate::new(*video, *rank);
-        self.select(ranked.iter().map(candidate).collect(), limit).await
+        self.select(ranked.iter().map(candidate).collect(), limit).await.map(Some)
     }
 
-    /// Adds videos whose ranks are within bounds that exclude 0, until the page is full.
+    /// Adds videos whose ranks are within bounds that exclude 0, until the page is full. Returns the whole page if too few of
+    /// those with the largest gains match.
     async fn add_ranked(
         &self,
         videos: &mut Vec<RankedContent>,
         bounds: RangeInclusive<i64>,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<Vec<RankedContent>>, Error> {
         let ContentRanking { filter, limit, .. } = *self.ranking;
         let (least, mut most) = bounds.into_inner();
         let mut count = if filter.is_selective() { FILTERED_CANDIDATES } else { limit + SPARE_CANDIDATES };
@@ -165,7 +177,12 @@ impl Ranker<'_> {
             videos.extend(self.select(rows, limit - videos.len()).await?);
             match smallest {
                 Some(smallest) if !is_last && videos.len() < limit && smallest > least => most = smallest - 1,
-                _ => return Ok(()),
+                _ => return Ok(None),
+            }
+            if count == FILTERED_CANDIDATES
+                && let Some(page) = self.rank_all_matching(MAX_LISTED_IF_RARE).await?
+            {
+                return Ok(Some(page));
             }
             count = MAX_CANDIDATES.min(count * CANDIDATE_GROWTH);
         }
@@ -225,25 +242,6 @@ impl Ranker<'_> {
             }
         }
         Ok(ranked)
-    }
-
-    /// Reads the ranks of up to [`MAX_LISTED`] videos by their internal ids; those of 0 are absent.
-    async fn fetch_ranks_of(&self, listed: &[VideoKey]) -> Result<HashMap<i64, i64>, Error> {
-        let subjects = listed.iter().map(|video| video.subject_id);
-        let (Some(first), Some(last), Some(window)) =
-            (subjects.clone().min(), subjects.max(), self.history.clip(self.ranking.window))
-        else {
-            return Ok(HashMap::new());
-        };
-        let videos: Vec<_> = listed.iter().map(|video| video.internal_id).collect();
-        let bind = |query: Query| {
-            let query = query.param("start", clamp_day(window.start)).param("end", clamp_day(window.end));
-            let query = query.param("first", first).param("last", last).param("videos", videos);
-            self.bind(query, &(i64::MIN..=i64::MAX), MAX_CANDIDATES)
-        };
-        let rows: Vec<RankRow> = self.history.fetch_all(VIDEOS_SQL, bind).await?;
-        let ranks = rows.into_iter().map(Candidate::from);
-        Ok(ranks.map(|row| (row.internal_id, row.rank)).collect())
     }
 
     fn bind(&self, query: Query, bounds: &RangeInclusive<i64>, count: usize) -> Query {
