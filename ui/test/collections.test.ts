@@ -65,8 +65,10 @@ test("a preview asks once for each account and creator", () => {
     { q: "y", hashtag: ["x"], account_id: "a", creator_id: "c" },
     { q: "y", hashtag: ["x"], account_id: "b", creator_id: "c" },
   ]);
-  assert.equal(previewQueries({ metadata: { team: "north" } }), null);
-  assert.equal(previewQueries({ account_ids: [..."abcdef"] }), null);
+  assert.deepEqual(previewQueries({ metadata: { team: "north" } }), [
+    { metadata: { "metadata.team": "north" } },
+  ]);
+  assert.equal(previewQueries({ account_ids: [..."abcdef"], creator_ids: [..."ghij"] }), null);
 });
 
 test("a problem is at its field or at one that it is a part of", () => {

@@ -8,25 +8,28 @@ import { useDebounced } from "../../components/debounce.ts";
 import { Card, Count, Empty, Entity } from "../../components/parts.tsx";
 import type { Rule } from "../../components/rule-text.ts";
 import { compact, exact, postedOn } from "../../format.ts";
+import { TAG_PREFIX } from "../../state/view.ts";
 import * as css from "../editor.module.css";
 
 type Query = NonNullable<paths["/content"]["get"]["parameters"]["query"]>;
 type Post = components["schemas"]["Content"];
 
 /** The most requests of a preview: one for each pair of an account and a creator, which have no post in common. */
-const MAX_QUERIES = 5;
+const MAX_QUERIES = 20;
 const SHOWN = 8;
 
-/** Queries that together find the posts of a rule, each once; null where that takes too many, or conditions that they lack. */
+/** Queries that together find the posts of a rule, each once; null where that takes too many. */
 export function previewQueries(rule: Rule): Query[] | null {
   const { account_ids, creator_ids, hashtags, media_types, metadata, ...filters } = rule;
   const accounts = account_ids?.map((account_id) => ({ account_id })) ?? [{}];
   const creators = creator_ids?.map((creator_id) => ({ creator_id })) ?? [{}];
-  if (metadata || accounts.length * creators.length > MAX_QUERIES) return null;
+  if (accounts.length * creators.length > MAX_QUERIES) return null;
+  const tags = Object.entries(metadata ?? {}).map(([name, value]) => [TAG_PREFIX + name, value]);
   const shared = {
     ...filters,
     ...(hashtags ? { hashtag: hashtags } : {}),
     ...(media_types ? { media_type: media_types } : {}),
+    ...(metadata ? { metadata: Object.fromEntries(tags) } : {}),
   };
   return accounts.flatMap((account) => creators.map((creator) => ({ ...shared, ...account, ...creator })));
 }
@@ -60,11 +63,7 @@ export function Preview({ rule }: { rule: Rule }) {
       title="Posts that the rule finds"
       resource={found}
       height={200}
-      idle={
-        <Empty>
-          The rule names tags, or many accounts and creators. Its posts are counted once it is saved.
-        </Empty>
-      }
+      idle={<Empty>The rule names many accounts and creators. Its posts are counted once it is saved.</Empty>}
     >
       {({ count, posts }) => (
         <>
