@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use harness::relay::{Tenant, observed_post, scrape};
+use harness::relay::{Tenant, observed_post, scrape, scrape_posted};
 
 /// 100 scrapes a second are 5,000 posts a second.
 const POSTS_PER_SCRAPE: usize = 50;
@@ -29,6 +29,7 @@ const ORGANIZATIONS: usize = 20;
 const ACCOUNTS_PER_ORGANIZATION: usize = 75;
 /// History of the accounts in the second round.
 const HISTORY_DAYS: i64 = 30;
+const SMALL_DELIVERIES: usize = 100;
 /// Concurrent commits.
 const WRITERS: usize = 8;
 
@@ -92,6 +93,10 @@ async fn main() {
     measure_backlog(1, 500).await;
     measure_backlog(250, 2).await;
     measure_deletions(2_000).await;
+    println!(
+        "\n| Deliveries of one scrape | visible after, median s | processor ms each: writer and relay, Postgres, ClickHouse |\n|---|---|---|"
+    );
+    measure_small_deliveries().await;
 }
 
 /// Scrapes every account twice: without history, and with a month of history.
@@ -311,6 +316,39 @@ async fn measure_backlog(organizations: usize, accounts: usize) {
         "| {scrapes} scrapes, organizations: {organizations} | {took:.2} | {:.0} |",
         snapshots as f64 / took
     );
+}
+
+/// Delivers scrapes of known posts one after the other, each alone: what a delivery costs whatever it holds.
+async fn measure_small_deliveries() {
+    let own = IsolatedStores::create().await;
+    let tenants = vec![own.create_tenant(SMALL_DELIVERIES).await];
+    let relay = own.start_relay();
+    insert_history(own.pg(), &tenants).await;
+    wait_all_applied(&own, &tenants).await;
+    let posted = Utc::now() - TimeDelta::days(HISTORY_DAYS);
+    let (mut seconds, mut before) = (Vec::new(), CpuSeconds::measure());
+    // The first round makes the times of posting known.
+    for views in [1_000, 2_000] {
+        (seconds, before) = (Vec::new(), CpuSeconds::measure());
+        for account in &tenants[0].accounts {
+            let began = Instant::now();
+            let posts = (POSTS_PER_SCRAPE, views);
+            scrape_posted(own.pg(), tenants[0].id, *account, posts, Utc::now(), Some(posted)).await;
+            own.wait_applied(tenants[0].id).await;
+            seconds.push(began.elapsed().as_secs_f64());
+        }
+    }
+    let after = CpuSeconds::measure();
+    seconds.sort_unstable_by(f64::total_cmp);
+    let each = |before: f64, after: f64| (after - before) * 1_000.0 / SMALL_DELIVERIES as f64;
+    println!(
+        "| {SMALL_DELIVERIES} of {POSTS_PER_SCRAPE} posts | {:.3} | {:.0}, {:.0}, {:.0} |",
+        seconds[seconds.len() / 2],
+        each(before.bench, after.bench),
+        each(before.postgres, after.postgres),
+        each(before.clickhouse, after.clickhouse),
+    );
+    relay.stop().await;
 }
 
 /// Drains deletions of accounts that have history.
