@@ -4,45 +4,28 @@
 //! wakeups, captions to search, posts per day, and last the outbox row, the search changes, the organization's data version
 //! and events of the feed.
 
-use std::collections::BTreeSet;
+mod changes;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
+use self::changes::Changes;
 use super::Error;
 use super::fair_limiter::Permit;
 use super::outbox::event::{self, Event, RemovedVideo, SubjectVideo};
 use super::postgres::Transaction;
-use super::records::captions::CaptionChanges;
 use super::records::events::{self, NewEvent};
-use super::records::post_days::PostDayChanges;
 use super::tracking::target_status;
 use crate::failpoint;
 use crate::model::picture::PictureKind;
 use crate::model::platform::Platform;
 use crate::model::snapshot::{AccountSnapshot, VideoSnapshot};
 
+pub use changes::Entity;
+
 /// Records in a row of `search_changes`: the row stays in its page.
 const IDS_PER_SEARCH_CHANGE: i64 = 100;
-
-/// A kind of record in the search index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Entity {
-    Account,
-    Creator,
-    Video,
-}
-
-impl Entity {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Entity::Account => "account",
-            Entity::Creator => "creator",
-            Entity::Video => "video",
-        }
-    }
-}
 
 /// The result of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,32 +49,6 @@ pub struct Write {
     changes: Changes,
     /// Released after the connection.
     _permit: Option<Permit>,
-}
-
-/// The recorded changes of a unit of work.
-#[derive(Default)]
-struct Changes {
-    accounts: BTreeSet<Uuid>,
-    creators: BTreeSet<Uuid>,
-    videos: BTreeSet<Uuid>,
-    subjects: BTreeSet<i64>,
-    account_snapshots: Vec<AccountSnapshot>,
-    video_snapshots: Vec<VideoSnapshot>,
-    other_events: Vec<Event>,
-    /// The earliest day whose numbers change.
-    since: Option<NaiveDate>,
-    earliest_snapshot: Option<NaiveDate>,
-    search_changes: BTreeSet<(Entity, Uuid)>,
-    /// Accounts and videos whose scrape targets may have another status.
-    targets: BTreeSet<Uuid>,
-    post_days: PostDayChanges,
-    captions: CaptionChanges,
-    collections: BTreeSet<Uuid>,
-    /// Whether accounts or videos show another picture.
-    pictures: BTreeSet<PictureKind>,
-    /// Events of the feed, and their time.
-    feed: Vec<NewEvent>,
-    feed_time: DateTime<Utc>,
 }
 
 impl Write {
@@ -366,44 +323,5 @@ impl Write {
             ))),
             _ => Ok(()),
         }
-    }
-}
-
-impl Changes {
-    /// Whether the version of accounts, creators and links changes, and whether that of videos does.
-    fn changed_versions(&self) -> (bool, bool) {
-        let others = !self.other_events.is_empty();
-        (
-            others
-                || !self.accounts.is_empty()
-                || !self.creators.is_empty()
-                || self.pictures.contains(&PictureKind::Profile),
-            others
-                || !self.videos.is_empty()
-                || !self.subjects.is_empty()
-                || !self.collections.is_empty()
-                || self.pictures.contains(&PictureKind::Cover),
-        )
-    }
-
-    /// Takes the events in the order in which the relay applies them: records, then snapshots, then recomputations.
-    fn take_events(&mut self) -> Vec<Event> {
-        fn drain<C: Default + IntoIterator>(
-            collection: &mut C,
-            event: fn(Vec<C::Item>) -> Event,
-        ) -> Option<Event> {
-            let items: Vec<_> = std::mem::take(collection).into_iter().collect();
-            (!items.is_empty()).then(|| event(items))
-        }
-        let mut events = Vec::new();
-        events.extend(drain(&mut self.creators, Event::CreatorsChanged));
-        events.extend(drain(&mut self.accounts, Event::AccountsChanged));
-        events.extend(drain(&mut self.videos, Event::VideosChanged));
-        events.extend(drain(&mut self.collections, Event::CollectionsChanged));
-        events.append(&mut self.other_events);
-        events.extend(drain(&mut self.account_snapshots, Event::AccountSnapshots));
-        events.extend(drain(&mut self.video_snapshots, Event::VideoSnapshots));
-        events.extend(drain(&mut self.subjects, Event::SubjectsChanged));
-        events
     }
 }
