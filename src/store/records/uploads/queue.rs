@@ -1,11 +1,13 @@
 //! The queue of imports over HTTP: each API process loads the files that it took, one of an organization at a time among all
 //! processes, and extends its lease. Imports of a process that does not are failed by any other.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
-use sqlx::PgPool;
+use sqlx::postgres::PgArguments;
+use sqlx::query::QueryAs;
 use sqlx::types::Json;
+use sqlx::{PgPool, Postgres};
 use uuid::Uuid;
 
 use super::LEASE;
@@ -113,7 +115,6 @@ pub async fn finish(
     now: DateTime<Utc>,
 ) -> Result<Option<ImportStatus>, Error> {
     let status = if result.error.is_some() { ImportStatus::Failed } else { ImportStatus::Succeeded };
-    let mut transaction = Transaction::begin(pg).await?;
     let sql = concat!(
         "update uploads set rows_read = $2, accounts = $3, videos = $4, snapshots_written = $5, refused = $6, findings = $7,
             status = case when cancelled_at is null then $8 else 'cancelled' end,
@@ -123,7 +124,7 @@ pub async fn finish(
          returning ",
         ended_columns!()
     );
-    let ended: Option<EndedUpload> = sqlx::query_as(sql)
+    let update = sqlx::query_as(sql)
         .bind(id)
         .bind(result.rows_read as i64)
         .bind(result.accounts as i64)
@@ -133,53 +134,51 @@ pub async fn finish(
         .bind(Json(&result.findings))
         .bind(status)
         .bind(&result.error)
-        .bind(Utc::now())
-        .fetch_optional(&mut *transaction)
-        .await?;
-    let stored_status = ended.as_ref().map(|upload| upload.status);
-    commit_ended(transaction, ended.into_iter().collect(), now).await?;
+        .bind(Utc::now());
+    let ended = commit_end(pg, update, now).await?;
     failpoint::reached("upload-finished");
-    Ok(stored_status)
+    Ok(ended)
 }
 
 /// Fails the imports of processes that no longer extend their lease, and those of `ending`, which ends. Returns their number.
 pub async fn fail_interrupted(pg: &PgPool, ending: Option<Uuid>, now: DateTime<Utc>) -> Result<usize, Error> {
-    let mut transaction = Transaction::begin(pg).await?;
+    let interrupted: Vec<Uuid> = sqlx::query_scalar(
+        "select id from uploads
+         where status in ('queued', 'running') and (lease_until < now() or process_id = $1) order by id",
+    )
+    .bind(ending)
+    .fetch_all(pg)
+    .await?;
     let sql = concat!(
         "update uploads set
             status = case when cancelled_at is null then 'failed' else 'cancelled' end,
-            error = case when cancelled_at is null then $2 end,
-            finished_at = coalesce(cancelled_at, $3)
-         where status in ('queued', 'running') and (lease_until < now() or process_id = $1)
+            error = case when cancelled_at is null then $3 end,
+            finished_at = coalesce(cancelled_at, $4)
+         where id = $1 and status in ('queued', 'running') and (lease_until < now() or process_id = $2)
          returning ",
         ended_columns!()
     );
-    let failed: Vec<EndedUpload> = sqlx::query_as(sql)
-        .bind(ending)
-        .bind(INTERRUPTED)
-        .bind(Utc::now())
-        .fetch_all(&mut *transaction)
-        .await?;
-    let count = failed.len();
-    commit_ended(transaction, failed, now).await?;
-    Ok(count)
+    let mut failed = 0;
+    for id in interrupted {
+        let update = sqlx::query_as(sql).bind(id).bind(ending).bind(INTERRUPTED).bind(Utc::now());
+        failed += usize::from(commit_end(pg, update, now).await?.is_some());
+        failpoint::reached("upload-failed");
+    }
+    Ok(failed)
 }
 
 /// Fails queued imports of this process whose files are gone.
 pub async fn fail_lost(pg: &PgPool, lost: &[Uuid], now: DateTime<Utc>) -> Result<(), Error> {
-    let mut transaction = Transaction::begin(pg).await?;
     let sql = concat!(
-        "update uploads set status = 'failed', error = $2, finished_at = $3 where id = any($1) and status = 'queued'
+        "update uploads set status = 'failed', error = $2, finished_at = $3 where id = $1 and status = 'queued'
          returning ",
         ended_columns!()
     );
-    let failed = sqlx::query_as(sql)
-        .bind(lost)
-        .bind(INTERRUPTED)
-        .bind(Utc::now())
-        .fetch_all(&mut *transaction)
-        .await?;
-    commit_ended(transaction, failed, now).await
+    for id in lost {
+        let update = sqlx::query_as(sql).bind(id).bind(INTERRUPTED).bind(Utc::now());
+        commit_end(pg, update, now).await?;
+    }
+    Ok(())
 }
 
 /// An import that has ended.
@@ -208,22 +207,18 @@ impl EndedUpload {
     }
 }
 
-/// Commits the end of imports with their events. Locks organizations in order.
-async fn commit_ended(
-    mut transaction: Transaction,
-    ended: Vec<EndedUpload>,
+/// Runs an update that ends an import, and commits it with the event. Returns the status; `None` if nothing was updated.
+async fn commit_end(
+    pg: &PgPool,
+    update: QueryAs<'_, Postgres, EndedUpload, PgArguments>,
     now: DateTime<Utc>,
-) -> Result<(), Error> {
-    let mut by_organization: BTreeMap<Uuid, Vec<NewEvent>> = BTreeMap::new();
-    for upload in ended {
-        let organization = upload.organization_id;
-        by_organization.entry(organization).or_default().extend(upload.into_event());
-    }
-    for (organization, events_of_it) in by_organization {
-        events::append(&mut transaction, organization, now, events_of_it).await?;
-    }
+) -> Result<Option<ImportStatus>, Error> {
+    let mut transaction = Transaction::begin(pg).await?;
+    let Some(ended) = update.fetch_optional(&mut *transaction).await? else { return Ok(None) };
+    let (organization, status) = (ended.organization_id, ended.status);
+    events::append(&mut transaction, organization, now, ended.into_event().into_iter().collect()).await?;
     transaction.commit().await?;
-    Ok(())
+    Ok(Some(status))
 }
 
 /// Deletes up to `limit` imports that ended over 30 days ago, and returns their number.
