@@ -23,8 +23,10 @@ use crate::store::Error;
 use crate::store::records::webhooks::{self, attempts, queue};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// Webhooks that a process delivers at a time: those that work, and those that fail.
-const SLOTS: usize = 64;
+/// Webhooks that a process delivers at a time. Receivers that have stopped to answer hold a slot of those that work until their
+/// first timeout: hundreds may do so at once.
+const WORKING_SLOTS: usize = 256;
+const FAILING_SLOTS: usize = 64;
 /// Connections to Postgres that deliveries use at a time: scrapes need the others.
 const MAX_CONNECTIONS: usize = 4;
 /// Webhooks whose new events are read in a pass.
@@ -80,12 +82,13 @@ async fn enqueue_batch(databases: &Databases) -> Result<bool, Error> {
 struct Slots {
     tasks: JoinSet<()>,
     is_failing: bool,
+    count: usize,
 }
 
 async fn deliver_due(deliverer: &Deliverer, grace: Duration, stop: &CancellationToken) {
     let mut log = FailureLog::new("cannot lease webhooks");
-    let [mut working, mut failing] =
-        [false, true].map(|is_failing| Slots { tasks: JoinSet::new(), is_failing });
+    let [mut working, mut failing] = [(false, WORKING_SLOTS), (true, FAILING_SLOTS)]
+        .map(|(is_failing, count)| Slots { tasks: JoinSet::new(), is_failing, count });
     while !stop.is_cancelled() {
         for slots in [&mut working, &mut failing] {
             log.record(slots.fill(deliverer, stop).await);
@@ -109,7 +112,7 @@ impl Slots {
     /// Leases as many webhooks as there are free slots, and delivers them.
     async fn fill(&mut self, deliverer: &Deliverer, stop: &CancellationToken) -> Result<(), Error> {
         while self.tasks.try_join_next().is_some() {}
-        let free = SLOTS - self.tasks.len();
+        let free = self.count - self.tasks.len();
         if free == 0 {
             return Ok(());
         }
