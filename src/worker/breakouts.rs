@@ -157,6 +157,7 @@ impl BreakoutFinder {
             }
         }
         timeout::short(candidates::settle(pg, organization, &compared)).await?;
+        failpoint::reached("breakouts-settled");
         if found.is_empty() {
             return Ok(());
         }

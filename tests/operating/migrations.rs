@@ -313,3 +313,38 @@ async fn keys_of_stored_texts_are_rewritten_once() {
     .unwrap();
     assert_eq!(changes, ["creator", "video"]);
 }
+
+/// Posts as a version without events stored them.
+#[tokio::test]
+async fn young_posts_of_an_earlier_version_become_candidates_once() {
+    let databases = IsolatedStores::create().await;
+    let pg = databases.pg();
+    let (organization, _) = create_organization(pg, OrganizationChange::default()).await;
+    sqlx::query(
+        "with account as (
+            insert into accounts (id, organization_id, platform, username, added_at, updated_at)
+            values (gen_random_uuid(), $1, 'tiktok', 'low.tide', now(), now()) returning id)
+         insert into videos (id, organization_id, account_id, platform, external_id, subject_id, is_tracked, create_time,
+             tracked_since, added_at, updated_at)
+         select gen_random_uuid(), $1, id, 'tiktok', name, 0, false, ((today - posted) + time '09:00') at time zone 'UTC',
+             today - observed, now(), now()
+         from account, (select (now() at time zone 'UTC')::date as today) days,
+             (values ('new', 0, 0), ('of two days', 2, 1), ('late', 4, 1), ('old', 8, 8)) posts (name, posted, observed)",
+    )
+    .bind(organization)
+    .execute(pg)
+    .await
+    .unwrap();
+    let candidates = async || -> Vec<(String, i16)> {
+        let select =
+            "select v.external_id, c.age_days from breakout_candidates c join videos v on v.id = c.video_id
+             order by c.age_days";
+        sqlx::query_as(select).fetch_all(pg).await.unwrap()
+    };
+    sqlx::query("delete from backfills where name = 'breakout_candidates'").execute(pg).await.unwrap();
+    assert_eq!(run(&databases, &["migrate"]).0, Some(0));
+    assert_eq!(candidates().await, [("new".to_owned(), 1), ("of two days".to_owned(), 3)]);
+    sqlx::query("delete from breakout_candidates").execute(pg).await.unwrap();
+    assert_eq!(run(&databases, &["migrate"]).0, Some(0));
+    assert_eq!(candidates().await, []);
+}

@@ -1,8 +1,10 @@
 //! Breakouts: posts are compared once their views at an age are known, each is reported once, and others than news are not.
 
+use std::fs::File;
+
 use chrono::{DateTime, TimeDelta, Utc};
-use harness::IsolatedStores;
 use harness::relay::{Tenant, observed_post, scrape_profile_at};
+use harness::{IsolatedStores, wait_until};
 use serde_json::{Value, json};
 use tidemark::store::Write;
 use tidemark::store::observations::{VideoOrigin, save_videos};
@@ -50,6 +52,10 @@ impl Account {
 
     async fn find(&self) -> Vec<Value> {
         breakouts::find(&self.stores.databases).await.unwrap();
+        self.reported().await
+    }
+
+    async fn reported(&self) -> Vec<Value> {
         let found: Vec<Value> =
             sqlx::query_scalar("select data from events where type = 'video.breakout' order by id")
                 .fetch_all(self.stores.pg())
@@ -117,4 +123,47 @@ async fn imports_and_the_first_scrape_report_no_breakouts() {
     let relay = account.stores.start_relay();
     assert_eq!(account.find().await, [json!(["32", 3, 900, 100.0, 9.0])]);
     relay.stop().await;
+}
+
+/// Where the job is killed: after each step of a batch, committed or not.
+const STEPS: [&str; 5] =
+    ["breakouts-settled", "breakouts-found", "events-appended", "write-committed", "breakouts-reported"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_job_loses_and_repeats_no_breakout() {
+    let account = Account::create().await;
+    let armed = tempfile::tempdir().unwrap();
+    let environment = [("TIDEMARK_FAILPOINTS", armed.path().display().to_string())];
+    let mut expected = Vec::new();
+    for (n, step) in STEPS.into_iter().enumerate() {
+        let (breakout, other) = (format!("4{n}"), format!("5{n}"));
+        for (post, views) in [(&breakout, 500), (&other, 20)] {
+            account.observe(post, 10, (4, 4), true).await;
+            account.observe(post, views, (4, 3), true).await;
+        }
+        File::create(armed.path().join(step)).unwrap();
+        let mut tracker = account.stores.track(&environment);
+        assert_eq!(tracker.wait().await, None, "{step}: {}", tracker.log());
+        assert!(!armed.path().join(step).exists(), "{step} was not reached");
+        // Events and marks are committed together: all that were found until now, or none.
+        let is_candidate: bool = sqlx::query_scalar(
+            "select exists (select from breakout_candidates c join videos v on v.id = c.video_id where external_id = $1)",
+        )
+        .bind(&breakout)
+        .fetch_one(account.stores.pg())
+        .await
+        .unwrap();
+        expected.push(json!([breakout, 1, 500, 100.0, 5.0]));
+        let is_committed = n >= 3;
+        let reported = if is_committed { expected.clone() } else { Vec::new() };
+        assert_eq!((account.reported().await, is_candidate), (reported, !is_committed), "{step}");
+    }
+    let mut tracker = account.stores.track(&environment);
+    wait_until("all breakouts are reported", async || {
+        (account.reported().await.len() == STEPS.len()).then_some(())
+    })
+    .await;
+    assert_eq!(tracker.stop().await, Some(0));
+    assert_eq!(account.reported().await, expected);
+    assert_eq!(account.candidates().await, 5, "the others wait for their views at three days");
 }

@@ -16,6 +16,7 @@ use sandbox::server::{SandboxServer, environment, start};
 use sandbox::world::World;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tidemark::model::event::passed_threshold;
 use tidemark::store::records::organizations::OrganizationChange;
 use uuid::Uuid;
 
@@ -156,6 +157,40 @@ impl KillTest {
         self.expected.assert_snapshots(&history).await;
     }
 
+    /// Compares the events of posts and thresholds with what was served: each is there once.
+    async fn assert_events(&self) {
+        let mut expected = Vec::new();
+        let account = &self.expected.history.accounts[0];
+        let followers: Vec<_> = account.followers.values().map(|(_, followers)| *followers).collect();
+        let first_scrape = account.followers.values().next().unwrap().0;
+        let reached = passed_thresholds(followers[0], &followers[1..]);
+        expected
+            .extend(reached.map(|threshold| ("account.followers_reached".to_owned(), None, Some(threshold))));
+        for video in &self.expected.history.videos {
+            let id = Some(video.external_id.clone());
+            let is_new = video.snapshots.values().next().unwrap().0 > first_scrape;
+            let views: Vec<_> = video.snapshots.values().map(|(_, counts)| counts[0]).collect();
+            let known = if is_new { None } else { views[0] };
+            let reached = passed_thresholds(known, &views);
+            expected.extend(is_new.then(|| ("video.published".to_owned(), id.clone(), None)));
+            expected.extend(
+                reached.map(|threshold| ("video.views_reached".to_owned(), id.clone(), Some(threshold))),
+            );
+        }
+        expected.sort();
+        let mut events: Vec<(String, Option<String>, Option<i64>)> = sqlx::query_as(
+            "select type, data -> 'video' ->> 'external_id', (data ->> 'threshold')::bigint from events
+             where organization_id = $1
+                 and type in ('account.followers_reached', 'video.published', 'video.views_reached')",
+        )
+        .bind(self.expected.organization.id)
+        .fetch_all(self.stores.pg())
+        .await
+        .unwrap();
+        events.sort();
+        assert_eq!(events, expected);
+    }
+
     /// Deletes the account except for one individually tracked post, with kills during the move and the removal.
     async fn kill_during_deletion(&mut self) {
         let post = self.expected.history.videos[0].external_id.clone();
@@ -198,6 +233,19 @@ impl KillTest {
     }
 }
 
+/// The thresholds that later counts reach for the first time, of several at once the highest.
+fn passed_thresholds(known: Option<i64>, later: &[Option<i64>]) -> impl Iterator<Item = i64> {
+    let mut passed = passed_threshold(known.unwrap_or_default());
+    let reached = move |count: &Option<i64>| {
+        let threshold = passed_threshold(count.unwrap_or_default());
+        (threshold > passed).then(|| {
+            passed = threshold;
+            threshold
+        })
+    };
+    later.iter().filter_map(reached)
+}
+
 async fn kill_after_every_step(rounds: usize) {
     let mut test = KillTest::start().await;
     test.assert_totals().await;
@@ -212,6 +260,7 @@ async fn kill_after_every_step(rounds: usize) {
         }
         test.kill_after_index_commit().await;
         test.assert_daily_rows().await;
+        test.assert_events().await;
     }
     test.kill_during_deletion().await;
 }

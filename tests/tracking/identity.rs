@@ -91,6 +91,8 @@ async fn username_of_another_platform_id_is_released() {
     // The username belongs to another account, and no account has the id.
     assert!(target.last_error.is_some());
     assert!(!tracker.fetch::<bool>("select holds_username from accounts where id = $1", account).await);
+    let unavailable = "select count(*) from events where account_id = $1 and type = 'account.unavailable'";
+    assert_eq!(tracker.fetch::<i64>(unavailable, account).await, 1);
     let new_owner = tracker.add_account(organization, Platform::Instagram, &name).await;
     assert_eq!(tracker.wait_attempted(new_owner).await.failures, 0);
 }

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use chrono::Utc;
 use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::model::text::search_key;
 use crate::store::lifecycle::rewrite;
+use crate::store::records::events::candidates;
 use crate::store::records::hashtags;
 use crate::store::{self, Write, observations, retry_on_conflict};
 
@@ -21,6 +23,11 @@ pub(super) async fn run(pg: &PgPool) -> Result<(), store::Error> {
         rewrite_pages(pg, CREATORS, update_creator).await?;
         rewrite_pages(pg, CAPTIONS, update_caption).await?;
         record_finished(pg, SEARCH_KEYS).await?;
+    }
+    const CANDIDATES: &str = "breakout_candidates";
+    if !is_finished(pg, CANDIDATES).await? {
+        candidates::add_stored(pg, Utc::now().date_naive()).await?;
+        record_finished(pg, CANDIDATES).await?;
     }
     rewrite::skip_if_new(pg).await?;
     observations::complete_ids(pg).await?;

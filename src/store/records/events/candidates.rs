@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::model::ages::MAX_FIRST_OBSERVATION_DAYS;
 use crate::model::event::BREAKOUT_AGES;
 use crate::model::limits::DEFAULT_BREAKOUT_DAYS;
-use crate::store::{Error, Write};
+use crate::store::{Error, Write, retry_on_conflict};
 
 /// The days on which a post was posted and first observed.
 #[derive(Debug, Clone, Copy)]
@@ -92,6 +92,45 @@ pub(in crate::store) async fn add(write: &mut Write, candidates: &[NewCandidate]
     .execute(write.connection())
     .await?;
     Ok(())
+}
+
+/// Adds the young posts that an earlier version stored, as of today.
+pub(in crate::store) async fn add_stored(pg: &PgPool, today: NaiveDate) -> Result<(), Error> {
+    let organizations: Vec<Uuid> =
+        sqlx::query_scalar("select id from organizations where deleted_at is null").fetch_all(pg).await?;
+    for organization in organizations {
+        match retry_on_conflict(|| add_stored_of(pg, organization, today)).await {
+            // Deleted meanwhile.
+            Err(Error::NotFound(_)) => {}
+            added => added?,
+        }
+    }
+    Ok(())
+}
+
+async fn add_stored_of(pg: &PgPool, organization: Uuid, today: NaiveDate) -> Result<(), Error> {
+    let oldest = today - Days::new(BREAKOUT_AGES.into_iter().max().unwrap_or_default().into());
+    let mut write = Write::begin(pg, organization).await?;
+    let stored: Vec<(Uuid, NaiveDate, NaiveDate)> = sqlx::query_as(
+        "select id, (create_time at time zone 'UTC')::date, tracked_since from videos
+         where organization_id = $1 and account_id is not null and tracked_since is not null and create_time >= $2
+         for key share",
+    )
+    .bind(organization)
+    .bind(oldest.and_time(NaiveTime::MIN).and_utc())
+    .fetch_all(write.connection())
+    .await?;
+    let candidates: Vec<_> = stored
+        .into_iter()
+        .filter_map(|(video, posted_on, observed_on)| {
+            NewCandidate::new(video, YoungPost { posted_on, observed_on }, today, true)
+        })
+        .collect();
+    if candidates.is_empty() {
+        return Ok(());
+    }
+    add(&mut write, &candidates).await?;
+    write.commit().await.map(drop)
 }
 
 /// Makes candidates due, whose views at an age have become known late. Those that are due already change as well, so that they
