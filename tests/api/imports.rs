@@ -327,6 +327,38 @@ async fn queued_import_is_cancelled_once() {
 }
 
 #[tokio::test]
+async fn ended_imports_are_events_except_dry_runs() {
+    let organization = Stack::shared().organization().await;
+    let mut expected = Vec::new();
+    for (query, file, status) in [
+        ("filename=posts.jsonl&track=false", rows("low.tide", 2), "succeeded"),
+        ("track=false&dry_run=true", rows("low.tide", 2), ""),
+        ("", "no table".to_owned(), "failed"),
+    ] {
+        let accepted = upload(&organization, query, file).await.ok(202);
+        let import = ended(&organization, &accepted).await;
+        let names =
+            ["id", "type", "status", "filename", "rows_read", "snapshots_written", "refused", "error"];
+        if import["dry_run"] == false {
+            assert_eq!(import["status"], status, "{import}");
+            let fields = names.map(|name| (name.to_owned(), import[name].clone()));
+            expected.insert(0, json!({"import": serde_json::Map::from_iter(fields)}));
+        }
+    }
+    let events = organization.get("/events").await.ok(200);
+    let data: Vec<_> = events.list("/data").iter().map(|event| event["data"].clone()).collect();
+    assert_eq!(data, expected);
+    assert!(events.list("/data").iter().all(|event| event["type"] == "import.ended"), "{events}");
+
+    let queueing = QueueingApi::start(0).await;
+    let location = queueing.upload("", "{}").await.ok(202).header("location").to_owned();
+    queueing.api.delete(&location).await.ok(204);
+    let events = queueing.api.get("/v2/events").await.ok(200);
+    assert_eq!(events.list("/data").len(), 1, "{events}");
+    assert_eq!(events.text("/data/0/data/import/status"), "cancelled");
+}
+
+#[tokio::test]
 async fn organization_has_a_limit_of_imports_that_wait() {
     let queueing = QueueingApi::start(0).await;
     let mut last = String::new();

@@ -32,10 +32,14 @@ struct Api {
 }
 
 impl Api {
-    fn start(stores: &IsolatedStores, folder: &TempDir, failpoints: &Path) -> Self {
+    fn start_process(stores: &IsolatedStores, folder: &TempDir, failpoints: &Path) -> Process {
         let mut serve = stores.command(&[("TIDEMARK_FAILPOINTS", failpoints.display().to_string())]);
         serve.args(["serve", "--listen", "127.0.0.1:0", "--search-index"]).arg(folder.path());
-        let mut process = Process::start(serve, None);
+        Process::start(serve, None)
+    }
+
+    fn start(stores: &IsolatedStores, folder: &TempDir, failpoints: &Path) -> Self {
+        let mut process = Api::start_process(stores, folder, failpoints);
         let base = process.listening_url();
         Api { process, base }
     }
@@ -181,6 +185,41 @@ async fn stopped_process_fails_its_imports() {
         );
     }
     lock.rollback().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_interrupted_import_ends_with_its_event() {
+    let stores = IsolatedStores::create().await;
+    let (folder, armed) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let organizations = [stores.organization().await, stores.organization().await];
+    let mut api = Api::start(&stores, &folder, armed.path());
+    let lock = block_imports(&stores).await;
+    let mut imports = Vec::new();
+    for organization in &organizations {
+        let running = api.accept(organization, rows("low.tide", 3)).await;
+        imports.push((organization, running));
+        imports.push((organization, api.accept(organization, rows("high.tide", 3)).await));
+    }
+    api.process.kill();
+    expire_leases(&stores).await;
+    let ended = "select (select count(*) from uploads where status = 'failed'),
+                        (select count(*) from events where type = 'import.ended'),
+                        (select count(distinct data -> 'import' ->> 'id') from events)";
+    // Each time, a process is killed after it failed one of them.
+    for failed in 1..=3_i64 {
+        File::create(armed.path().join("upload-failed")).unwrap();
+        let mut killed = Api::start_process(&stores, &folder, armed.path());
+        assert_eq!(killed.wait().await, None, "{}", killed.log());
+        let counts: (i64, i64, i64) = sqlx::query_as(ended).fetch_one(stores.pg()).await.unwrap();
+        assert_eq!(counts, (failed, failed, failed));
+    }
+    lock.rollback().await.unwrap();
+    let api = Api::start(&stores, &folder, armed.path());
+    for (organization, path) in &imports {
+        assert_eq!(api.wait_for(organization, path, "failed").await["error"], INTERRUPTED);
+    }
+    let counts: (i64, i64, i64) = sqlx::query_as(ended).fetch_one(stores.pg()).await.unwrap();
+    assert_eq!(counts, (4, 4, 4));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -56,6 +56,18 @@ async fn created_webhook_has_all_fields() {
 }
 
 #[tokio::test]
+async fn links_lead_to_the_host_that_created_the_webhook() {
+    let api = TestApi::start().await;
+    let id = api.create("/v2/webhooks", json!({"url": URL, "format": "slack"})).await;
+    let origin: String = sqlx::query_scalar("select origin from webhooks where id = $1")
+        .bind(parse_id(&id))
+        .fetch_one(api.pg())
+        .await
+        .unwrap();
+    assert_eq!(origin, api.url());
+}
+
+#[tokio::test]
 async fn webhook_is_changed_and_deleted() {
     let api = TestApi::start().await;
     let id = api.create("/v2/webhooks", json!({"url": URL, "types": ["video.breakout"]})).await;
