@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 pub use batch_queue::BatchQueue;
 pub use clock::Clock;
-pub use event_streams::{EventStream, EventStreams, Feed, Following, StreamedEvent};
+pub use event_streams::{EventStream, EventStreams, Feed, Following, MIN_CHANGE_INTERVAL, StreamedEvent};
 pub use in_flight_keys::{InFlightKey, InFlightKeys};
 pub use open_transfers::{OpenTransfers, TransferGuard};
 pub use upload_folder::{IncomingFile, ReceiveError, UploadFolder, UploadLimits};

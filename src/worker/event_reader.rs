@@ -4,12 +4,13 @@ use std::time::{Duration, Instant};
 
 use sqlx::PgPool;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::failure_log::FailureLog;
 use super::timeout;
 use crate::app::{EventStreams, Feed, StreamedEvent};
 use crate::store::Error;
-use crate::store::records::events;
+use crate::store::records::events::{self, FeedMark};
 use crate::store::records::keys;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -23,7 +24,7 @@ pub async fn run(pg: PgPool, streams: EventStreams, stop: CancellationToken) {
     let passes = async {
         loop {
             streams.wait_for_streams().await;
-            let result = timeout::short(read(&pg, &streams)).await;
+            let result = read(&pg, &streams).await;
             let mut checked = Ok(());
             if keys_checked_at.elapsed() >= KEY_INTERVAL {
                 checked = timeout::short(check_keys(&pg, &streams)).await;
@@ -36,36 +37,39 @@ pub async fn run(pg: PgPool, streams: EventStreams, stop: CancellationToken) {
     let _: Option<()> = stop.run_until_cancelled(passes).await;
 }
 
+/// Reads what is new, and publishes it organization by organization.
 async fn read(pg: &PgPool, streams: &EventStreams) -> Result<(), Error> {
     let feeds = streams.feeds();
     let organizations: Vec<_> = feeds.iter().map(|(organization, _)| *organization).collect();
-    let marks = events::fetch_marks(pg, &organizations).await?;
+    let marks = timeout::short(events::fetch_marks(pg, &organizations)).await?;
     for (organization, feed) in feeds {
-        let Some(mark) = marks.get(&organization).copied() else { continue };
-        let Some(known) = feed.mark else {
-            streams.publish(organization, Feed::default().extend(mark, []));
-            continue;
-        };
-        if mark == known {
-            continue;
+        let Some(mark) = marks.get(&organization).map(|mark| feed.due_mark(*mark)) else { continue };
+        if feed.mark != Some(mark) {
+            let next = timeout::short(read_feed(pg, organization, &feed, mark)).await?;
+            streams.publish(organization, next).await;
         }
-        let mut feed = (*feed).clone();
-        loop {
-            let page = match mark.last_event_id > Some(feed.position()) {
-                true => events::fetch_after(pg, organization, feed.position(), PAGE_ROWS).await?,
-                false => Vec::new(),
-            };
-            let is_last = (page.len() as i64) < PAGE_ROWS;
-            let streamed =
-                page.iter().map(|event| StreamedEvent { id: event.id, text: event.to_stream_text().into() });
-            feed = feed.extend(mark, streamed);
-            if is_last {
-                break;
-            }
-        }
-        streams.publish(organization, feed);
     }
     Ok(())
+}
+
+async fn read_feed(pg: &PgPool, organization: Uuid, known: &Feed, mark: FeedMark) -> Result<Feed, Error> {
+    if known.mark.is_none() {
+        return Ok(known.extend(mark, []));
+    }
+    let mut feed = known.clone();
+    loop {
+        let page = match mark.last_event_id > Some(feed.position()) {
+            true => events::fetch_after(pg, organization, feed.position(), PAGE_ROWS).await?,
+            false => Vec::new(),
+        };
+        let is_last = (page.len() as i64) < PAGE_ROWS;
+        let streamed =
+            page.iter().map(|event| StreamedEvent { id: event.id, text: event.to_stream_text().into() });
+        feed = feed.extend(mark, streamed);
+        if is_last {
+            return Ok(feed);
+        }
+    }
 }
 
 async fn check_keys(pg: &PgPool, streams: &EventStreams) -> Result<(), Error> {

@@ -183,6 +183,16 @@ async fn stream_tells_that_figures_changed_once_a_second() {
 }
 
 #[tokio::test]
+async fn silent_stream_has_a_comment_within_15_seconds() {
+    let streaming = StreamingApi::start().await;
+    let mut stream = streaming.open(None).await;
+    let started = Instant::now();
+    while stream.block().await.unwrap() != ":" {}
+    let elapsed = started.elapsed().as_secs();
+    assert!((9..=15).contains(&elapsed), "{elapsed} s");
+}
+
+#[tokio::test]
 async fn stream_ends_when_its_key_is_revoked() {
     let streaming = StreamingApi::start().await;
     let mut stream = streaming.open(None).await;

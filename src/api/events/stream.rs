@@ -1,14 +1,12 @@
 //! The stream of events: those of the organization as they become known, and when its figures change.
 
-use std::time::Duration;
-
 use bytes::{Bytes, BytesMut};
 use salvo::Writer;
 use salvo_oapi::endpoint;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::app::{App, EventStream, Following};
+use crate::app::{App, EventStream, Following, MIN_CHANGE_INTERVAL};
 use crate::http::input::LastEventId;
 use crate::http::{Caller, EventSource, Problem, Result, ServerSentEvents};
 use crate::model::limits::MAX_STREAMS_PER_KEY;
@@ -16,8 +14,6 @@ use crate::store::postgres::FairReads;
 use crate::store::records::events;
 
 const DATA_CHANGED: Bytes = Bytes::from_static(b"event: data.changed\ndata: {}\n\n");
-/// Figures change with every scrape.
-const MIN_CHANGE_INTERVAL: Duration = Duration::from_secs(1);
 /// Events that a stream reads from Postgres at a time.
 const PAGE_ROWS: i64 = 100;
 
@@ -70,7 +66,8 @@ impl EventSource for FeedStream {
                     return Ok(Some(event.text.clone()));
                 }
                 Following::Stored => {
-                    let page = self.read_page(feed.complete_after).await?;
+                    // Boxed, because streams rarely read: what they wait in is smaller without it.
+                    let page = Box::pin(self.read_page(feed.complete_after)).await?;
                     if !page.is_empty() {
                         return Ok(Some(page));
                     }

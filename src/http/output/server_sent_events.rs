@@ -44,7 +44,9 @@ impl<S: EventSource> Writer for ServerSentEvents<S> {
             if is_first {
                 return Ok(Some((FIRST, (source, false))));
             }
-            let next = tokio::time::timeout(MAX_SILENCE, source.next()).await;
+            // Streams that were woken by one event do not all send their comments at once.
+            let silence = MAX_SILENCE.mul_f64(1.0 - fastrand::f64() / 3.0);
+            let next = tokio::time::timeout(silence, source.next()).await;
             let piece = next.unwrap_or(Ok(Some(COMMENT)))?;
             Ok(piece.map(|piece| (piece, (source, false))))
         });
