@@ -1,7 +1,7 @@
 # Commands for this repository. `make` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep test-days release-fixture test-clickhouse bench bench-bulk bench-paging bench-pictures bench-import bench-relay bench-search bench-tenants loadtest openapi ui ui-types ui-screenshots bench-ui clients client-types lint audit fmt build deps libchdb clean-demo
+.PHONY: help demo test test-deep test-days release-fixture test-clickhouse bench bench-bulk bench-events bench-paging bench-pictures bench-import bench-relay bench-search bench-tenants loadtest openapi ui ui-types ui-screenshots bench-ui clients client-types lint audit fmt build deps libchdb clean-demo
 
 CARGO ?= cargo
 # Port of the demo's API; all other ports are chosen freely.
@@ -38,6 +38,9 @@ bench: ## Compare the analytics with plain SQL (docs/performance.md); TIDEMARK_B
 
 bench-bulk: ## Time batches of 500 records, refreshes, and exports of a million rows
 	@scripts/with-stores scripts/bench bulk
+
+bench-events: ## Measure 10,000 open streams of events: memory, arrival of an event, other requests
+	@scripts/with-stores scripts/bench events
 
 bench-paging: ## Time the lists in an organization of 70,000 videos
 	@scripts/with-stores scripts/bench paging dev

@@ -1,9 +1,10 @@
-//! Operation of the service: shutdown, readiness, cancellation, supported databases, migrations under load, the stores of
-//! the first release, backup and restore, and `tidemark doctor`.
+//! Operation of the service: shutdown, streams of events, readiness, cancellation, supported databases, migrations under
+//! load, the stores of the first release, backup and restore, and `tidemark doctor`.
 
 mod backups;
 mod cancellation;
 mod doctor;
+mod event_streams;
 mod first_release;
 mod imports;
 mod migrations;
