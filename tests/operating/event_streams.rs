@@ -136,7 +136,7 @@ async fn nginx_passes_events_on_with_its_default_buffering() {
     let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
     let temporary = temporary.map(|name| format!("{name}_temp_path {path}/{name};")).concat();
     let configuration = format!(
-        "daemon off; pid {path}/pid; error_log {path}/log; events {{}}
+        "daemon off; master_process off; pid {path}/pid; error_log {path}/log; events {{}}
          http {{ access_log off; {temporary}
              server {{ listen unix:{path}/socket; location / {{ proxy_pass {}; }} }} }}",
         url.trim_end_matches("/v2")

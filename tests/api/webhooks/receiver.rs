@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use harness::wait_until;
@@ -26,6 +27,7 @@ pub enum Answer {
 /// A request to a receiver.
 #[derive(Debug, Clone)]
 pub struct Received {
+    pub at: Instant,
     pub path: String,
     pub headers: HeaderMap,
     pub body: Vec<u8>,
@@ -97,7 +99,7 @@ impl Handler for Receiver {
     async fn handle(&self, req: &mut Request, _: &mut Depot, res: &mut Response, _: &mut FlowCtrl) {
         let body = req.payload().await.unwrap().to_vec();
         let (path, headers) = (req.uri().path().to_owned(), req.headers().clone());
-        self.received.lock().unwrap().push(Received { path, headers, body });
+        self.received.lock().unwrap().push(Received { at: Instant::now(), path, headers, body });
         let next = self.answers.lock().unwrap().pop_front();
         match next.unwrap_or_else(|| self.usual.lock().unwrap().clone()) {
             Answer::Status(status, text) => {
