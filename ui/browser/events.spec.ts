@@ -94,6 +94,100 @@ test("a stream that ends goes on after the last event", async ({ dashboard, page
   await expect.poll(() => positions).toEqual([null, event.id]);
 });
 
+/** Counts how often what is shown turned pale, or rows were taken off the page; from now on. */
+async function watchChanges(page: Page): Promise<() => Promise<string[]>> {
+  await page.evaluate(() => {
+    const seen: string[] = [];
+    Object.assign(window, { seen });
+    new MutationObserver((changes) => {
+      for (const { target, removedNodes } of changes) {
+        if (!(target instanceof Element)) continue;
+        if (target.getAttribute("aria-busy") === "true") seen.push("pale");
+        if (target.matches("tbody tr[hidden]")) seen.push("hidden");
+        if ([...removedNodes].some((node) => node.nodeName === "TR")) seen.push("removed");
+      }
+    }).observe(document, { subtree: true, childList: true, attributes: true });
+  });
+  return () => page.evaluate(() => (window as unknown as { seen: string[] }).seen);
+}
+
+test("news are added in place: focus, selection and scroll stay, and nothing turns pale", async ({
+  dashboard,
+  page,
+  world,
+}) => {
+  const events = Array.from({ length: 80 }, (_, number) =>
+    eventOf("video.published", { account: ACCOUNT, video: { ...POST, description: `Swell ${number}` } }),
+  );
+  await page.route(/\/v2\/events\?/, (route) =>
+    route.fulfill({
+      json: { data: events, pagination: { next_cursor: null, has_next: false, limit: 50 }, filters: {} },
+    }),
+  );
+  let tell = () => {};
+  const isTold = new Promise<void>((resolve) => (tell = resolve));
+  await page.route("**/v2/events/stream", async (route) => {
+    await isTold;
+    await route.fulfill({ contentType: "text/event-stream", body: "event: data.changed\ndata: {}\n\n" });
+  });
+  await dashboard.open(PATHS.Events, world.keys.read);
+  const { rows } = dashboard.table("Events");
+  await expect(rows).toHaveCount(80);
+  const link = rows.filter({ hasText: "Swell 40" }).getByRole("link").last();
+  await link.focus();
+  await link.scrollIntoViewIfNeeded();
+  await rows.filter({ hasText: "Swell 41" }).evaluate((row) => getSelection()?.selectAllChildren(row));
+  const selected = await page.evaluate(() => getSelection()?.toString());
+  expect(selected).toContain("Swell 41");
+  const place = () => link.evaluate((element) => Math.round(element.getBoundingClientRect().top));
+  const before = await place();
+  const changes = await watchChanges(page);
+  events.unshift(eventOf("account.recovered", { account: ACCOUNT }));
+  tell();
+  await expect(rows).toHaveCount(81);
+  await expect(rows.first()).toContainText("is updating again");
+  await expect(link).toBeFocused();
+  expect(await page.evaluate(() => getSelection()?.toString())).toBe(selected);
+  await expect.poll(place).toBe(before);
+  expect(await changes()).toEqual([]);
+});
+
+test("an import is followed in place", async ({ dashboard, page, world }) => {
+  const running = {
+    id: crypto.randomUUID(),
+    type: "import",
+    filename: "tide.csv",
+    status: "running",
+    dry_run: false,
+    rows_read: 10,
+    refused: 0,
+    accounts: 1,
+    videos: 1,
+    snapshots_written: 10,
+    refusals: [],
+    error: null,
+    created_at: new Date().toISOString(),
+    finished_at: null,
+  };
+  await page.route(/\/v2\/imports\?/, (route) =>
+    route.fulfill({
+      json: { data: [running], pagination: { next_cursor: null, has_next: false, limit: 25 }, filters: {} },
+    }),
+  );
+  await page.route("**/v2/events/stream", (route) => route.abort("failed"));
+  await dashboard.open(PATHS.Import, world.keys.importing);
+  const row = dashboard.table("Imports").rows.filter({ hasText: "tide.csv" });
+  const cancel = row.getByRole("button", { name: "Cancel" });
+  await cancel.focus();
+  const changes = await watchChanges(page);
+  running.rows_read = 1_234;
+  await expect(row).toContainText("1\u2009234");
+  await expect(cancel).toBeFocused();
+  running.status = "succeeded";
+  await expect(row).toContainText("Done");
+  expect(await changes()).toEqual([]);
+});
+
 test("figures follow when they change, without turning pale", async ({ dashboard, page, world }) => {
   await answerStream(page, ["event: data.changed\ndata: {}\n\n"]);
   let answers = 0;

@@ -91,9 +91,22 @@ test("accounts that wait for their first read keep the list as long as it is", a
   await dashboard.showMore.click();
   const { rows } = dashboard.table("Accounts");
   await expect(rows).toHaveCount(100);
-  await expect.poll(() => firstPages.length, { timeout: 20_000 }).toBeGreaterThan(1);
   await dashboard.settled();
+  const card = dashboard.card("Accounts");
+  await card.evaluate((card) => {
+    new MutationObserver(() => card.setAttribute("data-was-pale", "")).observe(card, {
+      attributeFilter: ["aria-busy"],
+    });
+  });
+  const chosen = rows.nth(70).getByRole("checkbox");
+  await chosen.check();
+  const loads = firstPages.length;
+  await expect.poll(() => firstPages.length, { timeout: 20_000 }).toBeGreaterThan(loads);
+  await page.waitForLoadState("networkidle");
   await expect(rows).toHaveCount(100);
+  await expect(chosen).toBeChecked();
+  await expect(chosen).toBeFocused();
+  await expect(card).not.toHaveAttribute("data-was-pale");
 });
 
 test("a new tab is signed in as long as another is", async ({ page, context, dashboard, world }) => {

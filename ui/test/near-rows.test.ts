@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { nearRows } from "../src/components/near-rows.ts";
+import { isLoadedAgain, nearRows } from "../src/components/near-rows.ts";
 
 const range = (top: number, bottom: number, count: number) => {
   const { from, to } = nearRows(top, bottom, count, 50);
@@ -17,4 +17,12 @@ test("no row outside the table is near", () => {
   assert.deepEqual(range(14_800, 15_700, 300), [290, 300]);
   assert.deepEqual(range(20_000, 20_900, 300), [300, 300]);
   assert.deepEqual(range(-2_000, -1_100, 300), [0, 0]);
+});
+
+test("a list that is loaded again has few new rows, in whatever order", () => {
+  const keys = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => String(from + n));
+  assert.ok(isLoadedAgain(keys(0, 100), ["new", ...keys(0, 99).reverse()]));
+  assert.ok(isLoadedAgain(keys(0, 100), keys(20, 100)));
+  assert.ok(!isLoadedAgain(keys(0, 50), keys(0, 100)));
+  assert.ok(!isLoadedAgain([], keys(0, 100)));
 });

@@ -55,6 +55,36 @@ test("a list that is loaded again keeps its length", async () => {
   assert.equal(requests, 2);
 });
 
+test("a list that is loaded again in place keeps its length, and says nothing of it", async () => {
+  const seen: string[] = [];
+  let isDown = false;
+  const pages = rendered((list: List) => {
+    const found = usePages(list.key, (cursor) => load(isDown ? { ...list, key: "down" } : list, cursor), {
+      sort: list.sort,
+    });
+    seen.push(found.status);
+    return found;
+  });
+  await pages.render(A);
+  await pages.change(({ loadMore }) => loadMore());
+  const before = pages.current().data;
+  [requests, seen.length] = [0, 0];
+  // What is wanted during a load is loaded once, after it.
+  await pages.change(({ refresh }) => {
+    for (let times = 0; times < 3; times++) refresh();
+  });
+  assert.deepEqual(pages.current().data?.rows, ["a name 1", "a name 2"]);
+  assert.notEqual(pages.current().data, before);
+  assert.equal(requests, 4);
+  isDown = true;
+  await pages.change(({ refresh }) => refresh());
+  assert.deepEqual(pages.current().data?.rows, ["a name 1", "a name 2"]);
+  assert.deepEqual([...new Set(seen)], ["ready"]);
+  isDown = false;
+  await pages.change(({ loadMore }) => loadMore());
+  assert.deepEqual(pages.current().data?.rows, ["a name 1", "a name 2", "a name 3"]);
+});
+
 test("more rows of a list that failed are not added to those of the list before", async () => {
   let isDown = true;
   const pages = rendered((list: List) =>

@@ -39,11 +39,14 @@ function nameOf({ key, sort }: Pick<PageRequest, "key" | "sort">): string {
 export type PagedResource<P extends Page<unknown>> = Resource<Pages<P>> & {
   hasMore: boolean;
   loadMore: () => void;
-  /** Sends the last request again; `reload` loads all rows that are shown again. */
+  /** Sends the last request again; `reload` and `refresh` load all rows that are shown again. */
   retry: () => void;
 };
 
 type Compare<P extends Page<unknown>> = (left: P["rows"][number], right: P["rows"][number]) => number;
+
+/** Longer lists stay as they are while figures change: each page of them is a request. */
+const MAX_LIVE_ROWS = 200;
 
 /** The order of the rows. */
 export interface RowOrder<P extends Page<unknown>> {
@@ -94,20 +97,22 @@ export function usePages<P extends Page<unknown>>(
   const request = isCurrent ? latest : { ...start, count: rowsBefore(nameOf(start)) };
   // Forgets the cursor of another list or order, which would be sent again when that is shown again.
   if (request !== latest) setRequest(request);
+  /** At least so many rows are loaded, unless more are added to those of `request`. */
+  const shownRows = () =>
+    Math.max(request.count, loaded.current?.request === request ? loaded.current.rows.length : 0);
   const resource = useResource<Pages<P>>(
     async (signal, before) => {
       const isSame = before?.request.key === key && before.request.sort === request.sort;
       const earlier = request.cursor && isSame ? before : undefined;
       const first = await load(earlier ? request.cursor : null, signal);
-      const { rows: loadedRows, page } = await loadUntil(earlier ? 0 : request.count, first, (cursor) =>
+      const { rows: loadedRows, page } = await loadUntil(earlier ? 0 : shownRows(), first, (cursor) =>
         load(cursor, signal),
       );
       const rows = [...(earlier?.rows ?? []), ...loadedRows];
       return { rows, page, request, requests: [...(earlier?.requests ?? []), ...requestsOf(signal)] };
     },
     [request],
-    // More of a list is part of it: it is not loaded alone.
-    { isLive: request.cursor === null },
+    { isLive: shownRows() <= MAX_LIVE_ROWS },
   );
   loaded.current = resource.data;
   useEffect(() => {

@@ -19,6 +19,8 @@ export type Resource<T> = Load<T> & {
   /** URLs of the requests that were last answered. */
   requests: readonly string[];
   reload: () => void;
+  /** Loads newer data in place: nothing shows that it loads, and what fails is left to the next time. */
+  refresh: () => void;
 };
 
 /** `before` is the last data. */
@@ -76,15 +78,17 @@ export function useResource<T>(
     );
   }
   useLayoutEffect(() => () => abort(current.current), []);
-  useQuietReload(isLive && load !== null && ended === current.current, async (signal) => {
+  const isSettled = load !== null && ended === current.current;
+  const loadQuietly = useQuietLoad(isSettled, async (signal) => {
     const run = current.current;
     const data = await load?.(signal, undefined);
     if (data !== undefined && !signal.aborted && run && current.current === run)
       setEnded({ run, data, requests: requestsOf(signal) });
   });
+  useEffect(() => (isLive && isSettled ? onOldFigures(loadQuietly) : undefined), [isLive && isSettled]);
   const reload = useCallback(() => setAttempt((attempt) => attempt + 1), []);
   useEffect(() => (problem?.isUnanswered ? onAnswer(reload) : undefined), [problem]);
-  const shared = { requests, reload };
+  const shared = { requests, reload, refresh: problem ? reload : loadQuietly };
   if (!load) return { ...shared, status: "idle" };
   if (ended !== current.current) return { ...shared, status: "loading", data, problem };
   return problem
@@ -92,23 +96,33 @@ export function useResource<T>(
     : { ...shared, status: "ready", data: data as T };
 }
 
-/** Loads when figures changed, without saying so; what fails is left to the next time. */
-function useQuietReload(isOn: boolean, reload: (signal: AbortSignal) => Promise<void>): void {
-  const latest = useRef(reload);
-  latest.current = reload;
-  useEffect(() => {
+/** Loads while `isOn`, one load after the other: what is wanted during one is loaded after it. */
+function useQuietLoad(isOn: boolean, load: (signal: AbortSignal) => Promise<void>): () => void {
+  const latest = useRef(load);
+  latest.current = load;
+  const start = useRef(() => {});
+  useLayoutEffect(() => {
     if (!isOn) return;
     let controller = new AbortController();
-    const end = onOldFigures(() => {
-      controller.abort();
-      controller = new AbortController();
-      latest.current(controller.signal).catch(() => {});
-    });
+    let [isLoading, isWanted] = [false, false];
+    const run = async () => {
+      isWanted = true;
+      if (isLoading) return;
+      isLoading = true;
+      while (isWanted && !controller.signal.aborted) {
+        isWanted = false;
+        controller = new AbortController();
+        await latest.current(controller.signal).catch(() => {});
+      }
+      isLoading = false;
+    };
+    start.current = () => void run();
     return () => {
-      end();
+      start.current = () => {};
       controller.abort();
     };
   }, [isOn]);
+  return useCallback(() => start.current(), []);
 }
 
 /** The same resource with a part of its data, or other data made of it. */

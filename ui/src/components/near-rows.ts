@@ -1,8 +1,9 @@
 // Which rows of a long table are laid out first: those near the screen. The others follow once these are drawn, so that sorting or
-// extending hundreds of rows takes no longer to be seen, and searching in the page, copying and printing reach every row.
+// extending hundreds of rows takes no longer to be seen, and searching in the page, copying and printing reach every row. Rows that
+// are loaded again in place stay laid out: one of them may have the focus or be selected.
 
 import type { RefObject } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useReducer, useRef } from "preact/hooks";
 
 /** Shorter tables are laid out at once. */
 const LONG = 60;
@@ -51,19 +52,38 @@ function measure(table: HTMLTableElement | null, count: number): NearRows {
   return nearRows(-top, innerHeight - top, count, height / body.rows.length || ROW_HEIGHT);
 }
 
-/** Null if all rows are laid out. */
-export function useNearRows(
+/** Of a list that is loaded again, at most so many rows are new. */
+const MAX_NEW = 10;
+
+/** Whether a list was loaded again, and not extended. */
+export function isLoadedAgain(before: readonly string[], now: readonly string[]): boolean {
+  const known = new Set(before);
+  return now.filter((key) => !known.has(key)).length <= MAX_NEW;
+}
+
+/** `address` is that of the page: another one shows another list or order. Null if all rows are laid out. */
+export function useNearRows<Row>(
   table: RefObject<HTMLTableElement | null>,
-  rows: readonly unknown[],
+  rows: readonly Row[],
+  rowKey: (row: Row) => string,
+  address: string,
 ): NearRows | null {
-  const [laidOut, setLaidOut] = useState<readonly unknown[] | null>(null);
-  const isFirst = rows.length > LONG && laidOut !== rows;
+  const laidOut = useRef<{ rows: readonly Row[]; address: string }>({ rows: [], address });
+  const [, render] = useReducer((count: number) => count + 1, 0);
+  const before = laidOut.current;
+  const isOther = before.rows !== rows;
+  const isFirst =
+    rows.length > LONG &&
+    isOther &&
+    !(before.address === address && isLoadedAgain(before.rows.map(rowKey), rows.map(rowKey)));
+  if (isOther && !isFirst) laidOut.current = { rows, address };
   useEffect(() => {
     if (!isFirst) return;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const frame = requestAnimationFrame(() => {
       timer = setTimeout(() => {
-        setLaidOut(rows);
+        laidOut.current = { rows, address };
+        render(undefined);
         if (table.current) freeWidths(headingsOf(table.current));
       });
     });

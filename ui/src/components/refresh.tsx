@@ -1,6 +1,6 @@
 // Reading an account or a post now instead of when it is due.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
 import { useAction } from "../api/action.ts";
 import type { components } from "../api/schema.d.ts";
@@ -21,8 +21,8 @@ interface Props {
     tracking: { last_attempt_at: string | null; last_error: string | null };
   };
   request: (signal: AbortSignal) => Promise<Refresh | null>;
-  /** Loads the record again. */
-  reload: () => void;
+  /** Loads the record again, in place. */
+  onPoll: () => void;
   /** The record has new numbers. */
   onRead: () => void;
 }
@@ -59,31 +59,26 @@ function outcome({ tracking }: Props["record"]): string {
   return tracking.last_error ? `Not read: ${tracking.last_error}` : "Read.";
 }
 
-export function RefreshButton({ record, request, reload, onRead }: Props) {
+export function RefreshButton({ record, request, onPoll, onRead }: Props) {
   const [asked, setAsked] = useState<Asked | null>(null);
   const refresh = useAction(async (signal) => {
     const found = await request(signal);
     setGivenUp(false);
     setAsked(found && { ...found, attemptBefore: record.tracking.last_attempt_at });
   });
-  const polls = useRef(0);
   const [hasGivenUp, setGivenUp] = useState(false);
   const isUnderway = asked?.status === "queued" || asked?.status === "in_flight";
   const isUnread = isUnderway && record.tracking.last_attempt_at === asked.attemptBefore;
   const isAwaited = isUnread && !hasGivenUp;
   useEffect(() => {
     if (!isAwaited) return;
-    polls.current = 0;
-    return onRead;
+    let polls = 0;
+    const timer = setInterval(() => (polls++ < MAX_POLLS ? onPoll() : setGivenUp(true)), POLL_MS);
+    return () => {
+      clearInterval(timer);
+      onRead();
+    };
   }, [isAwaited]);
-  // Each answer is a new record.
-  useEffect(() => {
-    if (!isAwaited) return;
-    if (polls.current === MAX_POLLS) return setGivenUp(true);
-    polls.current += 1;
-    const timer = setTimeout(reload, POLL_MS);
-    return () => clearTimeout(timer);
-  }, [isAwaited, record]);
   return (
     <>
       <button type="button" disabled={refresh.isRunning || isAwaited} onClick={() => void refresh.run()}>

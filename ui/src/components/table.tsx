@@ -4,7 +4,7 @@ import { Component, type ComponentChildren, type RefObject } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { type CsvColumn, formatCsv, saveFile } from "../csv.ts";
-import { navigate, view } from "../state/view.ts";
+import { formatView, navigate, view } from "../state/view.ts";
 import { useNearRows } from "./near-rows.ts";
 import * as css from "./table.module.css";
 
@@ -36,7 +36,7 @@ export function Table<Row>({ title, columns: all, rows, rowKey, sort = "", isDen
   const frame = useRef<HTMLDivElement>(null);
   const table = useRef<HTMLTableElement>(null);
   useStickyHead(frame, table);
-  const near = useNearRows(table, rows);
+  const near = useNearRows(table, rows, rowKey, formatView(view.value));
   const isNear = (position: number) => !near || (position >= near.from && position < near.to);
   return (
     <div ref={frame} class={css.tableFrame} tabIndex={0} role="region" aria-label={`${title}: table`}>

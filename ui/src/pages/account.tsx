@@ -68,9 +68,10 @@ export default function AccountPage({ id, identity }: PageProps) {
                 account={data}
                 canWrite={canWrite}
                 onChanged={account.reload}
+                onPoll={account.refresh}
                 onRead={() => {
-                  gains.totals.reload();
-                  gains.days.reload();
+                  gains.totals.refresh();
+                  gains.days.refresh();
                 }}
               />
             )}
@@ -165,7 +166,9 @@ function NotUpdating({ account, canWrite, onChanged }: TrackingProps) {
   );
 }
 
-function Tracking({ account, canWrite, onChanged, onRead }: TrackingProps & { onRead: () => void }) {
+type ReadProps = Pick<Parameters<typeof RefreshButton>[0], "onPoll" | "onRead">;
+
+function Tracking({ account, canWrite, onChanged, onPoll, onRead }: TrackingProps & ReadProps) {
   const { tracking } = account;
   const path = { account_id: account.id };
   const refresh = async (signal: AbortSignal) =>
@@ -187,7 +190,7 @@ function Tracking({ account, canWrite, onChanged, onRead }: TrackingProps & { on
       {canWrite && tracking.status !== "paused" && (
         <div class="controls after">
           <PauseButton account={account} onChanged={onChanged} />
-          <RefreshButton record={account} request={refresh} reload={onChanged} onRead={onRead} />
+          <RefreshButton record={account} request={refresh} onPoll={onPoll} onRead={onRead} />
         </div>
       )}
     </>

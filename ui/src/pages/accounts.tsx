@@ -139,7 +139,7 @@ export default function AccountsPage({ identity }: PageProps) {
         <Controls />
       </div>
       {canWrite && current.filters.has("add") && (
-        <AddAccounts onAdded={pages.reload} onClose={() => setAdding(false)} />
+        <AddAccounts onAdded={pages.refresh} onClose={() => setAdding(false)} />
       )}
       <Compared
         kind="accounts"
@@ -209,7 +209,7 @@ function AccountsCard({ pages, canWrite }: CardProps) {
           ids={ids}
           canWrite={canWrite}
           onChanged={(outcome) => {
-            pages.reload();
+            pages.refresh();
             setSelected(new Set(), outcome);
           }}
           onClear={() => setSelected(new Set())}

@@ -144,7 +144,7 @@ export default function EventsPage() {
     (cursor, signal) => fetchEvents(current, cursor, signal),
     { sort: "" },
   );
-  useNews(RELOAD_MS, true, pages.reload);
+  useNews(RELOAD_MS, true, pages.refresh);
   const rows = pages.data?.rows ?? [];
   return (
     <>

@@ -17,7 +17,7 @@ export default function ImportsPage({ identity }: PageProps) {
   const imports = usePages("imports", fetchImports, { sort: "" });
   const mayLoad = mayWrite(identity);
   const isRunning = imports.data?.rows.some(isUnfinished) ?? false;
-  useNews(RELOAD_MS, isRunning, imports.reload);
+  useNews(RELOAD_MS, isRunning, imports.refresh);
   return (
     <>
       <div class="page-head">
@@ -29,7 +29,7 @@ export default function ImportsPage({ identity }: PageProps) {
           </p>
         </div>
       </div>
-      {mayLoad !== false && <FileCard isEnabled={mayLoad === true} onEnded={imports.reload} />}
+      {mayLoad !== false && <FileCard isEnabled={mayLoad === true} onEnded={imports.refresh} />}
       <Card
         title="Imports"
         note="of the last 30 days"
@@ -41,7 +41,7 @@ export default function ImportsPage({ identity }: PageProps) {
           rows.length === 0 ? (
             <Empty>Nothing was imported yet.</Empty>
           ) : (
-            <ImportTable rows={rows} mayCancel={mayLoad === true} onCancelled={imports.reload} />
+            <ImportTable rows={rows} mayCancel={mayLoad === true} onCancelled={imports.refresh} />
           )
         }
       </Card>

@@ -62,8 +62,8 @@ export default function TrackingPage() {
   // The cards below stand under a table of unknown length.
   const areShown = [tracking, accounts].every(({ data, problem }) => data || problem);
   useNews(RELOAD_MS, true, () => {
-    tracking.reload();
-    accounts.reload();
+    tracking.refresh();
+    accounts.refresh();
   });
   return (
     <>

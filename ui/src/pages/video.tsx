@@ -99,7 +99,8 @@ export default function VideoPage({ id, identity }: PageProps) {
               video={record}
               canWrite={mayWrite(identity) ?? false}
               onChanged={video.reload}
-              onRead={history.reload}
+              onPoll={video.refresh}
+              onRead={history.refresh}
             />
           )}
         </Card>

@@ -15,27 +15,31 @@ const FIRST_MS = 5_000;
 const MAX_RELOADS = 10;
 
 /** Loads again while accounts wait for their first read, and once after it: pictures are copied later. */
-export function useArrivals({
-  data,
-  reload,
-  status,
-}: Pick<PagedResource<AccountPage>, "data" | "reload" | "status">): void {
-  const isLoading = status === "loading";
+export function useArrivals({ data, refresh }: Pick<PagedResource<AccountPage>, "data" | "refresh">): void {
   const waiting = data?.rows.filter(({ tracking }) => tracking?.status === "pending").length ?? 0;
   const isWaiting = waiting > 0;
   const hasWaited = useRef(false);
   const reloads = useRef(0);
   useNews(LIVE_MS, isLive.value && isWaiting, () => {
-    if (reloads.current++ < MAX_RELOADS) reload();
+    if (reloads.current++ < MAX_RELOADS) refresh();
   });
-  // Others wait, or fewer.
+  // Begins again when others wait, or fewer.
   useEffect(() => {
     reloads.current = 0;
-  }, [waiting]);
-  useEffect(() => {
-    if (isLoading || !(isWaiting || hasWaited.current) || reloads.current >= MAX_RELOADS) return;
+    if (!isWaiting && !hasWaited.current) return;
     hasWaited.current = isWaiting;
-    const timer = setTimeout(reload, FIRST_MS * 1.5 ** reloads.current++);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const wait = () => {
+      if (reloads.current >= MAX_RELOADS) return;
+      timer = setTimeout(
+        () => {
+          refresh();
+          if (isWaiting) wait();
+        },
+        FIRST_MS * 1.5 ** reloads.current++,
+      );
+    };
+    wait();
     return () => clearTimeout(timer);
-  }, [isWaiting, isLoading]);
+  }, [waiting]);
 }

@@ -19,6 +19,8 @@ interface Props {
   video: Content;
   canWrite: boolean;
   onChanged: () => void;
+  /** Loads the video again, in place. */
+  onPoll: () => void;
   /** The video has new numbers. */
   onRead: () => void;
 }
@@ -30,7 +32,7 @@ function howTracked({ kinds, account_username, scrape_interval_hours }: Content)
   return kinds.includes("tracked") ? `${found}, and ${alone}` : found;
 }
 
-export function VideoTracking({ video, canWrite, onChanged, onRead }: Props) {
+export function VideoTracking({ video, canWrite, ...actions }: Props) {
   const { tracking } = video;
   return (
     <>
@@ -47,12 +49,12 @@ export function VideoTracking({ video, canWrite, onChanged, onRead }: Props) {
           ["First read", time(video.first_scrape_time)],
         ]}
       />
-      {canWrite && <Actions video={video} onChanged={onChanged} onRead={onRead} />}
+      {canWrite && <Actions video={video} {...actions} />}
     </>
   );
 }
 
-function Actions({ video, onChanged, onRead }: Omit<Props, "canWrite">) {
+function Actions({ video, onChanged, onPoll, onRead }: Omit<Props, "canWrite">) {
   const [isAsking, setAsking] = useState(false);
   const path = { video_id: video.id };
   const isDiscovered = video.kinds.includes("discovered");
@@ -84,7 +86,7 @@ function Actions({ video, onChanged, onRead }: Omit<Props, "canWrite">) {
       {failed && !isAsking && <ProblemNotice of={failed} />}
       <div class="controls">
         {video.is_tracked && (
-          <RefreshButton record={video} request={refresh} reload={onChanged} onRead={onRead} />
+          <RefreshButton record={video} request={refresh} onPoll={onPoll} onRead={onRead} />
         )}
         {!video.is_tracked && (
           <button type="button" disabled={isRunning || !identifier} onClick={() => void track.run()}>
