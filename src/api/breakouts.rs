@@ -8,22 +8,22 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::mcp::tool::{Answer, Tool};
-use crate::http::{Analytics, Cached, Query, RecordDependency, Result, WithMeta};
+use crate::http::input::PlainRankingQuery;
+use crate::http::{Analytics, CachedPage, Ranking, RecordDependency, Result};
 use crate::model::account::Metadata;
 use crate::model::ages::STORED_AGES;
 use crate::model::content::ContentIdentity;
 use crate::model::date_or_time::DateOrTime;
 use crate::model::hashtag::hashtags_schema;
-use crate::model::limits::{
-    DEFAULT_AGE, DEFAULT_BREAKOUT_DAYS, DEFAULT_MIN_MULTIPLE, DEFAULT_RANKING_SIZE, MAX_RANKING_SIZE,
-};
+use crate::model::limits::{DEFAULT_AGE, DEFAULT_BREAKOUT_DAYS, DEFAULT_MIN_MULTIPLE};
 use crate::model::platform::Platform;
+use crate::model::unknown_counters::UnknownCounters;
 use crate::store::analytics::breakouts::{self, Breakout, BreakoutQuery};
 use crate::store::analytics::{SubjectFilter, SubjectScope, VersionedHistory};
-use crate::store::records::content::ContentFilter;
+use crate::store::records::content::{ContentFilter, IdentifiedContent};
 
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub(super) struct BreakoutsQuery {
+pub(super) struct BreakoutsRule {
     /// Age at which videos are compared, in days after the day on which they were posted.
     #[schemars(extend("enum" = STORED_AGES, "default" = DEFAULT_AGE))]
     age_days: u16,
@@ -40,9 +40,6 @@ pub(super) struct BreakoutsQuery {
     #[serde(default)]
     #[schemars(schema_with = "hashtags_schema")]
     hashtag: Option<Vec<String>>,
-    /// Number of videos.
-    #[schemars(range(min = 1, max = MAX_RANKING_SIZE), extend("default" = DEFAULT_RANKING_SIZE))]
-    limit: i64,
 }
 
 /// A video that had many times the views of earlier posts at the same age.
@@ -64,17 +61,21 @@ pub(super) struct BreakoutVideo {
     sample: usize,
     /// Whether `actual` is interpolated between days with a snapshot.
     interpolated: bool,
+    /// Counters that the platform has and that were never known, for example hidden likes.
+    #[schemars(example = ["share_count", "saved_count"])]
+    unknown_counters: UnknownCounters,
 }
 
 impl BreakoutVideo {
-    fn new((identity, breakout): (ContentIdentity, Breakout)) -> Self {
+    fn new((video, breakout): &(IdentifiedContent, Breakout)) -> Self {
         BreakoutVideo {
-            identity,
+            identity: video.identity.clone(),
             actual: breakout.views,
             baseline: breakout.baseline_in_tenths as f64 / 10.0,
             multiple: breakout.multiple_in_hundredths as f64 / 100.0,
             sample: breakout.sample,
             interpolated: breakout.is_interpolated,
+            unknown_counters: video.unknown_counters.clone(),
         }
     }
 }
@@ -108,7 +109,7 @@ pub(super) struct BreakoutsMeta {
     /// Hashtags; null for all.
     #[schemars(example = vec!["surf"])]
     hashtag: Option<Vec<String>>,
-    /// Number of videos.
+    /// Page size.
     #[schemars(example = 10)]
     limit: i64,
     /// Number of matching videos with known views that have fewer than 10 earlier posts to compare with.
@@ -135,11 +136,11 @@ pub(super) const TOOL: Tool = Tool {
     responses((status_code = 404, description = "The account, creator or collection does not exist."))
 )]
 pub(super) async fn list(
-    query: Query<BreakoutsQuery>,
+    query: PlainRankingQuery<BreakoutsRule>,
     analytics: Analytics,
-) -> Result<Cached<WithMeta<Vec<BreakoutVideo>, BreakoutsMeta>>> {
-    let request = analytics.last_days(query.0, 1);
-    let args = &request.args;
+) -> Result<CachedPage<Ranking<BreakoutVideo, BreakoutsMeta>>> {
+    let request = analytics.last_days(query, 1);
+    let PlainRankingQuery { rule: args, page } = &request.args;
     let default = || DateOrTime::Date(request.window.end - Days::new(DEFAULT_BREAKOUT_DAYS));
     let posted_after = args.posted_after.unwrap_or_else(default);
     let (collection_id, hashtag) = (args.collection_id, args.hashtag.clone());
@@ -152,7 +153,8 @@ pub(super) async fn list(
             posted_after: posted_after.first(),
             filter: &content,
             complete_through: request.complete_through,
-            limit: usize::try_from(args.limit).unwrap_or_default(),
+            after: page.after(),
+            limit: page.entry_count(),
         };
         let found = breakouts::find(&analytics.pg, &history, &scope, &breakout_query).await?;
         let SubjectFilter { platform, account, creator, labels } = args.accounts.clone();
@@ -167,11 +169,14 @@ pub(super) async fn list(
             metadata: labels.metadata,
             collection_id: args.collection_id,
             hashtag: args.hashtag.clone(),
-            limit: args.limit,
+            limit: page.limit(),
             without_baseline: found.without_baseline,
         };
-        Ok(WithMeta { data: found.videos.into_iter().map(BreakoutVideo::new).collect(), meta })
+        let shown =
+            page.page(found.videos, |(_, breakout)| (breakout.multiple_in_hundredths, breakout.id))?;
+        let data = shown.entries.iter().map(BreakoutVideo::new).collect();
+        Ok(shown.into_response(data, meta))
     };
     let scope_query = SubjectScope::find(analytics.organization, &args.accounts);
-    analytics.respond(&request, RecordDependency::Profiles, scope_query, compute).await
+    analytics.respond_page(&request, RecordDependency::Profiles, scope_query, compute).await
 }

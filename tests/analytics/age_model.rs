@@ -222,7 +222,13 @@ pub async fn ages_agree(organization: &Organization, model: &AgeModel, ages: &[u
     }
 }
 
-/// Compares breakouts at an age with the model; `filter` selects the same as `matches`.
+/// What the model knows of a breakout.
+fn compared_fields(entry: &Value) -> Value {
+    let fields = ["id", "actual", "baseline", "multiple", "sample", "interpolated"];
+    Value::Object(fields.map(|field| (field.to_owned(), entry[field].clone())).into_iter().collect())
+}
+
+/// Compares breakouts at an age with the model, also page by page; `filter` selects the same as `matches`.
 pub async fn breakouts_agree(
     organization: &Organization,
     model: &AgeModel,
@@ -230,18 +236,24 @@ pub async fn breakouts_agree(
     filter: &str,
     matches: impl Fn(&AgedVideo) -> bool,
 ) -> usize {
-    let path = format!("/content/breakouts?age_days={age}&min_multiple={min_multiple}&limit={limit}{filter}");
+    let all = format!("/content/breakouts?age_days={age}&min_multiple={min_multiple}{filter}");
+    let path = format!("{all}&limit={limit}");
     let response = organization.get(&path).await.ok(200);
     let (expected, without_baseline) = model.breakouts(age, min_multiple, matches);
-    let shown: Vec<_> = response
-        .list("/data")
-        .iter()
-        .map(|entry| {
-            let fields = ["id", "actual", "baseline", "multiple", "sample", "interpolated"];
-            Value::Object(fields.map(|field| (field.to_owned(), entry[field].clone())).into_iter().collect())
-        })
-        .collect();
+    let shown: Vec<_> = response.list("/data").iter().map(compared_fields).collect();
     assert_eq!(shown, expected[..expected.len().min(limit)], "{path}");
     assert_eq!(response.at("/meta/without_baseline"), &json!(without_baseline), "{path}");
+    // To the end of the list, in two or three pages if there are no more than some dozens.
+    let path = format!("{all}&limit={}", (expected.len() / 2).clamp(1, 100));
+    let mut shown = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let page = organization.get(&format!("{path}{cursor}")).await.ok(200);
+        shown.extend(page.list("/data").iter().map(compared_fields));
+        assert_eq!(page.at("/meta/without_baseline"), &json!(without_baseline), "{path}{cursor}");
+        let Some(next) = page.at("/pagination/next_cursor").as_str() else { break };
+        cursor = format!("&cursor={next}");
+    }
+    assert_eq!(shown, expected, "{path}");
     expected.len()
 }

@@ -23,6 +23,6 @@ pub use last_event_id::LastEventId;
 pub use list::{ListParams, ListQuery, ListSort};
 pub use path::Path;
 pub use query::Query;
-pub use ranking::{RankingOrder, RankingPage, RankingParams, RankingQuery};
+pub use ranking::{PlainRankingQuery, RankingOrder, RankingPage, RankingParams, RankingQuery};
 pub use request_part::{Args, RequestContext, RequestPart};
 pub use window::WindowParams;

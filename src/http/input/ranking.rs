@@ -53,6 +53,13 @@ pub struct RankingQuery<F, const SIZE: i64 = DEFAULT_RANKING_SIZE, const MAX: i6
     pub page: RankingParams,
 }
 
+/// The page of a ranking that has no window, and the rule by which entries are ranked.
+#[derive(Serialize)]
+pub struct PlainRankingQuery<F> {
+    pub rule: F,
+    pub page: RankingParams,
+}
+
 /// The page of a ranking, and where the next one starts.
 #[derive(Debug)]
 pub struct RankingPage<T> {
@@ -90,6 +97,25 @@ impl<F: DeserializeOwned + Serialize + JsonSchema + Send + 'static, const SIZE: 
 impl_extractible!(
     [F: DeserializeOwned + Serialize + JsonSchema + Send + 'static, const SIZE: i64, const MAX: i64]
     RankingQuery<F, SIZE, MAX>
+);
+
+impl<F: DeserializeOwned + Serialize + JsonSchema + Send + 'static> RequestPart for PlainRankingQuery<F> {
+    fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Option<Self> {
+        let rule = Query::<F>::read(context, violations);
+        let page =
+            RankingParams::read::<DEFAULT_RANKING_SIZE, MAX_RANKING_SIZE>(context, violations, None, &rule);
+        Some(PlainRankingQuery { rule: rule?.0, page: page? })
+    }
+
+    fn describe(operation: &mut Operation) {
+        Query::<F>::describe(operation);
+        Query::<RankingFields<DEFAULT_RANKING_SIZE, MAX_RANKING_SIZE>>::describe(operation);
+    }
+}
+
+impl_extractible!(
+    [F: DeserializeOwned + Serialize + JsonSchema + Send + 'static]
+    PlainRankingQuery<F>
 );
 
 impl RankingOrder {
@@ -133,6 +159,11 @@ impl RankingParams {
         let Query(RankingFields::<SIZE, MAX> { limit, cursor }) = Query::read(context, violations)?;
         let after = cursor.decode(&binding, has_valid_filter, violations);
         Some(RankingParams { limit: limit.unwrap_or(SIZE), after, binding })
+    }
+
+    /// The page size.
+    pub const fn limit(&self) -> i64 {
+        self.limit
     }
 
     /// The number of entries that decide a page: its own, and one that shows whether there is a next page.

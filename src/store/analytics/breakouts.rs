@@ -15,12 +15,11 @@ use uuid::Uuid;
 use super::reader::VersionedHistory;
 use super::scope::{ScopedSql, SubjectScope};
 use crate::model::ages::LastPosts;
-use crate::model::content::ContentIdentity;
 use crate::model::limits::DEFAULT_MIN_MULTIPLE;
 use crate::model::period::{Period, Window, clamp_day};
 use crate::store::Error;
 use crate::store::postgres::FairReads;
-use crate::store::records::content::{self, ContentFilter};
+use crate::store::records::content::{self, ContentFilter, IdentifiedContent};
 
 const SQL: ScopedSql = ScopedSql {
     organization: include_str!("breakouts/organization.sql"),
@@ -37,6 +36,8 @@ pub struct BreakoutQuery<'a> {
     pub filter: &'a ContentFilter,
     /// The last day of which views are known.
     pub complete_through: NaiveDate,
+    /// The multiple in hundredths and the id of the breakout after which the list starts.
+    pub after: Option<(i64, Uuid)>,
     pub limit: usize,
 }
 
@@ -52,9 +53,16 @@ pub struct Breakout {
     pub sample: usize,
 }
 
-/// The first breakouts, and the number of videos that earlier posts are too few for.
+impl Breakout {
+    /// Where it stands among others.
+    const fn place(&self) -> (Reverse<i64>, Uuid) {
+        (Reverse(self.multiple_in_hundredths), self.id)
+    }
+}
+
+/// A page of breakouts, and the number of videos that earlier posts are too few for.
 pub struct Breakouts {
-    pub videos: Vec<(ContentIdentity, Breakout)>,
+    pub videos: Vec<(IdentifiedContent, Breakout)>,
     pub without_baseline: usize,
 }
 
@@ -76,12 +84,15 @@ pub async fn find(
         ranked.retain(|found| matching.contains(&found.id));
         without_baseline.retain(|id| matching.contains(id));
     }
-    ranked.sort_unstable_by_key(|found| (Reverse(found.multiple_in_hundredths), found.id));
+    ranked.sort_unstable_by_key(Breakout::place);
+    if let Some((multiple, id)) = query.after {
+        ranked.drain(..ranked.partition_point(|found| found.place() <= (Reverse(multiple), id)));
+    }
     let mut videos = Vec::new();
     for candidates in ranked.chunks(query.limit) {
         let ids: Vec<_> = candidates.iter().map(|found| found.id).collect();
-        let found = content::fetch_identities(&*pg.acquire().await?, history.organization(), &ids).await?;
-        let mut found: HashMap<_, _> = found.into_iter().map(|video| (video.id, video)).collect();
+        let found = content::fetch_identified(&*pg.acquire().await?, history.organization(), &ids).await?;
+        let mut found: HashMap<_, _> = found.into_iter().map(|video| (video.identity.id, video)).collect();
         // Postgres lacks videos that were deleted or merged a moment ago.
         videos
             .extend(candidates.iter().filter_map(|breakout| Some((found.remove(&breakout.id)?, *breakout))));
@@ -107,6 +118,7 @@ pub async fn compare_at_age(
         posted_after: DateTime::UNIX_EPOCH,
         filter: &ContentFilter::default(),
         complete_through,
+        after: None,
         limit: usize::MAX,
     };
     let posts = fetch_posts(history, &SubjectScope::from_subjects(subjects), &query).await?;

@@ -29,8 +29,8 @@ use crate::store::records::videos::{self, VideoSort, account_filter, caption_fil
 
 pub use reader::{ContentReader, ContentRows, matching_query, scan_query};
 pub use selection::{
-    Candidate, RankedContent, TaggedVideo, VideoKey, candidates_query, list_by_id, list_by_id_query,
-    list_matching, list_tagged, select_candidates, select_matching,
+    Candidate, IdentifiedContent, RankedContent, TaggedVideo, VideoKey, candidates_query, fetch_identified,
+    list_by_id, list_by_id_query, list_matching, list_tagged, select_candidates, select_matching,
 };
 
 /// The filter of videos of either kind.

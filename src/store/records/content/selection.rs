@@ -36,6 +36,15 @@ impl Candidate {
     }
 }
 
+/// What identifies a video, and which of its counters were never known.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct IdentifiedContent {
+    #[sqlx(flatten)]
+    pub identity: ContentIdentity,
+    #[sqlx(flatten)]
+    pub unknown_counters: UnknownCounters,
+}
+
 /// A video of a ranking.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct RankedContent {
@@ -48,6 +57,20 @@ pub struct RankedContent {
     pub from_zero: bool,
     /// UTC day of its own earliest observation.
     pub tracked_since: Option<NaiveDate>,
+}
+
+/// Reads what identifies videos of the organization and which of their counters are unknown, in no particular order.
+pub async fn fetch_identified(
+    pg: &PgPool,
+    organization: Uuid,
+    ids: &[Uuid],
+) -> Result<Vec<IdentifiedContent>, Error> {
+    let mut query = QueryBuilder::new("select ");
+    query.push(videos::columns(&["counters", "unknown_counters"])).push(", ");
+    query.push(IDENTITY.as_str()).push(IDENTITY_JOINS);
+    query.push(" where v.organization_id = ").push_bind(organization).push(" and v.id = any(");
+    query.push_bind(ids).push(")");
+    Ok(query.build_query_as().fetch_all(pg).await?)
 }
 
 /// Lists up to `limit` videos that match a filter, in no particular order.
