@@ -16,7 +16,7 @@ process.on("SIGINT", () => process.exit());
 process.on("exit", () => rmSync(dist, { recursive: true, force: true }));
 
 const TYPES = { ".js": "text/javascript", ".css": "text/css" };
-const PROGRAM_PATHS = /^\/(v2|docs|media|export|health)(\/|$)/;
+const PROGRAM_PATHS = /^\/(v2|docs|media|export|import|health)(\/|$)/;
 
 async function sendPage(response) {
   execFileSync(process.execPath, ["build.mjs", dist], { cwd: root, stdio: "inherit" });
