@@ -35,7 +35,9 @@ createServer((incoming, response) => {
     const passed = request(program, options, (answer) =>
       answer.pipe(response.writeHead(answer.statusCode, answer.headers)),
     );
-    passed.on("error", (cause) => response.writeHead(502).end(String(cause)));
+    passed.on("error", (cause) => response.headersSent || response.writeHead(502).end(String(cause)));
+    // A stream ends with its page.
+    response.on("close", () => passed.destroy());
     incoming.pipe(passed);
   } else if (path.startsWith("/assets/")) {
     const name = path.split("/").at(-1);

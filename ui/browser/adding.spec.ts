@@ -80,3 +80,50 @@ test("an account that was just read says when it can be read again", async ({ da
   await expect(dashboard.card("Tracking").getByRole("status")).toContainText(/read a short time ago.* UTC/);
   await expectAccessible(page, "an account that is fresh");
 });
+
+test("selected accounts are labelled together, and removed", async ({ dashboard, page, world }) => {
+  const api = apiClient({ baseUrl: world.baseUrl, key: world.keys.adding });
+  const accounts = async () => (await api.GET("/accounts", { params: { query: { limit: 100 } } })).data?.data;
+  const [first] = (await accounts()) ?? [];
+  await api.PATCH("/accounts/{account_id}", {
+    params: { path: { account_id: first?.id ?? "" } },
+    body: { metadata: { team: "north" } },
+  });
+  await dashboard.open(`${PATHS.Accounts}?sort=username`, world.keys.adding);
+  const { rows } = dashboard.table("Accounts");
+  const count = await rows.count();
+  const select = async () => {
+    await rows
+      .filter({ hasText: `@${first?.username}` })
+      .getByRole("checkbox")
+      .check();
+    await rows
+      .filter({ hasNotText: `@${first?.username}` })
+      .first()
+      .getByRole("checkbox")
+      .check();
+  };
+  const bar = page.getByRole("toolbar", { name: "Selected accounts" });
+  const outcome = dashboard.card("Accounts").getByRole("status");
+  await select();
+  await bar.getByRole("combobox", { name: /^Category/ }).fill("tides");
+  await bar.getByRole("option", { name: /tides/ }).click();
+  await expect(outcome).toContainText("2 in category tides");
+  await select();
+  await bar.getByRole("combobox", { name: /^Tag/ }).fill("client: Acme");
+  await bar.getByRole("option", { name: "client: Acme" }).click();
+  await expect(outcome).toContainText("2 tagged client: Acme");
+  const labelled = (await accounts())?.filter(({ category }) => category === "tides") ?? [];
+  expect(labelled).toHaveLength(2);
+  for (const { id, metadata } of labelled)
+    expect(metadata).toEqual({ ...(id === first?.id ? { team: "north" } : {}), client: "Acme" });
+  await select();
+  await bar.locator("summary").click();
+  await expectAccessible(page, "what can be done with selected accounts");
+  await bar.getByRole("button", { name: "Remove accounts…" }).click();
+  await expect(dashboard.dialog).toContainText("Remove 2 accounts?");
+  await dashboard.dialog.getByRole("button", { name: "Remove", exact: true }).click();
+  await expect(outcome).toContainText("2 removed");
+  await expect(rows).toHaveCount(count - 2);
+  expect((await accounts())?.length).toBe(count - 2);
+});

@@ -4,7 +4,7 @@ import type { Locator } from "@playwright/test";
 
 import { type Dashboard, PATHS } from "./dashboard.ts";
 import { apiClient, type World } from "./environment.ts";
-import { expect, test } from "./fixtures.ts";
+import { expect, expectAccessible, test } from "./fixtures.ts";
 
 const PAGES: Readonly<Record<string, string>> = {
   Overview: PATHS.Overview,
@@ -136,6 +136,31 @@ test("a range of one's own is in the address", async ({ dashboard, page, world }
   await expect(page).toHaveURL(new RegExp(`start_date=${start}&end_date=${end}`));
   await page.reload();
   await expect(dashboard.main).toContainText("5 Oct – 20 Oct 2025");
+});
+
+test("days are chosen in a calendar, by keyboard as well", async ({ dashboard, page, world }) => {
+  await dashboard.open("/?period=custom&start_date=2025-09-20&end_date=2025-10-20", world.keys.read);
+  await page.getByText("Calendar", { exact: true }).click();
+  await expectAccessible(page, "the calendar of the range");
+  await page.getByRole("button", { name: "10 Oct 2025", exact: true }).click();
+  await expect(page).toHaveURL(/start_date=2025-09-20/);
+  await page.getByRole("button", { name: "12 Oct 2025", exact: true }).click();
+  await expect(page).toHaveURL(/start_date=2025-10-10&end_date=2025-10-12/);
+  await dashboard.settled();
+  // A day before the first one begins again.
+  const current = page.getByRole("button", { name: "20 Oct 2025", exact: true });
+  await current.focus();
+  await page.keyboard.press("ArrowLeft");
+  await expect(page.getByRole("button", { name: "19 Oct 2025", exact: true })).toBeFocused();
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("ArrowUp");
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("PageDown");
+  await expect(page.getByRole("button", { name: "1 Nov 2025", exact: true })).toBeFocused();
+  await page.keyboard.press("Enter");
+  await expect(page).toHaveURL(/start_date=2025-10-12&end_date=2025-11-01/);
+  await page.keyboard.press("Escape");
+  await expect(page.getByRole("grid")).toBeHidden();
 });
 
 test("invalid parameters show the default", async ({ dashboard, world }) => {

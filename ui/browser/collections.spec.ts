@@ -118,12 +118,20 @@ test("a report shows what the API answers", async ({ dashboard, page, world }) =
   await expect(dashboard.card("Payouts")).toContainText(money(meta?.total ?? "", "EUR"));
   await expect(dashboard.table("Payouts").rows).toHaveCount(payouts.data?.data.length ?? 0);
   await expect(dashboard.table("Accounts").rows).toHaveCount(totals.accounts);
-  const button = dashboard.card("Payouts").getByRole("button", { name: "CSV", exact: true });
+  const button = await dashboard.openMenu("Payouts", "Save as CSV");
   const [download] = await Promise.all([page.waitForEvent("download"), button.click()]);
   expect(download.suggestedFilename()).toBe("payouts.csv");
   await dashboard.choosePeriod("7d");
   await expect(page).toHaveURL(/period=7d/);
-  await dashboard.main.getByRole("button", { name: "Show hashtags" }).click();
+  // What is below is loaded when it comes near the screen.
+  const [response] = await Promise.all([
+    page.waitForResponse(/\/v2\/content\/breakouts/),
+    dashboard.card("Breakouts").scrollIntoViewIfNeeded(),
+  ]);
+  expect(new URL(response.url()).searchParams.get("collection_id")).toBe(id);
+  const { data: breakouts } = (await response.json()) as { data: object[] };
+  await expect(dashboard.table("Breakouts").rows).toHaveCount(breakouts.length);
+  await dashboard.card("Hashtags").scrollIntoViewIfNeeded();
   await expect(dashboard.table("Hashtags").rows.first()).toContainText("#");
   await dashboard.settled();
   await expectReadable(dashboard, "a report");
@@ -136,7 +144,7 @@ test("a report is made for paper", async ({ dashboard, page, world }) => {
   // What A4 leaves between its margins.
   await page.setViewportSize({ width: 703, height: 1_000 });
   await expect(dashboard.navigation).toBeHidden();
-  for (const name of ["Print", "Edit", "Share…", "Save as CSV"])
+  for (const name of ["Print", "Edit", "Share…", "⋯"])
     await expect(dashboard.main.getByText(name, { exact: true }).filter({ visible: true })).toHaveCount(0);
   await expect(dashboard.main.getByRole("figure").first()).toBeVisible();
   await expectNoSidewaysScroll(page, "a report on paper");
@@ -215,10 +223,8 @@ test("content is filtered by a collection", async ({ dashboard, page, world }) =
   await dashboard.main.getByRole("option", { name }).click();
   await expect(page).toHaveURL(new RegExp(`collection_id=${id}`));
   await expect(dashboard.table("Content").rows).toHaveCount(1);
-  const [request] = await Promise.all([
-    page.waitForRequest("**/export/content.csv?**"),
-    dashboard.card("Posts").getByRole("button", { name: "All as CSV" }).click(),
-  ]);
+  const save = await dashboard.openMenu("Posts", "Save all as CSV");
+  const [request] = await Promise.all([page.waitForRequest("**/export/content.csv?**"), save.click()]);
   expect(request.url()).toContain(`collection_id=${id}`);
 });
 

@@ -23,6 +23,25 @@ test("the same days of last year stand beside those of a page", async ({ dashboa
     const changed = data.views ? { ...data, views: { ...data.views, current: isBefore ? 100 : 250 } } : data;
     await route.fulfill({ response, json: { ...rest, data: changed } });
   });
+  const gained = new Map<string, [id: string, views: number]>();
+  const compared = new Map<string, string[]>();
+  await page.route(/\/v2\/(accounts|creators)\/(top|metrics)\?/, async (route) => {
+    const url = new URL(route.request().url());
+    const [, , records = "", question] = url.pathname.split("/");
+    if (question === "top") {
+      const response = await route.fetch();
+      const { data, ...rest } = await response.json();
+      gained.set(records, [data[0].id, data[0].metrics.views]);
+      return route.fulfill({ response, json: { ...rest, data } });
+    }
+    expect(url.searchParams.get("start_date")).toBe("2025-10-10");
+    expect(url.searchParams.get("end_date")).toBe("2025-11-05");
+    const ids =
+      url.searchParams.get(records === "accounts" ? "account_ids" : "creator_ids")?.split(",") ?? [];
+    compared.set(records, ids);
+    const gains = { views: 5, plays: 5, likes: 0, comments: 0, shares: 0, engagement: 0, followers: 0 };
+    return route.fulfill({ json: { data: Object.fromEntries(ids.map((id) => [id, gains])), meta: {} } });
+  });
   await dashboard.open(`/?${RANGE}`, world.keys.read);
   asked.length = 0;
   await page.getByRole("combobox", { name: "Compare with" }).selectOption("year");
@@ -36,8 +55,21 @@ test("the same days of last year stand beside those of a page", async ({ dashboa
     "/v2/overview 2025-11-05 null",
     "/v2/overview 2026-11-05 null",
   ]);
-  const table = dashboard.table("Top accounts");
-  await expect(table.headings.filter({ hasText: "Change" })).toHaveCount(0);
+  // Rankings of the API know the period before only.
+  for (const [name, path] of [
+    ["Top accounts", "accounts"],
+    ["Top creators", "creators"],
+  ] as const) {
+    const [row] = await dashboard.table(name).read();
+    expect(row?.get("Change")?.title).toBe("5 in the same days a year before");
+    const [id, views] = gained.get(path) ?? [];
+    expect(row?.get("Views")?.title).toBe(exact(views));
+    expect(row?.get("Change")?.text).toBe(change(((views ?? 0) - 5) * 20));
+    expect(compared.get(path)).toContain(id);
+  }
+  await page.getByRole("button", { name: /^New posts/ }).click();
+  await dashboard.settled();
+  await expect(dashboard.table("Top accounts").headings.filter({ hasText: "Change" })).toHaveCount(0);
 });
 
 test("a chart has a value for each week or month", async ({ dashboard, page, world }) => {

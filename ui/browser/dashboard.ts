@@ -72,6 +72,12 @@ export class Dashboard {
     return this.main.getByRole("region", { name, exact: typeof name === "string" }).first();
   }
 
+  /** What can be done with a card besides. */
+  async openMenu(card: string, item: string): Promise<Locator> {
+    await this.card(card).locator("summary[aria-label^='More: ']").click();
+    return this.card(card).getByRole("button", { name: item, exact: true });
+  }
+
   /** The value of a fact, which is a name and a value. */
   fact(name: string): Locator {
     return this.main
@@ -227,12 +233,20 @@ export class Table {
     return this.card.locator("table").first().locator("thead th");
   }
 
-  /** In the table's card, which may be around it. */
+  /** In the table's card, which may be around it; behind a menu. */
   get csv(): Locator {
     return this.card
-      .locator("xpath=ancestor-or-self::*[.//button[normalize-space()='CSV']][1]")
-      .getByRole("button", { name: /CSV/ })
+      .locator("xpath=ancestor-or-self::*[.//button[normalize-space()='Save as CSV']][1]")
+      .locator("button")
+      .filter({ hasText: "Save as CSV" })
       .first();
+  }
+
+  /** Opens what the button is behind. */
+  async openCsv(): Promise<Locator> {
+    const menu = this.csv.locator("xpath=ancestor::details[1]");
+    if ((await menu.getAttribute("open")) === null) await menu.locator("summary").click();
+    return this.csv;
   }
 
   /** The cells of all rows by the name of their column. */
@@ -242,7 +256,7 @@ export class Table {
       .first()
       .evaluate((table) => {
         const names = [...table.querySelectorAll("thead th")].map((heading) =>
-          heading.textContent.replace(/ [↑↓]$/, "").trim(),
+          heading.textContent.replace(/ ?[↑↓]$/, "").trim(),
         );
         return [...table.querySelectorAll("tbody tr:not([aria-hidden])")].map((row) =>
           [...row.querySelectorAll("td, th")].map(

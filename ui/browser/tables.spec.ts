@@ -47,7 +47,8 @@ function shows({ text, title }: Cell, value: string): boolean {
 
 async function expectCsvShowsTable(table: Table): Promise<void> {
   await expect(table.csv).toBeEnabled();
-  const [download] = await Promise.all([table.card.page().waitForEvent("download"), table.csv.click()]);
+  const button = await table.openCsv();
+  const [download] = await Promise.all([table.card.page().waitForEvent("download"), button.click()]);
   expect(download.suggestedFilename()).toMatch(/^[a-z-]+\.csv$/);
   const records = parseCsv(readFileSync(await download.path(), "utf8"));
   const rows = await table.read();
@@ -205,7 +206,7 @@ for (const [path, name, file] of [
 ] as const) {
   test(`all rows of ${name} are saved by the export of the API`, async ({ dashboard, page, world }) => {
     await dashboard.open(`${path}?period=7d&q=a`, world.keys.write);
-    const button = dashboard.card(name).getByRole("button", { name: "All as CSV" });
+    const button = await dashboard.openMenu(name, "Save all as CSV");
     const [download] = await Promise.all([page.waitForEvent("download"), button.click()]);
     expect(download.suggestedFilename()).toBe(`${file}.csv`);
     const saved = readFileSync(await download.path(), "utf8");

@@ -2,6 +2,7 @@
 
 import type { Page } from "@playwright/test";
 
+import { day as dayName } from "../src/format.ts";
 import { type Dashboard, PATHS, Table } from "./dashboard.ts";
 import { apiClient, type World } from "./environment.ts";
 import { expect, test } from "./fixtures.ts";
@@ -128,12 +129,15 @@ test("what of the accounts is not updating is said", async ({ dashboard, page, w
         unavailable: 0,
         unsupported: 0,
         paused: 6,
+        paused_by_creator: 0,
       },
     },
   }));
   await dashboard.open(PATHS.Overview, world.keys.read);
   await expect(dashboard.main).toContainText("6 paused");
   await expect(dashboard.main).not.toContainText("all updating");
+  await dashboard.go("Tracking");
+  await expect(dashboard.card("Now")).toContainText("6 accounts are paused.");
 });
 
 test("a loss is no growth, whatever its percentage", async ({ dashboard, page, world }) => {
@@ -217,5 +221,12 @@ test("days that are not over cannot be chosen", async ({ dashboard, page, world 
   await expect(page.getByRole("combobox", { name: "Range" })).toHaveValue("30d");
   await page.getByRole("combobox", { name: "Range" }).selectOption("custom");
   const today = await page.evaluate(() => new Date().toISOString().slice(0, 10));
-  await expect(page.getByLabel("Last day (UTC)")).toHaveAttribute("max", today);
+  await page.getByLabel("First day (UTC)").fill("2999-01-01");
+  await page.getByLabel("Last day (UTC)").fill("2999-02-01");
+  await expect(dashboard.main).toContainText("Later days have no numbers yet");
+  await expect(page.getByRole("button", { name: "Show", exact: true })).toBeDisabled();
+  await page.getByText("Calendar", { exact: true }).click();
+  const day = (date: string) => page.getByRole("button", { name: dayName(date), exact: true });
+  await expect(day(today)).toBeEnabled();
+  await expect(page.getByRole("button", { name: "Next month" })).toBeDisabled();
 });

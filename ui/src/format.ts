@@ -87,6 +87,12 @@ export function change(percent: Value): string {
   return `${sign}${digits}${THIN_SPACE}%`;
 }
 
+/** The month of a UTC day: March 2026. */
+export function month(date: string): string {
+  const name = new Intl.DateTimeFormat("en", { month: "long", timeZone: "UTC" }).format(new Date(date));
+  return `${name} ${date.slice(0, 4)}`;
+}
+
 /** A UTC day, `2026-03-09`, as 9 Mar; with its year where that is not the year of `beside`. */
 export function day(date: string, beside = ""): string {
   const [year, month, number] = date.split("-");

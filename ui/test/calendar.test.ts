@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { weeksOf } from "../src/pages/content/calendar.tsx";
+import { weeksOf } from "../src/components/weeks.ts";
 
 test("a calendar has whole weeks from Monday, with days of the range only", () => {
   // 1 March 2026 is a Sunday.

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { changePercent, daysBeside, totalsBeside } from "../src/loads/year-before.ts";
+import { changePercent, daysBeside, entriesBeside, totalsBeside } from "../src/loads/year-before.ts";
 import { yearBefore } from "../src/state/range.ts";
 import { parseView, type View } from "../src/state/view.ts";
 
@@ -52,4 +52,40 @@ test("without that comparison, nothing else is asked for", async () => {
   const current = { ...VIEW, compare: "previous" as const };
   await daysBeside(current, fetch);
   assert.deepEqual(asked, [current]);
+});
+
+test("entries of a ranking are compared with what they gained a year before", async () => {
+  const metrics = {
+    views: 150,
+    likes: 6,
+    comments: 0,
+    shares: 0,
+    engagement: 6,
+    engagement_rate: 0.04,
+    followers: -3,
+    new_posts: 2,
+  };
+  const entry = (id: string) => ({ id, metrics, previous: metrics, change_percent: 7 });
+  const before = { views: 100, likes: 2, comments: 0, shares: 0, engagement: 2, followers: 3 };
+  const asked: string[][] = [];
+  const fetch = async (view: View, ids: string[]) => {
+    assert.ok(isYearBefore(view));
+    asked.push(ids);
+    return { data: { a: before, b: null } };
+  };
+  const changes = async (metric: keyof typeof metrics, view = VIEW) =>
+    (await entriesBeside(view, metric, [entry("a"), entry("b")], fetch)).map(
+      ({ previous, change_percent }) => [previous[metric], change_percent],
+    );
+  assert.deepEqual(await changes("views"), [
+    [100, 50],
+    [null, null],
+  ]);
+  assert.deepEqual((await changes("engagement_rate"))[0], [0.02, 100]);
+  assert.deepEqual((await changes("followers"))[0], [3, -200]);
+  assert.deepEqual(asked, Array(3).fill(["a", "b"]));
+  // What nothing says, and what is not asked for, stays as the ranking has it.
+  assert.deepEqual((await changes("new_posts"))[0], [2, 7]);
+  assert.deepEqual((await changes("views", { ...VIEW, compare: "previous" }))[0], [150, 7]);
+  assert.equal(asked.length, 3);
 });

@@ -8,6 +8,7 @@ import { useResource } from "../api/resource.ts";
 import { useCombobox } from "../components/combobox.ts";
 import { PLATFORM_NAMES } from "../components/controls.tsx";
 import { useDebounced } from "../components/debounce.ts";
+import { Highlighted } from "../components/highlighted.tsx";
 import { Picture, type PictureProps } from "../components/picture.tsx";
 import { compact, day, exact, plural } from "../format.ts";
 import { goTo } from "../state/view.ts";
@@ -216,7 +217,7 @@ function Palette() {
               (hit, position) =>
                 hit.group === group && (
                   <div key={hit.href} class={css.hit} {...combobox.option(position)}>
-                    <HitText hit={hit} />
+                    <HitText hit={hit} needles={text.split(/\s+/)} />
                   </div>
                 ),
             )}
@@ -240,7 +241,7 @@ function resultCount(hits: readonly Hit[]): string {
   return shown === hits.length ? plural(shown, "result") : `The first ${exact(shown)} results`;
 }
 
-function HitText({ hit: { name, detail, picture } }: { hit: Hit }) {
+function HitText({ hit: { name, detail, picture }, needles }: { hit: Hit; needles: readonly string[] }) {
   return (
     <>
       {typeof picture === "string" ? (
@@ -251,7 +252,9 @@ function HitText({ hit: { name, detail, picture } }: { hit: Hit }) {
         <Picture {...picture} />
       )}
       <span class={css.hitText}>
-        <span dir="auto">{name}</span>
+        <span dir="auto" title={name}>
+          <Highlighted text={name} needles={needles} />
+        </span>
         {detail && <small class="quiet small">{detail}</small>}
       </span>
     </>

@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 
-import * as css from "./column-choice.module.css";
+import { Menu } from "./menu.tsx";
 import type { Column } from "./table.tsx";
 
 /** Columns that may be hidden: all that have a name above them, except the one that says what a row is. */
@@ -35,27 +35,14 @@ export function useColumnChoice<Row>(table: string, columns: readonly Column<Row
     setHidden(next);
   };
   const control = (
-    <details class={css.choice} onFocusOut={closeOutside} onKeyDown={closeByEscape}>
-      <summary class="plain small">Columns</summary>
-      <div role="group" aria-label="Columns">
-        {names.map((name) => (
-          <label key={name} class="check">
-            <input type="checkbox" checked={!isHidden(name)} onChange={() => toggle(name)} />
-            {name}
-          </label>
-        ))}
-      </div>
-    </details>
+    <Menu label="Columns" text="Columns">
+      {names.map((name) => (
+        <label key={name} class="check">
+          <input type="checkbox" checked={!isHidden(name)} onChange={() => toggle(name)} />
+          {name}
+        </label>
+      ))}
+    </Menu>
   );
   return { shown: columns.filter(({ name }) => !isHidden(name)), hidden, control };
-}
-
-function closeOutside({ currentTarget, relatedTarget }: FocusEvent & { currentTarget: HTMLDetailsElement }) {
-  if (relatedTarget instanceof Node && !currentTarget.contains(relatedTarget)) currentTarget.open = false;
-}
-
-function closeByEscape(event: KeyboardEvent & { currentTarget: HTMLDetailsElement }) {
-  if (event.key !== "Escape") return;
-  event.currentTarget.open = false;
-  event.currentTarget.querySelector("summary")?.focus();
 }

@@ -2,8 +2,9 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-import { MAX_DAYS, mayHaveToday, PERIODS, type Range, rangeDays, utcToday } from "../state/range.ts";
+import { mayHaveToday, PERIODS, type Range } from "../state/range.ts";
 import { COMPARISONS, navigate, PLATFORMS, type Platform, view } from "../state/view.ts";
+import { DayRange } from "./day-range.tsx";
 
 const PERIOD_NAMES: Readonly<Record<Range["period"], string>> = {
   "7d": "7 days",
@@ -54,7 +55,7 @@ export function Controls({ hasComparison = true, hasPlatform = true }: Props) {
           </option>
         ))}
       </select>
-      {isCustom && <CustomRange key={`${range.start}/${range.end}`} range={range} />}
+      {isCustom && <DayRange range={range} />}
       {!isCustom && mayHaveToday(range) && (
         <label class="check small">
           <input
@@ -93,49 +94,5 @@ export function Controls({ hasComparison = true, hasPlatform = true }: Props) {
         </select>
       )}
     </div>
-  );
-}
-
-function CustomRange({ range }: { range: Range }) {
-  const [start, setStart] = useState(range.start ?? "");
-  const [end, setEnd] = useState(range.end ?? "");
-  const custom: Range = { period: "custom", start, end, includeToday: false };
-  const today = utcToday();
-  const isTooLong = start !== "" && end !== "" && rangeDays(custom) > MAX_DAYS;
-  const apply = (event: Event) => {
-    event.preventDefault();
-    if (start && end && start <= end && end <= today && !isTooLong) navigate({ range: custom });
-  };
-  return (
-    <form class="controls" onSubmit={apply}>
-      <input
-        type="date"
-        aria-label="First day (UTC)"
-        required
-        max={today}
-        value={start}
-        onInput={(event) => setStart(event.currentTarget.value)}
-      />
-      <span class="quiet" aria-hidden="true">
-        –
-      </span>
-      <input
-        type="date"
-        aria-label="Last day (UTC)"
-        required
-        min={start}
-        max={today}
-        value={end}
-        onInput={(event) => setEnd(event.currentTarget.value)}
-      />
-      <button type="submit" disabled={isTooLong}>
-        Show
-      </button>
-      {isTooLong && (
-        <span class="small" role="status">
-          At most {MAX_DAYS} days
-        </span>
-      )}
-    </form>
   );
 }

@@ -18,14 +18,15 @@ async function copy(text: string): Promise<void> {
 }
 
 interface Props {
-  /** What the button says, and what it copies. */
+  /** What the button says. */
   label: string;
-  title: string;
+  /** What it copies, if the label does not say it. */
+  title?: string;
   text: () => string;
   disabled?: boolean;
 }
 
-export function CopyButton({ label, title, text, disabled = false }: Props) {
+export function CopyButton({ label, title = label, text, disabled = false }: Props) {
   const [outcome, setOutcome] = useState<string | null>(null);
   useEffect(() => {
     if (!outcome) return;

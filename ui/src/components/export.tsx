@@ -12,14 +12,14 @@ interface Props {
   label?: string;
 }
 
-export function ExportButton({ name, query, label = "All as CSV" }: Props) {
+export function ExportButton({ name, query, label = "Save all as CSV" }: Props) {
   const save = useAction(async (signal) => saveFile(name, await fetchExport(name, query, signal)));
   return (
     <>
       <button
         type="button"
         class="plain small"
-        title="Save all rows that match as CSV"
+        title="Save all rows that match"
         disabled={save.isRunning}
         onClick={() => void save.run()}
       >

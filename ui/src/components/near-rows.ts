@@ -8,9 +8,9 @@ import { useEffect, useReducer, useRef } from "preact/hooks";
 /** Shorter tables are laid out at once. */
 const LONG = 60;
 /** Rows above and below the screen. */
-const MARGIN = 5;
+const MARGIN = 2;
 /** Of a row, in pixels, until it is measured. */
-const ROW_HEIGHT = 50;
+const ROW_HEIGHT = 40;
 
 export interface NearRows {
   from: number;
@@ -23,8 +23,8 @@ export interface NearRows {
 export function nearRows(top: number, bottom: number, count: number, height: number): NearRows {
   const clamp = (row: number) => Math.max(0, Math.min(count, row));
   return {
-    from: clamp((Math.floor(top / height / MARGIN) - 1) * MARGIN),
-    to: clamp((Math.ceil(bottom / height / MARGIN) + 1) * MARGIN),
+    from: clamp(Math.floor(top / height) - MARGIN),
+    to: clamp(Math.ceil(bottom / height) + MARGIN),
     height,
   };
 }

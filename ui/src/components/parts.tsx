@@ -12,6 +12,8 @@ import { compact, days, duration, exact, change as formatChange, time } from "..
 import { key } from "../state/session.ts";
 import { MAX_SERIES_DAYS, view } from "../state/view.ts";
 import { CopyButton } from "./copy.tsx";
+import { Highlighted } from "./highlighted.tsx";
+import { Menu } from "./menu.tsx";
 import * as partsCss from "./parts.module.css";
 import { Picture } from "./picture.tsx";
 import * as tableCss from "./table.module.css";
@@ -61,17 +63,31 @@ interface EntityProps {
   src?: string | null;
   /** What the initials are of, if not of the name. */
   owner?: string | null;
+  /** What is marked in the name. */
+  needles?: readonly string[];
 }
 
 /** A picture with a linked name, and a detail below. */
-export function Entity({ id, href, name, detail, kind = "profile", src = null, owner = null }: EntityProps) {
+const NO_NEEDLES: readonly string[] = [];
+
+export function Entity({
+  id,
+  href,
+  name,
+  detail,
+  kind = "profile",
+  src = null,
+  owner = null,
+  needles = NO_NEEDLES,
+}: EntityProps) {
+  const text = <Highlighted text={name} needles={needles} />;
   return (
     <div class={tableCss.entity}>
       <Picture id={id} name={owner ?? name} kind={kind} src={src} />
       <span>
         {href === null ? (
           <b title={name} dir="auto">
-            {name}
+            {text}
           </b>
         ) : (
           <a
@@ -80,7 +96,7 @@ export function Entity({ id, href, name, detail, kind = "profile", src = null, o
             dir="auto"
             {...(href.startsWith("/") ? {} : { target: "_blank", rel: "noopener noreferrer" })}
           >
-            <b>{name}</b>
+            <b>{text}</b>
           </a>
         )}
         {detail && <small class="quiet small">{detail}</small>}
@@ -155,6 +171,8 @@ interface CardProps<T> {
   /** What the title does not say, beside it. */
   note?: ComponentChildren;
   actions?: ComponentChildren;
+  /** What can be done besides. */
+  menu?: ComponentChildren;
   /** What stands there while nothing is loaded yet, if not a grey area. */
   placeholder?: ComponentChildren;
   /** What stands there if nothing is asked for. */
@@ -164,6 +182,9 @@ interface CardProps<T> {
   children: (data: T) => ComponentChildren;
 }
 
+/** Of a card that is loaded once it comes near the screen. */
+export const UNSEEN = <div hidden />;
+
 /** A titled part of a page that loads: first a skeleton, then its data, which stays while newer loads. */
 export function Card<T>({
   title,
@@ -171,6 +192,7 @@ export function Card<T>({
   height,
   note,
   actions,
+  menu,
   placeholder = <div class="skeleton" style={{ height: `${height}px` }} />,
   idle,
   requests = [],
@@ -187,14 +209,9 @@ export function Card<T>({
         <CardTitle title={title} note={note} />
         <div class="controls">
           {actions}
-          {key.value !== null && (
-            <CopyButton
-              label="curl"
-              title="Copy as curl"
-              text={() => asCurl(urls)}
-              disabled={urls.length === 0}
-            />
-          )}
+          <CardMenu title={title} urls={urls}>
+            {menu}
+          </CardMenu>
         </div>
       </header>
       <ProblemNotice of={resource} />
@@ -204,6 +221,27 @@ export function Card<T>({
         </CardWidth.Provider>
       </div>
     </section>
+  );
+}
+
+/** What can be done with a card besides: at least its requests are copied. A client's report has none of its own. */
+export function CardMenu({
+  title,
+  urls,
+  children,
+}: {
+  title: string;
+  urls: readonly string[];
+  children?: ComponentChildren;
+}) {
+  if (!children && key.value === null) return null;
+  return (
+    <Menu label={`More: ${title}`}>
+      {children}
+      {key.value !== null && (
+        <CopyButton label="Copy as curl" text={() => asCurl(urls)} disabled={urls.length === 0} />
+      )}
+    </Menu>
   );
 }
 
@@ -220,7 +258,7 @@ export function WindowNote({ meta }: { meta: WindowMeta | null | undefined }) {
       {meta ? (
         <>
           <span>{days(meta.start_date, meta.end_date)} · days in UTC</span>
-          <span>data as of {time(meta.data_as_of)}</span>
+          <span>{meta.data_as_of ? `data as of ${time(meta.data_as_of)}` : "nothing observed yet"}</span>
         </>
       ) : (
         "\u00a0"

@@ -22,12 +22,12 @@ interface Props {
   placeholder: string;
   find: (text: string, signal: AbortSignal) => Promise<Option[]>;
   onPick: (option: Option) => void;
-  /** Offers what was typed as a new record. */
-  canCreate?: boolean;
+  /** Offers what was typed as a new record, which is called so. */
+  created?: string;
   disabled?: boolean;
 }
 
-export function Picker({ label, placeholder, find, onPick, canCreate = false, disabled = false }: Props) {
+export function Picker({ label, placeholder, find, onPick, created, disabled = false }: Props) {
   const [input, setInput] = useState("");
   const [isOpen, setOpen] = useState(false);
   const text = input.trim();
@@ -39,7 +39,7 @@ export function Picker({ label, placeholder, find, onPick, canCreate = false, di
   const isFound = found.data?.text === text;
   const options = isFound && found.data ? [...found.data.options] : [];
   const isNew = text && !options.some(({ name }) => name.toLowerCase() === text.toLowerCase());
-  if (isFound && canCreate && isNew) options.push({ id: null, name: text, detail: "New creator" });
+  if (isFound && created && isNew) options.push({ id: null, name: text, detail: created });
   const combobox = useCombobox({
     label,
     text: input,

@@ -5,6 +5,8 @@ import { useMemo, useRef } from "preact/hooks";
 import { useResource } from "../api/resource.ts";
 import type { paths } from "../api/schema.d.ts";
 import { day, exact, plural, postedOn, times } from "../format.ts";
+import { fetchAccountGains, fetchCreatorGains } from "../loads/gain-rows.ts";
+import { totalsComparison } from "../loads/overview.ts";
 import {
   fetchBreakouts,
   fetchTopAccounts,
@@ -13,11 +15,12 @@ import {
   type RankingPath,
   type RankingQuery,
 } from "../loads/rankings.ts";
+import { entriesBeside } from "../loads/year-before.ts";
 import { type ContentMetric, METRIC_NAMES, type RecordMetric, shortFormat } from "../state/metrics.ts";
 import { linkTo, type Platform, ranksChange, view } from "../state/view.ts";
 import { PLATFORM_NAMES } from "./controls.tsx";
 import { MarkButton, mayMark } from "./marks.tsx";
-import { Card, Change, Count, Empty, Entity } from "./parts.tsx";
+import { Card, Change, Count, Empty, Entity, UNSEEN } from "./parts.tsx";
 import { type Column, CsvButton, Table } from "./table.tsx";
 
 /** Heights in pixels of a heading, of a row with a picture, and of the padding below a card that its table fills. */
@@ -30,6 +33,9 @@ const MAX_EXPECTED_ROWS = 10;
 interface Props<Path extends RankingPath> {
   title: string;
   query: RankingQuery<Path>;
+  /** The page that has all of them. */
+  all?: string;
+  isWanted?: boolean;
 }
 
 interface RankingCardProps<Row> {
@@ -43,6 +49,9 @@ interface RankingCardProps<Row> {
   load: (signal: AbortSignal) => Promise<{ data: Row[] }>;
   /** By the metric, and what the page shows. */
   columns: () => readonly Column<Row>[];
+  all?: string | undefined;
+  /** Whether it is loaded; otherwise its room is kept. */
+  isWanted?: boolean | undefined;
 }
 
 /** What links and columns depend on, besides the metric; while other data loads, that of the data shown. */
@@ -59,8 +68,11 @@ function RankingCard<Row extends { id: string }>({
   query,
   load,
   columns: findColumns,
+  all,
+  isWanted = true,
 }: RankingCardProps<Row>) {
-  const resource = useResource(load, [JSON.stringify(query)], { isBelow: true, isLive: true });
+  const dependencies = [JSON.stringify(query), totalsComparison(view.value)];
+  const resource = useResource(isWanted ? load : null, dependencies, { isBelow: true, isLive: true });
   const shown = useShownView(resource.status === "loading");
   const columns = useMemo(findColumns, [note, shown, mayMark.value]);
   const expected = Math.min(query.limit ?? MAX_EXPECTED_ROWS, MAX_EXPECTED_ROWS);
@@ -71,7 +83,15 @@ function RankingCard<Row extends { id: string }>({
       note={note}
       resource={resource}
       height={height}
-      actions={<CsvButton title={title} columns={columns} rows={resource.data?.data ?? []} />}
+      idle={UNSEEN}
+      actions={
+        all && (
+          <a class="link small" href={all} aria-label={`${title}: all`}>
+            All
+          </a>
+        )
+      }
+      menu={<CsvButton title={title} columns={columns} rows={resource.data?.data ?? []} />}
     >
       {({ data }) =>
         data.length === 0 ? (
@@ -109,7 +129,7 @@ interface Compared {
 }
 
 function comparedColumns<Row extends Compared>(metric: RecordMetric): Column<Row>[] {
-  if (!ranksChange(view.value)) return metricColumns(metric);
+  if (!ranksChange(view.value, metric)) return metricColumns(metric);
   return [
     ...metricColumns<RecordMetric, Row>(metric),
     {
@@ -182,7 +202,7 @@ const CREATOR: Column<Response<"/creators/top">> = {
   ),
 };
 
-export function RankedContent({ title, query }: Props<"/content/top">) {
+export function RankedContent({ title, query, all }: Props<"/content/top">) {
   const columns = () => [
     CONTENT,
     ...metricColumns<ContentMetric, Response<"/content/top">>(query.metric ?? "views"),
@@ -195,6 +215,7 @@ export function RankedContent({ title, query }: Props<"/content/top">) {
       query={query}
       load={(signal) => fetchTopContent(query, signal)}
       columns={columns}
+      all={all}
     />
   );
 }
@@ -219,7 +240,7 @@ const BREAKOUT: readonly Column<Response<"/content/breakouts">>[] = [
 ];
 
 /** Posts that did far better than the earlier posts of their accounts at the same age. */
-export function Breakouts({ title, query }: Props<"/content/breakouts">) {
+export function Breakouts({ title, query, all, isWanted }: Props<"/content/breakouts">) {
   return (
     <RankingCard
       title={title}
@@ -228,34 +249,48 @@ export function Breakouts({ title, query }: Props<"/content/breakouts">) {
       load={(signal) => fetchBreakouts(query, signal)}
       columns={() => [...BREAKOUT, ...(mayMark.value ? [MARK] : [])]}
       empty="None of them did far better than usual."
+      all={all}
+      isWanted={isWanted}
     />
   );
 }
 
-export function RankedAccounts({ title, query }: Props<"/accounts/top">) {
+export function RankedAccounts({ title, query, all }: Props<"/accounts/top">) {
   return (
     <RankingCard
       title={title}
       note={byMetric(query.metric)}
       query={query}
-      load={(signal) => fetchTopAccounts(query, signal)}
+      load={async (signal) => {
+        const { data } = await fetchTopAccounts(query, signal);
+        return {
+          data: await entriesBeside(view.peek(), query.metric ?? "views", data, fetchAccountGains(signal)),
+        };
+      }}
       columns={() => [
         PLATFORM,
         ACCOUNT,
         ...comparedColumns<Response<"/accounts/top">>(query.metric ?? "views"),
       ]}
+      all={all}
     />
   );
 }
 
-export function RankedCreators({ title, query }: Props<"/creators/top">) {
+export function RankedCreators({ title, query, all }: Props<"/creators/top">) {
   return (
     <RankingCard
       title={title}
       note={byMetric(query.metric)}
       query={query}
-      load={(signal) => fetchTopCreators(query, signal)}
+      load={async (signal) => {
+        const { data } = await fetchTopCreators(query, signal);
+        return {
+          data: await entriesBeside(view.peek(), query.metric ?? "views", data, fetchCreatorGains(signal)),
+        };
+      }}
       columns={() => [CREATOR, ...comparedColumns<Response<"/creators/top">>(query.metric ?? "views")]}
+      all={all}
     />
   );
 }

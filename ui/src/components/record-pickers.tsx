@@ -60,7 +60,7 @@ interface Props {
 
 /** Creates the creator that was typed if there is none of this name. */
 export function NewCreatorPicker(props: Props & { onPick: (creator: Option) => void }) {
-  return <Picker {...props} find={findCreators} canCreate />;
+  return <Picker {...props} find={findCreators} created="New creator" />;
 }
 
 export function UnlinkedAccountPicker({ onPick, ...field }: Props & { onPick: (id: string) => void }) {

@@ -8,7 +8,7 @@ import { MAX_TAGS, setFilters, TAG_PREFIX, tagFilters, view } from "../state/vie
 import { type Option, Picker } from "./picker.tsx";
 import { Chip, RecordFilter } from "./record-pickers.tsx";
 
-async function findCategories(text: string, signal: AbortSignal) {
+export async function findCategories(text: string, signal: AbortSignal) {
   const { data } = await fetchCategories(signal);
   return data
     .filter(({ category }) => category.toLowerCase().includes(text.toLowerCase()))
@@ -36,7 +36,7 @@ export function CategoryFilter({ placeholder }: { placeholder: string }) {
 const TAG = /^([^:=]+)[:=]\s*(.*)$/;
 
 /** Tags of accounts, and the one that is typed. */
-async function findTags(text: string, signal: AbortSignal): Promise<Option[]> {
+export async function findTags(text: string, signal: AbortSignal): Promise<Option[]> {
   const found = (await fetchTags(signal)).map(
     ({ name, value, accounts }): Option => ({
       id: `${TAG_PREFIX}${name}=${value}`,
@@ -51,9 +51,16 @@ async function findTags(text: string, signal: AbortSignal): Promise<Option[]> {
   return isNew ? [...matching, { id: typed, name: `${name.trim()}: ${value}` }] : matching;
 }
 
-function chooseTag(id: string): void {
-  const end = id.indexOf("=");
-  setFilters({ [id.slice(0, end)]: id.slice(end + 1) });
+/** The name, without the prefix, and the value of a tag that was found. */
+export function tagOf({ id }: Option): [name: string, value: string] {
+  const text = id?.slice(TAG_PREFIX.length) ?? "";
+  const end = text.indexOf("=");
+  return [text.slice(0, end), text.slice(end + 1)];
+}
+
+function chooseTag(option: Option): void {
+  const [name, value] = tagOf(option);
+  if (name) setFilters({ [TAG_PREFIX + name]: value });
 }
 
 /** A button that removes each chosen tag, and a field that finds another. */
@@ -70,12 +77,7 @@ export function TagFilter({ placeholder }: { placeholder: string }) {
         />
       ))}
       {tags.length < MAX_TAGS && (
-        <Picker
-          label="Tag"
-          placeholder={placeholder}
-          find={findTags}
-          onPick={({ id }) => id && chooseTag(id)}
-        />
+        <Picker label="Tag" placeholder={placeholder} find={findTags} onPick={chooseTag} />
       )}
     </>
   );

@@ -149,12 +149,11 @@ export function CsvButton<Row>({ title, columns, rows }: Pick<Props<Row>, "title
     <button
       type="button"
       class="plain small"
-      title="Save as CSV"
-      aria-label="Save as CSV"
+      title="Save the rows that are shown"
       onClick={() => saveFile(title, new Blob([formatCsv(columns, rows)], { type: "text/csv" }))}
       disabled={rows.length === 0}
     >
-      CSV
+      Save as CSV
     </button>
   );
 }

@@ -5,8 +5,16 @@ import type { components } from "../api/schema.d.ts";
 import { metricOf, RECORD_METRICS, type RecordMetric, SERIES_METRICS } from "../state/metrics.ts";
 import { labelParameters, type Platform, type View, windowParameters } from "../state/view.ts";
 import { FAILURES, type FailureReason, STATUSES, type TrackingStatus } from "../tracking-reason.ts";
-import { type GainColumns, type GainPage, listedColumns, rankedColumns, seriesOrNone } from "./gain-rows.ts";
+import {
+  fetchAccountGains,
+  type GainColumns,
+  type GainPage,
+  listedColumns,
+  rankedColumns,
+  seriesOrNone,
+} from "./gain-rows.ts";
 import { type Order, orderOf, rankedBy, rankingDirection } from "./order.ts";
+import { entriesBeside } from "./year-before.ts";
 
 const PAGE_SIZE = 50;
 const LIST_FIELDS = [
@@ -128,8 +136,11 @@ async function fetchRanked(
   };
   const { data, pagination, meta } = await unwrap(api.GET("/accounts/top", { params: { query }, signal }));
   const ids = data.map(({ id }) => id);
-  const series = await fetchSeries(view, ids, signal);
-  const rows = data.map((account) => ({
+  const [series, entries] = await Promise.all([
+    fetchSeries(view, ids, signal),
+    entriesBeside(view, order.metric, data, fetchAccountGains(signal)),
+  ]);
+  const rows = entries.map((account) => ({
     ...account,
     ...rankedColumns(account, order.metric, series),
     total_post_count: null,
@@ -153,9 +164,8 @@ async function fetchListed(
   const { data, pagination } = await unwrap(api.GET("/accounts", { params: { query }, signal }));
   if (data.length === 0) return { rows: [], next: null, order, meta: null, problem: null };
   const account_ids = data.map(({ id }) => id);
-  const params = { query: { ...windowParameters(view.range), account_ids } };
   const { columnsOf, ...gains } = await listedColumns(
-    unwrap(api.GET("/accounts/metrics", { params, signal })),
+    fetchAccountGains(signal)(view, account_ids),
     fetchSeries(view, account_ids, signal),
   );
   signal.throwIfAborted();

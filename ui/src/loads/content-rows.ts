@@ -140,9 +140,6 @@ export async function fetchPosted(
   return { rows, isPart: cursor !== null };
 }
 
-/** The longest answer about what is unusual. */
-const MAX_UNUSUAL = 100;
-
 /** The filters that posts have which are compared with what is usual. */
 export const UNUSUAL_FILTERS = ["account_id", "collection_id", "hashtag", "posted_after"] as const;
 
@@ -158,19 +155,19 @@ export function unusualQuery(view: View) {
     posted_after: posted_after ?? daysOf(view.range).start,
     age_days: breakoutAge(view),
     min_multiple: Math.max(1, Number(view.filters.get("min_multiple")) || 1),
-    limit: MAX_UNUSUAL,
+    limit: PAGE_SIZE,
   };
 }
 
-async function fetchUnusual(view: View, signal: AbortSignal): Promise<ContentPage> {
-  const { data } = await fetchBreakouts(unusualQuery(view), signal);
+async function fetchUnusual(view: View, cursor: string | null, signal: AbortSignal): Promise<ContentPage> {
+  const query = { ...unusualQuery(view), ...(cursor ? { cursor } : {}) };
+  const { data, pagination } = await fetchBreakouts(query, signal);
   const rows = data.map(({ multiple, baseline, actual, sample, ...row }) => ({
     ...row,
     gains: null,
-    unknown_counters: [],
     usual: { multiple, baseline, actual, sample },
   }));
-  return { rows, next: null, meta: null };
+  return { rows, next: pagination.next_cursor ?? null, meta: null };
 }
 
 export async function fetchContent(
@@ -179,7 +176,7 @@ export async function fetchContent(
   signal: AbortSignal,
 ): Promise<ContentPage> {
   const { metric, field, direction } = contentOrder(view);
-  if (field === "multiple") return fetchUnusual(view, signal);
+  if (field === "multiple") return fetchUnusual(view, cursor, signal);
   const page = { ...contentFilters(view), limit: PAGE_SIZE, ...(cursor ? { cursor } : {}) };
   if (field) {
     const query = { ...page, order_by: field, order_direction: direction };

@@ -4,8 +4,16 @@
 import { ApiProblem, api, unwrap } from "../api/client.ts";
 import { metricOf, RECORD_METRICS, type RecordMetric, SERIES_METRICS } from "../state/metrics.ts";
 import { labelParameters, type View, windowParameters } from "../state/view.ts";
-import { type GainColumns, type GainPage, listedColumns, rankedColumns, seriesOrNone } from "./gain-rows.ts";
+import {
+  fetchCreatorGains,
+  type GainColumns,
+  type GainPage,
+  listedColumns,
+  rankedColumns,
+  seriesOrNone,
+} from "./gain-rows.ts";
 import { type Order, orderOf, rankedBy, rankingDirection } from "./order.ts";
+import { entriesBeside } from "./year-before.ts";
 
 /** The longest page of a ranking of creators. */
 const MAX_RANKED = 25;
@@ -76,10 +84,13 @@ async function fetchRanked(
     unwrap(api.GET("/creators", { params: { query: paused }, signal })),
   ]);
   const ids = data.map(({ id }) => id);
-  const series = await fetchSeries(view, ids, signal);
+  const [series, entries] = await Promise.all([
+    fetchSeries(view, ids, signal),
+    entriesBeside(view, order.metric, data, fetchCreatorGains(signal)),
+  ]);
   const pausedIds = new Set(notActive.data.map(({ id }) => id));
   const otherwise = notActive.pagination.next_cursor ? null : true;
-  const rows = data.map((creator) => ({
+  const rows = entries.map((creator) => ({
     ...creator,
     ...rankedColumns(creator, order.metric, series),
     is_active: pausedIds.has(creator.id) ? false : otherwise,
@@ -104,9 +115,8 @@ async function fetchListed(
   const { data, pagination } = await unwrap(api.GET("/creators", { params: { query }, signal }));
   if (data.length === 0) return { rows: [], next: null, order, meta: null, problem: null };
   const creator_ids = data.map(({ id }) => id);
-  const params = { query: { ...windowParameters(view.range), creator_ids } };
   const { columnsOf, ...gains } = await listedColumns(
-    unwrap(api.GET("/creators/metrics", { params, signal })),
+    fetchCreatorGains(signal)(view, creator_ids),
     fetchSeries(view, creator_ids, signal),
   );
   signal.throwIfAborted();

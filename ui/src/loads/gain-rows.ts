@@ -1,10 +1,10 @@
 // What the rows of accounts and of creators have in common: gains of the window, and their days.
 
-import { ApiProblem } from "../api/client.ts";
+import { ApiProblem, api, unwrap } from "../api/client.ts";
 import type { Page } from "../api/pages.ts";
 import type { components } from "../api/schema.d.ts";
 import type { RecordMetric } from "../state/metrics.ts";
-import { MAX_SERIES_DAYS, type Range, rangeDays } from "../state/view.ts";
+import { MAX_SERIES_DAYS, type Range, rangeDays, type View, windowParameters } from "../state/view.ts";
 
 type WindowMeta = components["schemas"]["WindowMeta"];
 
@@ -37,6 +37,27 @@ export interface GainPage<Row, Order> extends Page<Row> {
   meta: WindowMeta | null;
   /** Why the gains are not there. */
   problem: ApiProblem | null;
+}
+
+/** What accounts gained in the window of a view. */
+export function fetchAccountGains(signal: AbortSignal) {
+  return ({ range }: View, account_ids: string[]) =>
+    unwrap(
+      api.GET("/accounts/metrics", {
+        params: { query: { ...windowParameters(range), account_ids } },
+        signal,
+      }),
+    );
+}
+
+export function fetchCreatorGains(signal: AbortSignal) {
+  return ({ range }: View, creator_ids: string[]) =>
+    unwrap(
+      api.GET("/creators/metrics", {
+        params: { query: { ...windowParameters(range), creator_ids } },
+        signal,
+      }),
+    );
 }
 
 interface SeriesOfRows {

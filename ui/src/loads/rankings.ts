@@ -42,6 +42,23 @@ export function breakoutAge({ range }: View): 1 | 7 {
   return rangeDays(range) < 14 ? 1 : 7;
 }
 
+/** The address of all of them, among posts: as much better than usual as breakouts are. */
+export const ALL_BREAKOUTS = { sort: "-multiple", min_multiple: "3" };
+
+/** Posts of the page's range that did far better than usual, of some. */
+export function breakoutQuery(
+  view: View,
+  scope: Pick<RankingQuery<"/content/breakouts">, "creator_id" | "collection_id" | "category" | "metadata">,
+): RankingQuery<"/content/breakouts"> {
+  return {
+    ...(view.platform ? { platform: view.platform } : {}),
+    ...scope,
+    limit: 7,
+    age_days: breakoutAge(view),
+    posted_after: daysOf(view.range).start,
+  };
+}
+
 /** The rankings of the overview. */
 export function overviewQueries(view: View) {
   const platform = view.platform ? { platform: view.platform } : {};
@@ -51,13 +68,7 @@ export function overviewQueries(view: View) {
   const metric = metricOf(RECORD_METRICS, view.metric);
   return {
     content: { ...scoped, metric: metricOf(CONTENT_METRICS, view.metric) },
-    breakouts: {
-      ...platform,
-      ...scope,
-      limit: 7,
-      age_days: breakoutAge(view),
-      posted_after: daysOf(view.range).start,
-    },
+    breakouts: breakoutQuery(view, scope),
     accounts: { ...scoped, metric },
     // One creator is no ranking.
     creators: scope.creator_id ? null : { ...shared, ...labelParameters(view), metric },

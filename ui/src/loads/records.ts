@@ -4,6 +4,8 @@ import { api, unwrap } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { metricOf, SERIES_METRICS } from "../state/metrics.ts";
 import { MAX_SERIES_DAYS, type Range, rangeDays, type View, windowParameters } from "../state/view.ts";
+import { fetchAccountGains } from "./gain-rows.ts";
+import { entriesBeside } from "./year-before.ts";
 
 /** Ages of posts that an account is compared by, in days. */
 const BENCHMARK_AGES = [1, 3, 7, 14, 30];
@@ -36,7 +38,9 @@ export async function fetchCreatorAccounts(creator_id: string, view: View, signa
     include_all: true,
     limit: MAX_ACCOUNTS,
   };
-  return unwrap(api.GET("/accounts/top", { params: { query }, signal }));
+  const ranking = await unwrap(api.GET("/accounts/top", { params: { query }, signal }));
+  const data = await entriesBeside(view, query.metric, ranking.data, fetchAccountGains(signal));
+  return { ...ranking, data };
 }
 
 /** The most accounts that are compared day by day. */

@@ -1,6 +1,8 @@
 // The same days of the year before beside those of a page: the API compares with the period before only.
 
-import { type View, yearBefore } from "../state/view.ts";
+import type { RecordMetric } from "../state/metrics.ts";
+import { ranksChange, type View, yearBefore } from "../state/view.ts";
+import type { Gains } from "./gain-rows.ts";
 
 interface Metric {
   current: number | null;
@@ -57,4 +59,39 @@ export async function daysBeside<Day, T extends { data: Day[] }>(
     return previous ? { ...day, previous } : day;
   });
   return { ...now, data };
+}
+
+interface RankedEntry {
+  id: string;
+  metrics: Readonly<Record<RecordMetric, number | null>>;
+  previous: Readonly<Record<RecordMetric, number | null>>;
+  change_percent: number | null;
+}
+
+function gainOf(gains: Gains | null | undefined, metric: RecordMetric): number | null {
+  if (!gains || metric === "new_posts") return null;
+  if (metric === "engagement_rate") return gains.views > 0 ? gains.engagement / gains.views : null;
+  return gains[metric];
+}
+
+/** Entries of a ranking with what they gained a year before, if that is what the page compares with. */
+export async function entriesBeside<Entry extends RankedEntry>(
+  view: View,
+  metric: RecordMetric,
+  entries: Entry[],
+  fetchGains: (view: View, ids: string[]) => Promise<{ data: Readonly<Record<string, Gains | null>> }>,
+): Promise<Entry[]> {
+  if (view.compare !== "year" || !ranksChange(view, metric) || entries.length === 0) return entries;
+  const then = await fetchGains(
+    ofYearBefore(view),
+    entries.map(({ id }) => id),
+  );
+  return entries.map((entry) => {
+    const before = gainOf(then.data[entry.id], metric);
+    return {
+      ...entry,
+      previous: { ...entry.previous, [metric]: before },
+      change_percent: changePercent(entry.metrics[metric], before),
+    };
+  });
 }

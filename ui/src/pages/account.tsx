@@ -51,13 +51,16 @@ export default function AccountPage({ id, identity }: PageProps) {
       </div>
       {record && <NotUpdating account={record} canWrite={canWrite} onChanged={account.reload} />}
       <RecordMetrics {...gains} />
-      <DailyGains days={gains.days} scope={{ account_id: id }} />
-      <FollowersHistory days={gains.days} />
+      <div class="columns charts">
+        <DailyGains days={gains.days} scope={{ account_id: id }} />
+        <FollowersHistory days={gains.days} />
+      </div>
       <div class="columns">
         <div class="stack">
           <RankedContent
             title="Its posts that gained most"
             query={recordContentQuery(view.value, { account_id: id })}
+            all={linkTo("/content", { account_id: id })}
           />
           <Benchmarks account_id={id} />
         </div>

@@ -4,11 +4,9 @@ import { useMemo, useState } from "preact/hooks";
 import { mayWrite } from "../api/identity.ts";
 
 import { type PagedResource, usePages } from "../api/pages.ts";
-import { asCurl } from "../api/requests.ts";
 import { useColumnChoice } from "../components/column-choice.tsx";
 import { Compared } from "../components/compared.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
-import { CopyButton } from "../components/copy.tsx";
 import { ExportButton } from "../components/export.tsx";
 import {
   daysColumn,
@@ -18,7 +16,16 @@ import {
   RATE,
   type Shown,
 } from "../components/gain-columns.tsx";
-import { CardTitle, Count, Empty, Entity, ProblemNotice, Status, WindowNote } from "../components/parts.tsx";
+import {
+  CardMenu,
+  CardTitle,
+  Count,
+  Empty,
+  Entity,
+  ProblemNotice,
+  Status,
+  WindowNote,
+} from "../components/parts.tsx";
 import { selectColumn } from "../components/select-column.tsx";
 import * as css from "../components/table.module.css";
 import { type Column, CsvButton, Table } from "../components/table.tsx";
@@ -31,6 +38,7 @@ import {
   fetchAccounts,
   listFilters,
 } from "../loads/account-rows.ts";
+import { totalsComparison } from "../loads/overview.ts";
 import { linkTo, ranksChange, setFilters, view, windowParameters } from "../state/view.ts";
 import { reasonOf } from "../tracking-reason.ts";
 import { AddAccounts } from "./accounts/add.tsx";
@@ -62,7 +70,8 @@ const STATUS: Column<AccountRow> = {
   name: "Status",
   csv: (row) => row.tracking.status,
   render: ({ tracking }) => {
-    const reason = tracking && reasonOf(tracking);
+    // What a pause means is said by its title.
+    const reason = tracking && !tracking.status.startsWith("paused") && reasonOf(tracking);
     return tracking ? (
       <div class={css.why}>
         <Status status={tracking.status} />
@@ -113,7 +122,7 @@ export default function AccountsPage({ identity }: PageProps) {
   const shown = [...current.filters].filter(([name]) => name !== "add" && name !== "accounts");
   const order = accountOrder(current);
   const pages = usePages<AccountPage>(
-    JSON.stringify([current.range, current.platform, shown]),
+    JSON.stringify([current.range, current.platform, shown, totalsComparison(current)]),
     (cursor, signal) => fetchAccounts(current, cursor, signal),
     { sort: order.text, comparison: (page) => compareAccounts(order, page) },
   );
@@ -186,7 +195,7 @@ function AccountsCard({ pages, canWrite }: CardProps) {
   const ids = rows.map(({ id }) => id).filter((id) => selected.has(id));
   const order = accountOrder(view.value);
   const { order: loaded, problem: gainsProblem } = pages.data?.page ?? { order, problem: null };
-  const hasChange = ranksChange(view.value);
+  const hasChange = ranksChange(view.value, loaded.metric);
   const isRankable = canRank(view.value);
   const all = useMemo(
     () => columns({ ranked: loaded.metric, hasChange, canRank: isRankable }),
@@ -222,21 +231,17 @@ function AccountsCard({ pages, canWrite }: CardProps) {
           />
           <div class="controls">
             {choice.control}
-            <CsvButton
-              title="Accounts"
-              columns={[...shown.slice(0, 1), ...DETAILS, ...shown.slice(1)]}
-              rows={rows}
-            />
-            <ExportButton
-              name="accounts"
-              query={{ ...windowParameters(view.value.range), ...listFilters(view.value) }}
-            />
-            <CopyButton
-              label="curl"
-              title="Copy as curl"
-              text={() => asCurl(pages.requests)}
-              disabled={pages.requests.length === 0}
-            />
+            <CardMenu title="Accounts" urls={pages.requests}>
+              <CsvButton
+                title="Accounts"
+                columns={[...shown.slice(0, 1), ...DETAILS, ...shown.slice(1)]}
+                rows={rows}
+              />
+              <ExportButton
+                name="accounts"
+                query={{ ...windowParameters(view.value.range), ...listFilters(view.value) }}
+              />
+            </CardMenu>
           </div>
         </header>
       )}

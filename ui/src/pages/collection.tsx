@@ -17,7 +17,7 @@ import { ClientReport } from "./collection/client.tsx";
 import { FigureCards, useFigures } from "./collection/figures.tsx";
 import { Payouts } from "./collection/payouts.tsx";
 import { ShareButton } from "./collection/share-button.tsx";
-import { Accounts, Creators, Hashtags, Posts } from "./collection/tables.tsx";
+import { Accounts, Below, Creators, Posts } from "./collection/tables.tsx";
 import * as css from "./collection.module.css";
 import type { PageProps } from "./props.ts";
 
@@ -61,7 +61,7 @@ function OwnReport({ id, canWrite }: { id: string; canWrite: boolean }) {
       </div>
       {record?.payout && <Payouts source={source} count={record.payout.count} />}
       {record?.payout === null && <NoPayout id={id} canWrite={canWrite} />}
-      <Hashtags collection_id={id} />
+      <Below collection_id={id} />
     </>
   );
 }

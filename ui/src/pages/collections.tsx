@@ -122,7 +122,7 @@ export default function CollectionsPage({ identity }: PageProps) {
             resource={mapResource(pages, ({ rows }) => rows)}
             requests={pages.data?.requests ?? []}
             height={160}
-            actions={<CsvButton title="Collections" columns={columns} rows={rows ?? []} />}
+            menu={<CsvButton title="Collections" columns={columns} rows={rows ?? []} />}
           >
             {(rows) => (
               <>

@@ -53,7 +53,7 @@ const SORT_NAMES: Readonly<Record<string, string>> = {
   added_at: "Added first",
 };
 
-const ROW_HEIGHT = 56;
+const ROW_HEIGHT = 40;
 
 type Row = ContentRow & { detail: ContentDetail | undefined };
 
@@ -86,7 +86,7 @@ const USUAL: readonly Column<Row>[] = [
   { name: "Usual views", csv: ({ usual }) => usual?.baseline },
 ];
 
-function columns(metric: ContentMetric, today: number, isUnusual: boolean): Column<Row>[] {
+function columns(metric: ContentMetric, today: number, isUnusual: boolean, q: string): Column<Row>[] {
   return [
     { name: "Id", csv: (row) => row.id },
     {
@@ -99,6 +99,7 @@ function columns(metric: ContentMetric, today: number, isUnusual: boolean): Colu
           src={row.cover_image_url}
           href={linkTo(`/content/${row.id}`)}
           name={row.description || "Post without a caption"}
+          needles={[q]}
           owner={row.account_username ?? PLATFORM_NAMES[row.platform]}
           detail={[
             row.account_username ? `@${row.account_username}` : "tracked alone",
@@ -227,7 +228,7 @@ function PostList({ onMeta }: { onMeta: (meta: Meta) => void }) {
   const meta = pages.data?.page.meta ?? details.data?.meta;
   useLayoutEffect(() => onMeta(meta), [meta]);
   const isUnusual = order.field === "multiple";
-  const choice = useColumnChoice("content", columns(metric, sparkToday(meta), isUnusual));
+  const choice = useColumnChoice("content", columns(metric, sparkToday(meta), isUnusual, filters.q ?? ""));
   const isGrid = layout === "grid";
   const selection = usePostSelection(rows);
   return (
@@ -250,6 +251,10 @@ function PostList({ onMeta }: { onMeta: (meta: Meta) => void }) {
           <>
             {!isGrid && selection.action}
             {!isGrid && choice.control}
+          </>
+        }
+        menu={
+          <>
             <CsvButton title="Content" columns={choice.shown} rows={(isComplete && rows) || []} />
             <ExportButton
               name="content"
@@ -261,7 +266,13 @@ function PostList({ onMeta }: { onMeta: (meta: Meta) => void }) {
         {(rows) => (
           <>
             <ProblemNotice of={details} />
-            {rows.length === 0 && <Empty>No post matches.</Empty>}
+            {rows.length === 0 && (
+              <Empty>
+                {current.filters.size > 0 || current.platform
+                  ? "No post matches."
+                  : "No post is known yet. Those of an account appear within a minute after it is added."}
+              </Empty>
+            )}
             {rows.length > 0 &&
               (isGrid ? (
                 <ContentGrid rows={rows} gainOf={(row) => gainOf(row as Row, metric)} gainName={metric} />
@@ -297,11 +308,11 @@ function PostList({ onMeta }: { onMeta: (meta: Meta) => void }) {
 
 /** Which posts are compared, and how. */
 function unusualNote(view: View): string {
-  const { posted_after, age_days, limit } = unusualQuery(view);
+  const { posted_after, age_days } = unusualQuery(view);
   const ignored = ["q", ...LISTED_FILTERS].filter(
     (name) => view.filters.has(name) && !UNUSUAL_FILTERS.some((filter) => filter === name),
   );
-  const note = `at most ${limit} posts since ${day(posted_after)}, by views after ${plural(age_days, "day")} beside those of earlier posts of the account`;
+  const note = `posts since ${day(posted_after)}, by views after ${plural(age_days, "day")} beside those of earlier posts of the account`;
   return ignored.length > 0
     ? `${note}; the filters by ${ignored.map(filterName).join(", ")} do not apply`
     : note;

@@ -25,6 +25,7 @@ import { RecordProblem } from "../components/record-problem.tsx";
 import * as css from "../components/table.module.css";
 import { type Column, CsvButton, Table } from "../components/table.tsx";
 import { exact, gain, rate } from "../format.ts";
+import { totalsComparison } from "../loads/overview.ts";
 import { recordContentQuery } from "../loads/rankings.ts";
 import {
   comparedAccounts,
@@ -35,7 +36,7 @@ import {
 } from "../loads/records.ts";
 import { chartOf, METRIC_NAMES, metricOf, SERIES_METRICS, shortFormat } from "../state/metrics.ts";
 import { useTitle } from "../state/title.ts";
-import { linkTo, showsChange, view } from "../state/view.ts";
+import { linkTo, ranksChange, view } from "../state/view.ts";
 import { CreatorSettings, PauseCreatorButton } from "./creator/settings.tsx";
 import type { PageProps } from "./props.ts";
 
@@ -57,7 +58,7 @@ export default function CreatorPage({ id, identity }: PageProps) {
   const gains = useRecordGains(id, { creator_id: id });
   const accounts = useResource(
     (signal) => fetchCreatorAccounts(id, current, signal),
-    [id, JSON.stringify(current.range), metricOf(SERIES_METRICS, current.metric)],
+    [id, JSON.stringify(current.range), metricOf(SERIES_METRICS, current.metric), totalsComparison(current)],
   );
   const record = creator.data?.data;
   useTitle(record?.name);
@@ -101,6 +102,7 @@ export default function CreatorPage({ id, identity }: PageProps) {
         <RankedContent
           title="Posts that gained most"
           query={recordContentQuery(current, { creator_id: id })}
+          all={linkTo("/content", { creator_id: id })}
         />
         {canWrite && (
           <Card title="Settings" resource={creator} height={200}>
@@ -216,7 +218,7 @@ function AccountsCard({ creatorId, accounts, canWrite, onChanged }: AccountsProp
       ),
     },
     ...(metric === "followers" || metric === "new_posts" ? [] : [chosen]),
-    ...(showsChange(view.value) ? [change] : []),
+    ...(ranksChange(view.value, metric) ? [change] : []),
     {
       name: "Rate",
       isNumber: true,
@@ -259,22 +261,18 @@ function AccountsCard({ creatorId, accounts, canWrite, onChanged }: AccountsProp
       </button>
     ),
   };
-  const actions = (
-    <>
-      {canWrite && (
-        <UnlinkedAccountPicker
-          label="Link an account"
-          placeholder="Link an account…"
-          disabled={isRunning}
-          onPick={(id) => link.run(id)}
-        />
-      )}
-      <CsvButton title="Accounts of a creator" columns={columns} rows={accounts.data?.data ?? []} />
-    </>
+  const actions = canWrite && (
+    <UnlinkedAccountPicker
+      label="Link an account"
+      placeholder="Link an account…"
+      disabled={isRunning}
+      onPick={(id) => link.run(id)}
+    />
   );
+  const menu = <CsvButton title="Accounts of a creator" columns={columns} rows={accounts.data?.data ?? []} />;
   const failed = [link, unlink].find(({ problem }) => problem);
   return (
-    <Card title="Accounts" resource={accounts} height={220} actions={actions}>
+    <Card title="Accounts" resource={accounts} height={220} actions={actions} menu={menu}>
       {({ data }) => (
         <>
           {failed && <ProblemNotice of={failed} />}

@@ -5,11 +5,9 @@ import { useAction } from "../api/action.ts";
 import { api, unwrap } from "../api/client.ts";
 import { mayWrite } from "../api/identity.ts";
 import { type PagedResource, usePages } from "../api/pages.ts";
-import { asCurl } from "../api/requests.ts";
 import { useColumnChoice } from "../components/column-choice.tsx";
 import { Compared } from "../components/compared.tsx";
 import { Controls } from "../components/controls.tsx";
-import { CopyButton } from "../components/copy.tsx";
 import { ExportButton } from "../components/export.tsx";
 import { useFocus } from "../components/focus.ts";
 import {
@@ -20,7 +18,16 @@ import {
   RATE,
   type Shown,
 } from "../components/gain-columns.tsx";
-import { CardTitle, Count, Empty, Entity, ProblemNotice, Status, WindowNote } from "../components/parts.tsx";
+import {
+  CardMenu,
+  CardTitle,
+  Count,
+  Empty,
+  Entity,
+  ProblemNotice,
+  Status,
+  WindowNote,
+} from "../components/parts.tsx";
 import { ScopeFilters } from "../components/scope-filters.tsx";
 import * as tableCss from "../components/table.module.css";
 import { type Column, CsvButton, Table } from "../components/table.tsx";
@@ -34,6 +41,7 @@ import {
   fetchCreators,
   isRankingFiltered,
 } from "../loads/creator-rows.ts";
+import { totalsComparison } from "../loads/overview.ts";
 import { comparedIds, MAX_COMPARED, toggleCompared } from "../state/compared.ts";
 import type { RecordMetric } from "../state/metrics.ts";
 import { goTo, linkTo, ranksChange, view, windowParameters } from "../state/view.ts";
@@ -42,7 +50,11 @@ import type { PageProps } from "./props.ts";
 
 function columns(ranked: RecordMetric | undefined): Column<CreatorRow>[] {
   const compared = comparedIds(view.value, "creators");
-  const shown: Shown = { ranked, hasChange: ranksChange(view.value), canRank: !creatorSearch(view.value) };
+  const shown: Shown = {
+    ranked,
+    hasChange: ranksChange(view.value, ranked),
+    canRank: !creatorSearch(view.value),
+  };
   const ofRanking: Column<CreatorRow>[] = [
     RATE,
     {
@@ -117,7 +129,7 @@ export default function CreatorsPage({ identity }: PageProps) {
   const [isCreating, setCreating] = useState(false);
   const filters = [...current.filters].filter(([name]) => name !== "creators");
   const pages = usePages<CreatorPage>(
-    JSON.stringify([current.range, current.platform, filters]),
+    JSON.stringify([current.range, current.platform, filters, totalsComparison(current)]),
     (cursor, signal) => fetchCreators(current, cursor, signal),
     { sort: creatorOrder(current).text },
   );
@@ -169,21 +181,17 @@ function CreatorsCard({ pages }: { pages: PagedResource<CreatorPage> }) {
         <CardTitle title={loaded.metric ? "By what they gained" : "All creators"} />
         <div class="controls">
           {control}
-          <CsvButton title="Creators" columns={shown} rows={rows} />
-          <ExportButton
-            name="creators"
-            query={{
-              ...windowParameters(view.value.range),
-              ...creatorFilters(view.value),
-              ...(q ? { q } : {}),
-            }}
-          />
-          <CopyButton
-            label="curl"
-            title="Copy as curl"
-            text={() => asCurl(pages.requests)}
-            disabled={pages.requests.length === 0}
-          />
+          <CardMenu title="Creators" urls={pages.requests}>
+            <CsvButton title="Creators" columns={shown} rows={rows} />
+            <ExportButton
+              name="creators"
+              query={{
+                ...windowParameters(view.value.range),
+                ...creatorFilters(view.value),
+                ...(q ? { q } : {}),
+              }}
+            />
+          </CardMenu>
         </div>
       </header>
       <ProblemNotice of={pages} />

@@ -163,7 +163,7 @@ export default function EventsPage() {
         resource={mapResource(pages, ({ rows }) => rows)}
         requests={pages.requests}
         height={160}
-        actions={<CsvButton title="Events" columns={COLUMNS} rows={rows} />}
+        menu={<CsvButton title="Events" columns={COLUMNS} rows={rows} />}
       >
         {(rows) =>
           rows.length === 0 ? (

@@ -29,7 +29,7 @@ import {
   overviewScope,
   totalsComparison,
 } from "../loads/overview.ts";
-import { overviewQueries } from "../loads/rankings.ts";
+import { ALL_BREAKOUTS, overviewQueries } from "../loads/rankings.ts";
 import { fetchTracking, NOT_UPDATING } from "../loads/tracking.ts";
 import { chartOf, metricOf, RECORD_METRICS, type RecordMetric } from "../state/metrics.ts";
 import { linkTo, PLATFORMS, setFilters, view } from "../state/view.ts";
@@ -84,15 +84,34 @@ export default function OverviewPage({ identity }: PageProps) {
           </Card>
           <ChartCard resource={series} metric={metric} />
           <div class="columns wide">
-            <RankedContent title="Top content" query={rankings.content} />
-            <Breakouts title="Breakouts" query={rankings.breakouts} />
-            <RankedAccounts title="Top accounts" query={rankings.accounts} />
-            {rankings.creators && <RankedCreators title="Top creators" query={rankings.creators} />}
+            <RankedContent
+              title="Top content"
+              query={rankings.content}
+              all={rankedBy("/content", rankings.content.metric)}
+            />
+            <Breakouts title="Breakouts" query={rankings.breakouts} all={linkTo("/content", ALL_BREAKOUTS)} />
+            <RankedAccounts
+              title="Top accounts"
+              query={rankings.accounts}
+              all={rankedBy("/accounts", rankings.accounts.metric)}
+            />
+            {rankings.creators && (
+              <RankedCreators
+                title="Top creators"
+                query={rankings.creators}
+                all={rankedBy("/creators", rankings.creators.metric)}
+              />
+            )}
           </div>
         </>
       )}
     </>
   );
+}
+
+/** The page of a whole ranking. */
+function rankedBy(path: string, metric: RecordMetric): string {
+  return linkTo(path, { sort: `-${metric}` });
 }
 
 const ADD_ACCOUNTS = "/accounts?add=true";

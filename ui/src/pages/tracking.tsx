@@ -83,9 +83,7 @@ export default function TrackingPage() {
         {...(isFiltered ? { note: "of the accounts that match the filters; everything else is of all" } : {})}
         resource={accounts}
         height={69}
-        actions={
-          <CsvButton title="Not updating" columns={ACCOUNT_COLUMNS} rows={accounts.data?.data ?? []} />
-        }
+        menu={<CsvButton title="Not updating" columns={ACCOUNT_COLUMNS} rows={accounts.data?.data ?? []} />}
       >
         {({ data, pagination }) =>
           data.length === 0 ? (
@@ -204,7 +202,8 @@ function Now({ health }: { health: Health | null }) {
 
 function Verdict({ health }: { health: Health }) {
   const wrong = troubles(health);
-  const { active, pending } = health.accounts;
+  const { active, pending, paused, paused_by_creator } = health.accounts;
+  const resting = paused + paused_by_creator;
   if (wrong.length > 0)
     return (
       <ul class={trackingCss.verdict}>
@@ -215,6 +214,10 @@ function Verdict({ health }: { health: Health }) {
         ))}
       </ul>
     );
+  if (active + pending === 0 && resting > 0)
+    return <p class={trackingCss.verdict}>{plural(resting, "account is", "accounts are")} paused.</p>;
+  if (active + pending + health.videos.active === 0)
+    return <p class={trackingCss.verdict}>Nothing is tracked yet.</p>;
   return (
     <p class={trackingCss.verdict}>
       <span class="status ok">Tracking is healthy.</span> {plural(active, "account is", "accounts are")} read

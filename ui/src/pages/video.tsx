@@ -87,8 +87,10 @@ export default function VideoPage({ id, identity }: PageProps) {
       >
         {(video) => <Counters video={video} gains={history.data?.meta.totals} />}
       </Card>
-      <HistoryCard resource={history} {...(posted ? { events: new Map([[posted, "Posted"]]) } : {})} />
-      <AgeCurve key={id} video={record} ages={ages} />
+      <div class="columns charts">
+        <HistoryCard resource={history} {...(posted ? { events: new Map([[posted, "Posted"]]) } : {})} />
+        <AgeCurve key={id} video={record} ages={ages} />
+      </div>
       <div class="columns">
         <Card title="Post" resource={video} height={220}>
           {(video) => <Post video={video} />}

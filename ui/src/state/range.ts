@@ -44,7 +44,7 @@ function format(time: number): string {
   return new Date(time).toISOString().slice(0, 10);
 }
 
-function addDays(day: string, count: number): string {
+export function addDays(day: string, count: number): string {
   return format(Date.parse(day) + count * DAY_MS);
 }
 
@@ -114,7 +114,7 @@ export function mayHaveToday({ period }: Range): boolean {
   return period !== "custom" && !period.startsWith("last_");
 }
 
-function isDay(text: string | null): text is string {
+export function isDay(text: string | null): text is string {
   if (!text || !DAY.test(text)) return false;
   const date = new Date(`${text}T00:00:00Z`);
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);

@@ -111,9 +111,9 @@ export function showsChange({ compare, range }: View): boolean {
   return compare !== null && !hasToday(range);
 }
 
-/** Whether rankings say how theirs changed, which they know of the period before only. */
-export function ranksChange(view: View): boolean {
-  return view.compare === "previous" && showsChange(view);
+/** Whether entries of a ranking say how theirs changed. Of other years, nothing says how many posts were new. */
+export function ranksChange(view: View, metric: Metric = "views"): boolean {
+  return showsChange(view) && (view.compare === "previous" || metric !== "new_posts");
 }
 
 /** The page that is shown. Set by `navigate` and the browser's history only. */

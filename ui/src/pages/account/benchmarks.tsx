@@ -59,7 +59,7 @@ export function Benchmarks({ account_id }: { account_id: string }) {
       note="medians of its last posts"
       resource={resource}
       height={HEIGHT}
-      actions={<CsvButton title={title} columns={COLUMNS} rows={resource.data?.data ?? []} />}
+      menu={<CsvButton title={title} columns={COLUMNS} rows={resource.data?.data ?? []} />}
     >
       {({ data }) => (
         <Table title={title} columns={COLUMNS} rows={data} rowKey={({ age_days }) => String(age_days)} />

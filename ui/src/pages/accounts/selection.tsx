@@ -1,12 +1,18 @@
-// What can be done with selected accounts: compare, pause, resume, link to a creator.
+// What can be done with selected accounts: compare, pause, link to a creator, label, remove.
+
+import { useState } from "preact/hooks";
 
 import { type Action, useAction } from "../../api/action.ts";
-import { itemMessage, MAX_BATCH } from "../../api/batch.ts";
-import { api, unwrap } from "../../api/client.ts";
 import { CompareButton } from "../../components/compared.tsx";
+import { ConfirmDialog } from "../../components/confirm.tsx";
+import { Menu } from "../../components/menu.tsx";
 import { ProblemNotice } from "../../components/parts.tsx";
+import { Picker } from "../../components/picker.tsx";
 import { NewCreatorPicker, resolveCreator } from "../../components/record-pickers.tsx";
+import { findCategories, findTags, tagOf } from "../../components/scope-filters.tsx";
+import { plural } from "../../format.ts";
 import * as css from "../accounts.module.css";
+import { addTag, changeAll, removeAll } from "./changes.ts";
 
 interface Props {
   ids: readonly string[];
@@ -16,34 +22,21 @@ interface Props {
   onClear: () => void;
 }
 
-type Change = { is_active: boolean } | { creator_id: string | null };
-
-/** Changes all accounts; resolves to why some did not change. */
-async function changeAll(ids: readonly string[], set: Change, signal: AbortSignal): Promise<string[]> {
-  const problems: string[] = [];
-  for (let start = 0; start < ids.length; start += MAX_BATCH) {
-    const body = { ids: ids.slice(start, start + MAX_BATCH), set };
-    const { data } = await unwrap(api.PATCH("/accounts/batch", { body, signal }));
-    problems.push(...data.flatMap((item) => (item.status < 300 ? [] : [itemMessage(item)])));
-  }
-  return problems;
-}
+/** Changes all of them; resolves to why some did not change. */
+type Change = (ids: readonly string[], signal: AbortSignal) => Promise<readonly string[]>;
+type ChangeAction = Action<[done: string, change: Change]>;
 
 export function SelectionBar({ ids, canWrite, onChanged, onClear }: Props) {
-  const change = useAction(
-    async (signal, done: string, findBody: (signal: AbortSignal) => Promise<Change>) => {
-      const problems = await changeAll(ids, await findBody(signal), signal);
-      const changed = ids.length - problems.length;
-      onChanged([`${changed} ${done}`, ...new Set(problems)].join(". "));
-    },
-  );
-  const count = `${ids.length} selected`;
+  const change: ChangeAction = useAction(async (signal, done: string, change: Change) => {
+    const problems = await change(ids, signal);
+    onChanged([`${ids.length - problems.length} ${done}`, ...new Set(problems)].join(". "));
+  });
   return (
     <>
       <div class={css.selection} role="toolbar" aria-label="Selected accounts">
-        <b>{count}</b>
+        <b>{ids.length} selected</b>
         <CompareButton kind="accounts" ids={ids} />
-        {canWrite && <Changes change={change} />}
+        {canWrite && <Changes count={ids.length} change={change} />}
         <button type="button" class="plain" onClick={onClear}>
           Clear
         </button>
@@ -57,46 +50,73 @@ export function SelectionBar({ ids, canWrite, onChanged, onClear }: Props) {
 }
 
 interface ChangesProps {
-  change: Action<[done: string, findBody: (signal: AbortSignal) => Promise<Change>]>;
+  count: number;
+  change: ChangeAction;
 }
 
-function Changes({ change }: ChangesProps) {
+function Changes({ count, change }: ChangesProps) {
+  const { isRunning } = change;
+  const [isRemoving, setRemoving] = useState(false);
+  const set = (done: string, fields: Parameters<typeof changeAll>[1]) =>
+    void change.run(done, (ids, signal) => changeAll(ids, fields, signal));
+  const button = (name: string, onClick: () => void) => (
+    <button type="button" disabled={isRunning} onClick={onClick}>
+      {name}
+    </button>
+  );
   return (
     <>
-      <button
-        type="button"
-        disabled={change.isRunning}
-        onClick={() => change.run("paused", async () => ({ is_active: false }))}
-      >
-        Pause
-      </button>
-      <button
-        type="button"
-        disabled={change.isRunning}
-        onClick={() => change.run("resumed", async () => ({ is_active: true }))}
-      >
-        Resume
-      </button>
+      {button("Pause", () => set("paused", { is_active: false }))}
+      {button("Resume", () => set("resumed", { is_active: true }))}
       <NewCreatorPicker
         label="Link the selected accounts to a creator"
         placeholder="Link to creator…"
-        disabled={change.isRunning}
+        disabled={isRunning}
         onPick={(option) => {
           let creator_id: string | null = null;
           // A second attempt does not create another one.
-          void change.run(`linked to ${option.name}`, async (signal) => {
+          void change.run(`linked to ${option.name}`, async (ids, signal) => {
             creator_id ??= await resolveCreator(option, signal);
-            return { creator_id };
+            return changeAll(ids, { creator_id }, signal);
           });
         }}
       />
-      <button
-        type="button"
-        disabled={change.isRunning}
-        onClick={() => change.run("unlinked", async () => ({ creator_id: null }))}
-      >
-        Unlink
-      </button>
+      <Picker
+        label="Category of the selected accounts"
+        placeholder="Set category…"
+        find={findCategories}
+        created="New category"
+        disabled={isRunning}
+        onPick={({ name }) => set(`in category ${name}`, { category: name })}
+      />
+      <Picker
+        label="Tag of the selected accounts"
+        placeholder="Add tag: value…"
+        find={findTags}
+        disabled={isRunning}
+        onPick={(option) =>
+          void change.run(`tagged ${option.name}`, (ids, signal) => addTag(ids, tagOf(option), signal))
+        }
+      />
+      <Menu label="More changes">
+        {button("Unlink from creator", () => set("unlinked", { creator_id: null }))}
+        {button("Remove category", () => set("without a category", { category: null }))}
+        {button("Remove accounts…", () => setRemoving(true))}
+      </Menu>
+      {isRemoving && (
+        <ConfirmDialog
+          title={`Remove ${plural(count, "account")}?`}
+          action="Remove"
+          isRunning={isRunning}
+          onConfirm={() => void change.run("removed", removeAll)}
+          onClose={() => setRemoving(false)}
+        >
+          <p>
+            Their posts and history are deleted with them. This cannot be undone. To stop reading them and
+            keep the history, pause them instead.
+          </p>
+        </ConfirmDialog>
+      )}
     </>
   );
 }

@@ -77,24 +77,24 @@ export function Payouts({ source, count }: Props) {
       resource={resource}
       height={120}
       actions={
-        <>
-          <select
-            aria-label="Payouts by"
-            value={group}
-            onChange={(event) => setGroup(event.currentTarget.value as Grouping)}
-          >
-            <option value="account">by account</option>
-            <option value="creator">by creator</option>
-          </select>
-          {exported ? (
-            <>
-              <ExportButton name="payouts" query={{ ...exported, group_by: group }} label="CSV" />
-              <ExportButton name="payout-videos" query={exported} label="Posts as CSV" />
-            </>
-          ) : (
-            <CsvButton title="Payouts" columns={columns} rows={resource.data?.data ?? []} />
-          )}
-        </>
+        <select
+          aria-label="Payouts by"
+          value={group}
+          onChange={(event) => setGroup(event.currentTarget.value as Grouping)}
+        >
+          <option value="account">by account</option>
+          <option value="creator">by creator</option>
+        </select>
+      }
+      menu={
+        exported ? (
+          <>
+            <ExportButton name="payouts" query={{ ...exported, group_by: group }} label="Save as CSV" />
+            <ExportButton name="payout-videos" query={exported} label="Save posts as CSV" />
+          </>
+        ) : (
+          <CsvButton title="Payouts" columns={columns} rows={resource.data?.data ?? []} />
+        )
       }
     >
       {({ data }) =>

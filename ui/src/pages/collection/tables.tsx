@@ -1,15 +1,16 @@
 // Who and what is in a collection, by what it gained in the window. In a client's report, no row leads to a page of the dashboard.
 
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
 
 import { type Page, type PagedResource, usePages } from "../../api/pages.ts";
 import { mapResource, useResource } from "../../api/resource.ts";
 import { PLATFORM_NAMES } from "../../components/controls.tsx";
 import { MoreButton } from "../../components/gain-columns.tsx";
 import { MarkButton, markChanges, mayMark } from "../../components/marks.tsx";
-import { Card, Count, Empty, Entity } from "../../components/parts.tsx";
+import { Card, Count, Empty, Entity, UNSEEN } from "../../components/parts.tsx";
 import type { Option } from "../../components/picker.tsx";
+import { Breakouts } from "../../components/rankings.tsx";
+import { useSeen } from "../../components/seen.ts";
 import { type Column, CsvButton, Table } from "../../components/table.tsx";
 import { gain, plural, postedOn, rate } from "../../format.ts";
 import {
@@ -19,6 +20,7 @@ import {
   fetchReportHashtags,
   type ReportSource,
 } from "../../loads/collections.ts";
+import { ALL_BREAKOUTS, breakoutQuery } from "../../loads/rankings.ts";
 import { CONTENT_METRICS, type ContentMetric, METRIC_NAMES, metricOf } from "../../state/metrics.ts";
 import { linkTo, type View, view } from "../../state/view.ts";
 import * as css from "../collection.module.css";
@@ -79,7 +81,7 @@ function RankingCard<Row extends { id: string }, Meta>({
       resource={mapResource(pages, ({ rows }) => rows)}
       requests={pages.data?.requests ?? []}
       height={120}
-      actions={<CsvButton title={title} columns={columns} rows={rows} />}
+      menu={<CsvButton title={title} columns={columns} rows={rows} />}
     >
       {(rows) => (
         <div class={css.ranking}>
@@ -277,13 +279,27 @@ export function Creators({ source }: { source: ReportSource }) {
 
 type Hashtag = Awaited<ReturnType<typeof fetchReportHashtags>>["data"][number];
 
-/** Loaded when asked for: the rest of the report is as many requests as a page should send. */
-export function Hashtags({ collection_id }: { collection_id: string }) {
+/** What is loaded when it comes near the screen: the rest of the report is as many requests as a page should send. */
+export function Below({ collection_id }: { collection_id: string }) {
+  const [element, isSeen] = useSeen<HTMLDivElement>();
+  return (
+    <div ref={element} class="columns wide">
+      <Breakouts
+        title="Breakouts"
+        query={breakoutQuery(view.value, { collection_id })}
+        all={linkTo("/content", { ...ALL_BREAKOUTS, collection_id })}
+        isWanted={isSeen}
+      />
+      <Hashtags collection_id={collection_id} isWanted={isSeen} />
+    </div>
+  );
+}
+
+function Hashtags({ collection_id, isWanted }: { collection_id: string; isWanted: boolean }) {
   const current = view.value;
   const metric = metricOf(CONTENT_METRICS, current.metric);
-  const [isShown, setShown] = useState(false);
   const resource = useResource(
-    isShown ? (signal) => fetchReportHashtags(collection_id, current, signal) : null,
+    isWanted ? (signal) => fetchReportHashtags(collection_id, current, signal) : null,
     [collection_id, JSON.stringify(current.range), current.platform, metric, markChanges.value],
     { isBelow: true },
   );
@@ -306,14 +322,8 @@ export function Hashtags({ collection_id }: { collection_id: string }) {
       note={`by ${METRIC_NAMES[metric].toLowerCase()} gained`}
       resource={resource}
       height={64}
-      idle={
-        <Empty>
-          <button type="button" onClick={() => setShown(true)}>
-            Show hashtags
-          </button>
-        </Empty>
-      }
-      actions={<CsvButton title="Hashtags" columns={columns} rows={resource.data?.data ?? []} />}
+      idle={UNSEEN}
+      menu={<CsvButton title="Hashtags" columns={columns} rows={resource.data?.data ?? []} />}
     >
       {({ data }) =>
         data.length === 0 ? (
