@@ -2632,7 +2632,7 @@ export type components = {
             hashtag: string[] | null;
             /**
              * Format: int64
-             * @description Number of videos.
+             * @description Page size.
              * @example 10
              */
             limit: number;
@@ -2761,6 +2761,14 @@ export type components = {
             sample: number;
             /** @description Always `content`. */
             type: components["schemas"]["VideoType"];
+            /**
+             * @description Counters that the platform has and that were never known, for example hidden likes.
+             * @example [
+             *       "share_count",
+             *       "saved_count"
+             *     ]
+             */
+            unknown_counters: ("view_count" | "like_count" | "comment_count" | "share_count" | "saved_count" | "play_count" | "ig_play_count" | "fb_play_count" | "fb_like_count")[];
             /**
              * @description URL of the video on the platform.
              * @example https://www.instagram.com/p/C9xKp2mNqRs/
@@ -13677,9 +13685,11 @@ export interface operations {
                 collection_id?: string;
                 /** @description Filter by the creator of the account. */
                 creator_id?: string;
+                /** @description Cursor of the page: `pagination.next_cursor` of the previous page, requested with the same filters and sort. Omit it for the first page. */
+                cursor?: string;
                 /** @description Filter by hashtags of the caption, of which the video has any. Case and a leading `#` do not matter. At most 50 different values, separated by commas or in repeated parameters. */
                 hashtag?: string[];
-                /** @description Number of videos. */
+                /** @description Page size. */
                 limit?: number;
                 /** @description Filter by your own tags of the account: `metadata.KEY=value` for each tag that it has to have, with exactly this value. */
                 metadata?: {
@@ -13703,11 +13713,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK. */
+            /** @description A page of the ranking. */
             200: {
                 headers: {
                     "Cache-Control": components["headers"]["CacheControl"];
                     ETag: components["headers"]["ETag"];
+                    Link: components["headers"]["Link"];
                     "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
@@ -13741,6 +13752,10 @@ export interface operations {
                      *           "platform": "instagram",
                      *           "sample": 100,
                      *           "type": "video",
+                     *           "unknown_counters": [
+                     *             "share_count",
+                     *             "saved_count"
+                     *           ],
                      *           "url": "https://www.instagram.com/p/C9xKp2mNqRs/",
                      *           "view_count": 1284000
                      *         }
@@ -13762,14 +13777,22 @@ export interface operations {
                      *         "platform": "instagram",
                      *         "posted_after": "2026-01-14",
                      *         "without_baseline": 4
+                     *       },
+                     *       "pagination": {
+                     *         "has_next": true,
+                     *         "limit": 50,
+                     *         "next_cursor": "eyJ2IjoxLCJiIjoiM2YyYjhjMWE3ZTY1In0",
+                     *         "total_count": 128
                      *       }
                      *     }
                      */
                     "application/json": {
-                        /** @description The result. */
+                        /** @description Entries of the page. */
                         data: components["schemas"]["BreakoutVideo"][];
-                        /** @description Scope of the result. */
+                        /** @description Scope of the ranking. */
                         meta: components["schemas"]["BreakoutsMeta"];
+                        /** @description Position of the page in the ranking. */
+                        pagination: components["schemas"]["Pagination"];
                     };
                 };
             };

@@ -503,6 +503,10 @@ class Operations(ABC):
         """List content"""
 
     @overload
+    def list(self, path: Literal['/content/breakouts'], parameters: types.ListBreakoutsParameters = ..., /, *, timeout: float | None = None) -> Entries[types.BreakoutVideo, types.ListBreakoutsResponse]:
+        """Find breakout videos"""
+
+    @overload
     def list(self, path: Literal['/content/top'], parameters: types.ListTopContentParameters = ..., /, *, timeout: float | None = None) -> Entries[types.TopContent, types.ListTopContentResponse]:
         """Rank videos by gains"""
 

@@ -517,6 +517,8 @@ class BreakoutVideo(TypedDict):
     """Number of earlier posts behind the baseline, 10 to 100."""
     type: 'VideoType'
     """Always `content`."""
+    unknown_counters: list[Literal['view_count', 'like_count', 'comment_count', 'share_count', 'saved_count', 'play_count', 'ig_play_count', 'fb_play_count', 'fb_like_count']]
+    """Counters that the platform has and that were never known, for example hidden likes."""
     url: 'str | None'
     """URL of the video on the platform."""
     view_count: int
@@ -538,7 +540,7 @@ class BreakoutsMeta(TypedDict):
     hashtag: 'list[str] | None'
     """Hashtags; null for all."""
     limit: int
-    """Number of videos."""
+    """Page size."""
     metadata: dict[str, str]
     """Tags of the account."""
     min_multiple: float
@@ -2908,15 +2910,19 @@ class ListBreakoutsParameters(TypedDict):
     hashtag: NotRequired[list[str]]
     """Filter by hashtags of the caption, of which the video has any. Case and a leading `#` do not matter. At most 50 different values, separated by commas or in repeated parameters."""
     limit: NotRequired[int]
-    """Number of videos."""
+    """Page size."""
+    cursor: NotRequired[str]
+    """Cursor of the page: `pagination.next_cursor` of the previous page, requested with the same filters and sort. Omit it for the first page."""
 
 
 class ListBreakoutsResponse(TypedDict):
-    """`{"data": …, "meta": …}`"""
+    """A page of a ranking."""
     data: 'list[BreakoutVideo]'
-    """The result."""
+    """Entries of the page."""
     meta: 'BreakoutsMeta'
-    """Scope of the result."""
+    """Scope of the ranking."""
+    pagination: 'Pagination'
+    """Position of the page in the ranking."""
 
 
 class ListCollectionAccountsParameters(TypedDict):
