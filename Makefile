@@ -1,7 +1,7 @@
 # Commands for this repository. `make` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep test-days release-fixture test-clickhouse bench bench-bulk bench-events bench-paging bench-pictures bench-import bench-relay bench-search bench-tenants loadtest openapi ui ui-types ui-screenshots bench-ui clients client-types lint audit fmt build deps libchdb clean-demo
+.PHONY: help demo test test-deep test-days release-fixture test-clickhouse bench bench-bulk bench-events bench-logins bench-paging bench-pictures bench-import bench-relay bench-search bench-tenants loadtest openapi ui ui-types ui-screenshots bench-ui clients client-types lint audit fmt build deps libchdb clean-demo
 
 CARGO ?= cargo
 # Port of the demo's API; all other ports are chosen freely.
@@ -56,6 +56,9 @@ bench-relay: ## Time until a scrape is in every total and found by search
 
 bench-tenants: ## Time leases and retention with 10,000 organizations
 	@scripts/with-stores scripts/bench tenants
+
+bench-logins: ## Time the API beside the heaviest queries of a login of embedded ClickHouse
+	@scripts/with-stores scripts/bench logins
 
 loadtest: ## Run the k6 scripts of loadtest/ against the running demo; NAMES="spike soak" selects
 	@scripts/loadtest $(NAMES)

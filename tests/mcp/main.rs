@@ -6,6 +6,7 @@ mod fixture;
 mod limits;
 mod protocol;
 mod stdio;
+mod tasks;
 mod writes;
 
 use harness::{Organization, Response, send};

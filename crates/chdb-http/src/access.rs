@@ -3,7 +3,7 @@
 
 use crate::engine_types::StatementClass;
 use crate::exception::{Exception, Result};
-use crate::sql;
+use crate::{settings_clause, sql};
 
 /// Prefixes of table functions that read outside the database. The engine rejects a SELECT from them under `readonly=1`, but
 /// evaluates DESCRIBE and some arguments before.
@@ -50,7 +50,31 @@ const HARMLESS_FUNCTIONS: [&str; 3] = ["urlhash", "urlhierarchy", "urlpathhierar
 const FORBIDDEN_FUNCTIONS: [&str; 6] =
     ["file", "aiclassify", "aiembed", "aiextract", "aigenerate", "aitranslate"];
 
-const ALLOWED_SETTING_PREFIXES: [&str; 20] = [
+/// The settings that read-only users may change begin like these: limits, which can be lowered, formats of results, and what
+/// clients send by default, such as dbt those of writes, which have no effect on reads.
+const ALLOWED_SETTING_PREFIXES: [&str; 42] = [
+    "additional_table_filters",
+    "aggregate_functions_null_for_empty",
+    "alter_sync",
+    "any_join_distinct_right_table_keys",
+    "async_insert",
+    "cancel_http_readonly_queries_on_client_close",
+    "cast_keep_nullable",
+    "database_replicated_enforce_synchronous_settings",
+    "distributed_foreground_insert",
+    "empty_result_for_aggregation_by_empty_set",
+    "format_csv_",
+    "format_tsv_",
+    "group_by_use_nulls",
+    "http_headers_progress_interval_ms",
+    "insert_distributed_",
+    "insert_quorum",
+    "join_algorithm",
+    "lightweight_deletes_sync",
+    "mutations_sync",
+    "prefer_column_name_to_alias",
+    "union_default_mode",
+    "wait_for_async_insert",
     "max_",
     "output_format_",
     "date_time_",
@@ -104,10 +128,30 @@ pub(crate) fn check_statement(text: &[u8], class: StatementClass) -> Result<()> 
     if class != StatementClass::Read {
         return Err(Exception::readonly("this user only reads: change data as the other user"));
     }
+    if settings_clause::assigns(text) {
+        return Err(Exception::readonly(
+            "this user cannot use SETTINGS in a part of a statement: put it at the end, with whole values",
+        ));
+    }
+    check_names(text)
+}
+
+fn check_names(text: &[u8]) -> Result<()> {
     match sql::names(text).find_map(|name| violation(&name)) {
         Some(violation) => Err(Exception::readonly(violation)),
         None => Ok(()),
     }
+}
+
+/// Rejects what a condition that is sent as a setting must not use.
+pub(crate) fn check_condition(text: &[u8], is_login: bool) -> Result<()> {
+    if sql::names(text).any(|name| name.is_word("SELECT")) {
+        return Err(Exception::readonly(
+            "a filter of this user compares columns of its table: put subqueries into the statement",
+        ));
+    }
+    check_names(text)?;
+    if is_login { check_login_names(text) } else { Ok(()) }
 }
 
 fn violation(name: &sql::Name) -> Option<String> {
@@ -127,10 +171,14 @@ fn violation(name: &sql::Name) -> Option<String> {
 /// Rejects what a user of one tenant must not use although the engine permits it: tables about the whole engine, and SETTINGS,
 /// which the engine accepts in a subquery even with `readonly=1`.
 pub(crate) fn check_login_statement(text: &[u8]) -> Result<()> {
-    let mut names = sql::names(text).peekable();
-    if names.peek().is_none_or(|first| !LOGIN_STATEMENTS.iter().any(|word| first.is_word(word))) {
+    if sql::names(text).next().is_none_or(|first| !LOGIN_STATEMENTS.iter().any(|word| first.is_word(word))) {
         return Err(Exception::readonly(format!("this user runs {} only", LOGIN_STATEMENTS.join(", "))));
     }
+    check_login_names(text)
+}
+
+fn check_login_names(text: &[u8]) -> Result<()> {
+    let mut names = sql::names(text).peekable();
     while let Some(name) = names.next() {
         let next = names.peek();
         if let Some(violation) = login_violation(&name, next) {
@@ -144,7 +192,9 @@ fn login_violation(name: &sql::Name, next: Option<&sql::Name>) -> Option<String>
     let lower = name.text.to_lowercase();
     let qualified = |by: &str| name.qualifier.as_ref().is_some_and(|qualifier| qualifier == by);
     if name.is_word("SETTINGS") && !qualified("system") {
-        return Some("this user cannot use SETTINGS: send settings with the request".to_owned());
+        let text =
+            "this user cannot use SETTINGS in a part of a statement: put it at the end, with whole values";
+        return Some(text.to_owned());
     }
     if name.is_word("SHOW") && next.is_none_or(|kind| !SHOW_STATEMENTS.iter().any(|word| kind.is_word(word)))
     {
@@ -176,13 +226,19 @@ pub(crate) fn check_parameter(value: &str) -> Result<()> {
     Ok(())
 }
 
+/// Whether read-only users may change a setting.
+pub(crate) fn is_changeable(name: &str) -> bool {
+    ALLOWED_SETTING_PREFIXES.iter().any(|start| name.starts_with(start))
+        && !FORBIDDEN_SETTING_PARTS.iter().any(|part| name.contains(part))
+}
+
 pub(crate) fn check_setting(name: &str) -> Result<()> {
-    let allowed = ALLOWED_SETTING_PREFIXES.iter().any(|start| name.starts_with(start))
-        && !FORBIDDEN_SETTING_PARTS.iter().any(|part| name.contains(part));
-    if allowed {
+    if is_changeable(name) {
         Ok(())
     } else {
-        Err(Exception::readonly(format!("this user cannot change the setting {name}: omit it")))
+        Err(Exception::readonly(format!(
+            "this user cannot change the setting {name}: omit it; SELECT name FROM system.settings WHERE NOT readonly lists those it can"
+        )))
     }
 }
 
@@ -258,13 +314,26 @@ mod tests {
     }
 
     #[test]
+    fn conditions_have_the_restrictions_of_statements() {
+        let is_allowed = |text: &str, is_login| check_condition(text.as_bytes(), is_login).is_ok();
+        for text in ["views > 3 AND name IN ('SELECT', 'b')", "lower(name) LIKE 'a%'", "`select` = 1"] {
+            assert!(is_allowed(text, false) && is_allowed(text, true), "{text}");
+        }
+        for text in
+            ["id IN (SELECT 1)", "file('x') = ''", "x IN url('http://127.0.0.1:1')", "`\\x66ile`('x')"]
+        {
+            assert!(!is_allowed(text, false), "{text}");
+        }
+        assert!(is_allowed("id IN system.processes", false) && !is_allowed("id IN system.processes", true));
+    }
+
+    #[test]
     fn settings_with_sql_or_paths_are_forbidden() {
         for name in ["max_threads", "output_format_json_quote_64bit_integers", "readonly"] {
             assert!(check_setting(name).is_ok(), "{name}");
         }
         for name in [
             "additional_result_filter",
-            "additional_table_filters",
             "dialect",
             "output_format_schema",
             "format_template_resultset",

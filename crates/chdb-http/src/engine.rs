@@ -14,6 +14,7 @@ use crate::exception::{Exception, Result};
 use crate::ffi::{Api, Connection, set_time_zone_utc};
 use crate::limits::Limits;
 use crate::logins::LoginAccess;
+use crate::settings_table;
 
 /// The version of libchdb whose C interface this crate declares.
 pub const LIBCHDB_VERSION: &str = "26.7.3-stable.1";
@@ -66,6 +67,8 @@ pub struct Engine {
     readonly_limits: Limits,
     login_limits: Limits,
     logins: Option<LoginAccess>,
+    /// The query that stands for `system.settings` in statements of read-only users.
+    settings_table: String,
     _lock: File,
 }
 
@@ -114,9 +117,23 @@ impl Engine {
         let output = base.query(b"SELECT version()", "TSVRaw", &[]).map_err(query_failed)?;
         let version = String::from_utf8_lossy(output.as_ref()).trim().to_owned();
         let readonly_limits = Limits::read(&mut base, readonly_queries, cores).map_err(query_failed)?;
-        let login_limits = readonly_limits.for_logins();
-        let (base, spares) = (Mutex::new(Some(base)), Mutex::default());
-        Ok(Self { api, arguments, base, spares, version, readonly_limits, login_limits, logins, _lock: lock })
+        let settings_table = settings_table::read(&mut base, &readonly_limits).map_err(query_failed)?;
+        Ok(Self {
+            api,
+            arguments,
+            base: Mutex::new(Some(base)),
+            spares: Mutex::default(),
+            version,
+            login_limits: readonly_limits.for_logins(),
+            readonly_limits,
+            logins,
+            settings_table,
+            _lock: lock,
+        })
+    }
+
+    pub(crate) fn settings_table(&self) -> &str {
+        &self.settings_table
     }
 
     pub(crate) fn readonly_limits(&self) -> &Limits {

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::access;
 use crate::cancel::Cancellation;
 use crate::credentials::Role;
-use crate::engine::{Engine, MARKER_SETTING, marker_value};
+use crate::engine::{Engine, MARKER_SETTING};
 use crate::engine_types::{Counters, StatementClass};
 use crate::exception::{Exception, Result};
 use crate::ffi::{Connection, QueryOutput};
@@ -18,6 +18,9 @@ use crate::logins::Login;
 use crate::permits::{Permit, PermittedMemory};
 use crate::request::QueryRequest;
 use crate::session::Session;
+use crate::settings::{self, Caller};
+use crate::settings_clause;
+use crate::settings_table;
 use crate::sql::{self, InsertSource};
 use crate::streaming::HeaderStripper;
 
@@ -51,10 +54,19 @@ impl Statement {
         (role, login): (Role, Option<Login>),
         safe_method: bool,
     ) -> Self {
-        let text = match request.query.take() {
+        let mut text = match request.query.take() {
             Some(query) => Bytes::from(query),
             None => std::mem::take(&mut body),
         };
+        if role == Role::Readonly {
+            if !body.is_empty() {
+                text = join(&text, &std::mem::take(&mut body));
+            }
+            if let Some((rest, settings)) = settings_clause::split(&text) {
+                text = rest.into();
+                request.settings.extend(settings);
+            }
+        }
         let in_session = session.is_some();
         // A new connection is in `default` already.
         request.database =
@@ -77,6 +89,11 @@ impl Statement {
     fn result_bytes(&self, output: QueryOutput) -> Bytes {
         Bytes::from_owner(PermittedMemory::new(output, self.result_permit.clone()))
     }
+}
+
+/// As ClickHouse does: the statement is the query string, a line feed and the body.
+fn join(query: &Bytes, body: &Bytes) -> Bytes {
+    [&query[..], b"\n", &body[..]].concat().into()
 }
 
 /// The first chunks of a result, which are all of them unless `rest` is set.
@@ -178,12 +195,16 @@ fn execute(
     let mut body = statement.body.clone();
     let mut insert = sql::parse_insert(&text);
     if !body.is_empty() && !matches!(insert, Some(InsertSource::Inline(_))) {
-        // As ClickHouse does: the statement is the query string, a line feed and the body.
-        text = [&text[..], b"\n", &body[..]].concat().into();
-        body = Bytes::new();
+        text = join(&text, &std::mem::take(&mut body));
         insert = sql::parse_insert(&text);
     }
-    apply_settings(engine, connection, statement, &text)?;
+    let caller = Caller {
+        readonly: statement.role == Role::Readonly,
+        login: statement.login.as_ref(),
+        marker: statement.marker.as_deref(),
+    };
+    let buffered = statement.request.buffer_all || output_format(&statement.request, &text).1.is_none();
+    settings::apply(engine, connection, &statement.request, &caller, buffered)?;
     match insert {
         Some(InsertSource::File) => Err(Exception::unsupported(
             "FROM INFILE reads files of the server's machine: send the data as the body",
@@ -197,61 +218,14 @@ fn execute(
         }
         Some(InsertSource::Query) | None => {
             let class = check(connection, statement, &text)?;
+            if caller.readonly
+                && let Some(replaced) = settings_table::replace(&text, engine.settings_table())
+            {
+                text = replaced.into();
+            }
             query(connection, statement, &text, class, sender, cancellation)
         }
     }
-}
-
-/// Applies the database, the settings of a request and the limits of its user to a connection.
-fn apply_settings(
-    engine: &Engine,
-    connection: &mut Connection,
-    statement: &Statement,
-    text: &[u8],
-) -> Result<()> {
-    let mut database = statement.request.database.as_deref();
-    let login = statement.login.as_ref().zip(engine.logins());
-    if let Some((_, logins)) = login {
-        database = Some(logins.database(database)?);
-    }
-    if let Some(database) = database {
-        connection.execute(&format!("USE `{}`", database.replace('\\', "\\\\").replace('`', "\\`")))?;
-    }
-    let readonly = statement.role == Role::Readonly;
-    let buffered = statement.request.buffer_all || output_format(&statement.request, text).1.is_none();
-    let limits = if login.is_some() { engine.login_limits() } else { engine.readonly_limits() };
-    let mut assignments = Vec::new();
-    if readonly {
-        assignments.extend(limits.assignments(buffered));
-        statement.request.parameters.iter().try_for_each(|(_, value)| access::check_parameter(value))?;
-    }
-    if let Some(marker) = &statement.marker {
-        let value = marker_value(marker, login.map(|(login, _)| &*login.name));
-        assignments.push(format!("{MARKER_SETTING}={}", quote(&value)));
-    }
-    for (name, value) in &statement.request.settings {
-        if name.is_empty() || !name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_' || c == b'.') {
-            return Err(Exception::new(115, "UNKNOWN_SETTING", format!("Unknown setting {name:?}")));
-        }
-        if readonly {
-            access::check_setting(name)?;
-            if name != "readonly" {
-                assignments.push(format!("{name}={}", quote(&limits.clamp(name, value, buffered)?)));
-            }
-            continue;
-        }
-        assignments.push(format!("{name}={}", quote(value)));
-    }
-    if !assignments.is_empty() {
-        connection.execute(&format!("SET {}", assignments.join(", ")))?;
-    }
-    if let Some((login, logins)) = login {
-        logins.restrict(connection, login)?;
-    }
-    if readonly {
-        connection.execute("SET readonly=1")?;
-    }
-    Ok(())
 }
 
 /// Classifies a statement. Rejects several, and one that this role or this method may not run.

@@ -19,8 +19,12 @@ mod process;
 mod request;
 mod server;
 mod session;
+mod settings;
+mod settings_clause;
+mod settings_table;
 mod sql;
 mod streaming;
+mod table_filters;
 
 pub use credentials::{Credentials, CredentialsError};
 pub use engine::{EngineError, LIBCHDB_VERSION};

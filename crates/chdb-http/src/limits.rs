@@ -102,6 +102,11 @@ impl Limits {
         }
     }
 
+    /// Whether the setting may be changed: one `max_…` needs a bound.
+    pub(crate) fn allows(&self, name: &str) -> bool {
+        !name.starts_with("max_") || self.bounds.contains_key(name)
+    }
+
     /// The value that a setting of a request gets: the requested one, or its bound. Only settings `max_…` have bounds.
     pub(crate) fn clamp(&self, name: &str, value: &str, buffered: bool) -> Result<String> {
         if !name.starts_with("max_") {

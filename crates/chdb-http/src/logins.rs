@@ -54,6 +54,11 @@ impl LoginAccess {
         Ok(Self { rights, secret: generate_password()? })
     }
 
+    /// The database of the views.
+    pub(crate) fn views(&self) -> &str {
+        &self.rights.views
+    }
+
     /// The engine's users: its own, with the role `service` for everything, and the definer of the views.
     pub(crate) fn users_xml(&self) -> String {
         let LoginRights { views, sources, database, tables, .. } = &self.rights;

@@ -2,7 +2,7 @@
 //! decides what a statement means.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TokenKind {
+pub(crate) enum TokenKind {
     Word,
     QuotedName,
     Literal,
@@ -11,33 +11,34 @@ enum TokenKind {
 
 /// A token; `depth` is the number of open brackets around it.
 #[derive(Clone, Copy, Debug)]
-struct Token<'a> {
-    kind: TokenKind,
-    text: &'a [u8],
-    start: usize,
-    end: usize,
-    depth: usize,
+pub(crate) struct Token<'a> {
+    pub kind: TokenKind,
+    pub text: &'a [u8],
+    pub start: usize,
+    pub end: usize,
+    pub depth: usize,
 }
 
 impl Token<'_> {
-    fn is(&self, word: &str) -> bool {
+    pub(crate) fn is(&self, word: &str) -> bool {
         self.kind == TokenKind::Word && self.text.eq_ignore_ascii_case(word.as_bytes())
     }
 
-    fn is_name(&self) -> bool {
+    pub(crate) fn is_name(&self) -> bool {
         matches!(self.kind, TokenKind::Word | TokenKind::QuotedName)
     }
 }
 
 /// Splits a text into tokens, without white space and comments.
-struct Lexer<'a> {
+#[derive(Clone)]
+pub(crate) struct Lexer<'a> {
     text: &'a [u8],
     position: usize,
     depth: usize,
 }
 
 impl<'a> Lexer<'a> {
-    fn new(text: &'a [u8]) -> Self {
+    pub(crate) fn new(text: &'a [u8]) -> Self {
         Self { text, position: 0, depth: 0 }
     }
 

@@ -115,7 +115,8 @@ async fn check_rows(engine: &Engine, expected: &Expected, own: &Tenant, other: &
 async fn check_escapes(engine: &Engine, own: &Tenant, other: &Tenant) {
     let (database, id) = (&engine.database, own.id);
     let mut queries = Vec::new();
-    for table in VIEW_TABLES.map(|table| format!("{database}.{table}")) {
+    for name in VIEW_TABLES {
+        let (table, view) = (format!("{database}.{name}"), format!("{database}_public.{name}"));
         // Fails on a row of another organization, with its id.
         let is_own = format!("toUInt8(if(org_id = '{id}', '1', toString(org_id)))");
         queries.extend([
@@ -133,6 +134,13 @@ async fn check_escapes(engine: &Engine, own: &Tenant, other: &Tenant) {
             let settings =
                 format!("apply_row_policy_after_final = {policy}, apply_prewhere_after_final = {prewhere}");
             queries.push(format!("SELECT count() FROM {table} FINAL PREWHERE {is_own} SETTINGS {settings}"));
+            for (filtered, end) in [(&table, ""), (&table, " FINAL"), (&view, "")] {
+                let filter =
+                    format!("additional_table_filters = {{'{filtered}': '{}'}}", is_own.replace('\'', "\\'"));
+                queries.push(format!(
+                    "SELECT DISTINCT org_id FROM {filtered}{end} SETTINGS {filter}, {settings}"
+                ));
+            }
         }
     }
     queries.push(format!("SELECT DISTINCT org_id FROM merge('{database}', '.*')"));

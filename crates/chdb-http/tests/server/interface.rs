@@ -205,6 +205,10 @@ async fn readonly_user_reads_tables_only() {
     assert!(readonly.post("DESCRIBE t").ok().contains("file_name"));
     assert_eq!(readonly.post("SHOW TABLES").ok(), "t\n");
 
+    let clause = "SELECT getSetting('readonly'), getSetting('max_block_size') SETTINGS readonly = 0, max_block_size = 0";
+    assert_eq!(readonly.post(clause).ok(), "1\t65409\n");
+    let filter = "SELECT count() FROM t settings additional_table_filters={'t' : ' file_name = \\'y\\' '}";
+    assert_eq!(readonly.post(filter).ok(), "0\n");
     for sql in [
         "INSERT INTO t VALUES (2, 'y')",
         "INSERT INTO t SELECT 2, 'y'",
@@ -219,8 +223,8 @@ async fn readonly_user_reads_tables_only() {
         "KILL QUERY WHERE 1 ASYNC",
         "SYSTEM FLUSH LOGS",
         "CREATE FUNCTION f AS x -> x",
-        "SELECT 1 SETTINGS readonly = 0",
-        "SELECT 1 SETTINGS max_threads = 1000",
+        "SELECT 1 SETTINGS allow_introspection_functions = 1",
+        "SELECT * FROM (SELECT 1 SETTINGS max_threads = 1000)",
         "SELECT * FROM url('http://127.0.0.1:1/', 'CSV', 'a Int8')",
         "DESCRIBE url('http://127.0.0.1:1/')",
         "DESCRIBE s3('http://127.0.0.1:1/bucket/key')",

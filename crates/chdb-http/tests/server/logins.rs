@@ -96,7 +96,19 @@ fn create_history(admin: &HttpClient) {
              FROM history.posts AS p FINAL ANY LEFT JOIN (SELECT * FROM history.accounts FINAL) AS a USING (org_id, id)",
         )
         .ok();
-    for view in ["posts", "accounts", "joined"] {
+    for (view, columns) in [
+        (
+            "totals",
+            "org_id, any(id) AS id, max(name) AS name, sum(p.views) AS views FROM history.posts AS p FINAL GROUP BY org_id",
+        ),
+        (
+            "running",
+            "org_id, id, name, sum(p.views) OVER (PARTITION BY org_id ORDER BY id) AS views FROM history.posts AS p FINAL",
+        ),
+    ] {
+        admin.post(&format!("CREATE VIEW public.{view} SQL SECURITY INVOKER AS SELECT {columns}")).ok();
+    }
+    for view in ["posts", "accounts", "joined", "totals", "running"] {
         let definer = format!("DEFINER = {VIEW_DEFINER} SQL SECURITY DEFINER");
         admin.post(&format!("CREATE VIEW team.{view} {definer} AS SELECT * FROM public.{view}")).ok();
     }
@@ -137,6 +149,8 @@ fn logins_read_their_tenant_alone() {
         check_rows(&login);
         check_rights(&admin, &login);
         check_limits(&login);
+        check_settings(&admin, &login);
+        check_filters(&login);
         check_statements(&admin, &login, &data);
     });
     // A process opens an engine once.
@@ -164,7 +178,7 @@ fn check_rows(login: &HttpClient) {
         let sql = format!("SELECT count(), sum(views), uniqExact(org_id), any(org_id) FROM {view}");
         assert_eq!(login.post(&sql).ok(), format!("50\t1575\t1\t{OWN}\n"), "{view}");
     }
-    assert_eq!(login.post("SHOW TABLES").ok(), "accounts\njoined\nposts\n");
+    assert_eq!(login.post("SHOW TABLES").ok(), "accounts\njoined\nposts\nrunning\ntotals\n");
     assert_eq!(login.post("SELECT name FROM system.databases").ok(), "team\n");
     // The row policy narrows the key, so that only the tenant's rows are read.
     let plan = login.post("EXPLAIN indexes = 1 SELECT * FROM posts WHERE views = 3 FORMAT TSVRaw").ok();
@@ -194,7 +208,7 @@ fn check_rights(admin: &HttpClient, login: &HttpClient) {
     for database in ["history", "system", "public"] {
         login.post_with(&[("database", database)], "SELECT 1").assert_exception(400, "164", "team only");
     }
-    for setting in ["promql_table", "additional_table_filters", "priority"] {
+    for setting in ["promql_table", "additional_result_filter", "priority"] {
         login.post_with(&[(setting, "1")], "SELECT 1").assert_exception(400, "164", "cannot change");
     }
     // The service keeps its rights.
@@ -213,6 +227,95 @@ fn check_limits(login: &HttpClient) {
     assert_eq!(login.post(sql).ok(), "60\t2000000000\t10000000\t2\t1\n");
     login.post("SELECT count() FROM numbers(2000000001)").assert_exception(500, "158", "");
     login.post("SELECT length(groupArray(number)) FROM numbers(1000000000)").assert_exception(500, "241", "");
+}
+
+/// Harmless settings are accepted, and shown as changeable to clients that ask; limits can only be lowered.
+fn check_settings(admin: &HttpClient, login: &HttpClient) {
+    let settings = [
+        ("session_timezone", "Asia/Tokyo"),
+        ("join_use_nulls", "1"),
+        ("date_time_input_format", "best_effort"),
+        ("output_format_json_named_tuples_as_objects", "1"),
+        ("mutations_sync", "2"),
+        ("insert_distributed_sync", "1"),
+        ("cancel_http_readonly_queries_on_client_close", "1"),
+    ];
+    let in_request = "SELECT timezone(), getSetting('join_use_nulls')";
+    assert_eq!(login.post_with(&settings, in_request).ok(), "Asia/Tokyo\ttrue\n");
+    let in_statement = "SELECT getSetting('max_execution_time'), getSetting('join_use_nulls') \
+               SETTINGS max_execution_time = 3600, join_use_nulls = 1 FORMAT CSV";
+    assert_eq!(login.post(in_statement).ok(), "60,true\n");
+    for refused in [
+        "SELECT 1 SETTINGS promql_table = ''",
+        "SELECT 1 SETTINGS allow_introspection_functions = 1",
+        "SELECT * FROM posts SETTINGS max_threads = 1 UNION ALL SELECT * FROM posts",
+    ] {
+        login.post(refused).assert_exception(400, "164", "this user cannot");
+    }
+    let changeable = "SELECT name FROM system.settings WHERE NOT readonly ORDER BY name";
+    let names = login.post(changeable).ok();
+    for (name, _) in settings.into_iter().chain([("max_threads", ""), ("additional_table_filters", "")]) {
+        assert!(names.lines().any(|line| line == name), "{name}: {names}");
+    }
+    for name in ["readonly", "promql_table", "additional_result_filter", "priority", "allow_ddl"] {
+        assert!(!names.lines().any(|line| line == name), "{name}");
+    }
+    // Each of them is accepted with the value that it has.
+    let values = "SELECT name, value FROM system.settings WHERE NOT readonly AND value NOT IN ('', 'auto') FORMAT TSVRaw";
+    for line in login.post(values).ok().lines() {
+        let (name, value) = line.split_once('\t').unwrap();
+        let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
+        let value = if name.starts_with("max_") && !is_number { "1" } else { value };
+        assert_eq!(login.post_with(&[(name, value)], "SELECT 1").ok(), "1\n", "{name}={value}");
+    }
+    assert!(admin.post(changeable).ok().lines().any(|line| line == "promql_table"));
+}
+
+/// Filters of tables as settings restrict what the login sees, and are evaluated on no other row.
+fn check_filters(login: &HttpClient) {
+    let count_posts = "SELECT count() FROM posts";
+    for filter in [
+        "{'posts': 'views < 10'}",
+        "{'team.posts': 'views < 10'}",
+        "{'posts' : ' name = \\'1\\' OR views IN (7, 9) '}",
+    ] {
+        assert_eq!(
+            login.post_with(&[("additional_table_filters", filter)], count_posts).ok(),
+            "3\n",
+            "{filter}"
+        );
+        let grafana = format!("{count_posts} settings additional_table_filters={filter}");
+        assert_eq!(login.post(&grafana).ok(), "3\n", "{filter}");
+    }
+    for view in ["posts", "accounts", "joined", "running", "totals"] {
+        for condition in [
+            "throwIf(views < 0) = 0",
+            "toUInt64(name) < 100 AND intDiv(1, if(views < 0, 0, 1)) = 1",
+        ] {
+            let filter = format!("{{'{view}': '{condition}'}}");
+            let rows = if view == "totals" { 1 } else { 50 };
+            for from in [view.to_owned(), format!("(SELECT * FROM {view} FINAL)")] {
+                let sql = format!("SELECT count() FROM {from}");
+                let response = login.post_with(&[("additional_table_filters", &filter)], &sql);
+                assert_eq!(response.ok(), format!("{rows}\n"), "{filter} {from}");
+            }
+        }
+    }
+    for (filter, part) in [
+        ("{'history.posts': '1'}", "views of team only"),
+        ("{'p': '1', 'public.posts': '1'}", "views of team only"),
+        ("{'posts': 'id IN (SELECT id FROM accounts)'}", "subqueries into the statement"),
+        ("{'posts': 'file(\\'/etc/passwd\\') = name'}", "cannot call file()"),
+        ("{'posts': 'id IN system.processes'}", "reads of system"),
+        ("views < 10", "not a map such as"),
+    ] {
+        login
+            .post_with(&[("additional_table_filters", filter)], count_posts)
+            .assert_exception(400, "164", part);
+    }
+    login
+        .post_with(&[("additional_table_filters", "{'posts': '1) OR (1'}")], count_posts)
+        .assert_exception(400, "62", "");
 }
 
 /// A login without a row ends at once, and `KILL QUERY` finds its queries by name.

@@ -2,6 +2,34 @@
 
 use crate::logins::OTHER;
 
+const SETTINGS: [(&str, &str); 25] = [
+    ("promql_table", OTHER),
+    ("additional_result_filter", "1"),
+    ("database", "history"),
+    ("database", "team"),
+    ("use_query_cache", "1"),
+    ("readonly", "0"),
+    ("readonly", "2"),
+    ("final", "1"),
+    ("join_use_nulls", "1"),
+    ("join_algorithm", "grace_hash"),
+    ("extremes", "1"),
+    ("max_threads", "2"),
+    ("max_block_size", "1"),
+    ("max_rows_to_read", "60"),
+    ("role", "service"),
+    ("session_id", "a"),
+    ("session_timezone", "Asia/Tokyo"),
+    ("enable_analyzer", "0"),
+    ("apply_row_policy_after_final", "1"),
+    ("optimize_move_to_prewhere_if_final", "1"),
+    ("prefer_column_name_to_alias", "1"),
+    ("aggregate_functions_null_for_empty", "1"),
+    ("dialect", "prql"),
+    ("output_format_json_named_tuples_as_objects", "1"),
+    ("union_default_mode", "DISTINCT"),
+];
+
 pub struct Generator {
     pub state: u64,
     /// The last statement shows a plan.
@@ -29,35 +57,65 @@ impl Generator {
 
     /// Settings of the request.
     pub fn settings(&mut self) -> Vec<(&'static str, &'static str)> {
-        const SETTINGS: [(&str, &str); 14] = [
-            ("promql_table", OTHER),
-            ("additional_table_filters", "{'history.posts': '1'}"),
-            ("additional_result_filter", "1"),
-            ("database", "history"),
-            ("database", "team"),
-            ("use_query_cache", "1"),
-            ("readonly", "0"),
-            ("final", "1"),
-            ("join_use_nulls", "1"),
-            ("extremes", "1"),
-            ("max_threads", "2"),
-            ("max_block_size", "1"),
-            ("role", "service"),
-            ("session_id", "a"),
-        ];
-        if !self.chance(5) {
+        if !self.chance(4) {
             return Vec::new();
         }
+        vec![self.setting()]
+    }
+
+    fn setting(&mut self) -> (&'static str, &'static str) {
+        if self.chance(2) {
+            return ("additional_table_filters", self.filter());
+        }
         let index = self.random() % SETTINGS.len() as u64;
-        vec![SETTINGS[usize::try_from(index).unwrap()]]
+        SETTINGS[usize::try_from(index).unwrap()]
+    }
+
+    /// Filters of tables, as Grafana sends them.
+    fn filter(&mut self) -> &'static str {
+        self.pick(&[
+            "{'posts': 'views < 10'}",
+            "{'team.posts': 'views < 0'}",
+            "{'posts': 'toUInt64(name) >= 0'}",
+            "{'joined': 'throwIf(views < 0) = 0'}",
+            "{'totals': 'intDiv(1, if(views < 0, 0, 1)) = 1', 'running': 'throwIf(views < 0) = 0'}",
+            "{'team.accounts': 'NOT ignore(throwIf(startsWith(name, \\'q\\')))'}",
+            "{'accounts': 'toUInt64(name) = id', 'posts': 'CAST(name AS UInt64) > 2'}",
+            "{'posts': 'org_id != toUUID(\\'11111111-1111-4111-8111-111111111111\\')'}",
+            "{'posts': 'indexHint(throwIf(views < 0))'}",
+            "{'posts': 'id IN (SELECT id FROM history.posts)'}",
+            "{'posts': 'id IN (SELECT toUInt64(name) FROM accounts)'}",
+            "{'posts': 'name IN history.posts'}",
+            "{'posts': 'dictGet(\\'history.names\\', \\'name\\', id) != \\'\\''}",
+            "{'history.posts': 'toUInt64(name) >= 0'}",
+            "{'public.posts': 'toUInt64(name) >= 0'}",
+            "{'p': 'throwIf(p.views < 0) = 0'}",
+            "{'a': 'toUInt64(name) >= 0'}",
+            "{'hidden.notes': 'toUInt64(name) = 0'}",
+            "{'posts': '1 SETTINGS promql_table = \\'\\''}",
+            "{'posts': '1) OR (1'}",
+            "{'posts': 'getSetting(\\'promql_table\\') != \\'\\''}",
+        ])
     }
 
     pub fn statement(&mut self) -> String {
-        let select = if self.chance(6) {
-            let all = self.pick(&["ALL", "DISTINCT"]);
-            format!("{} UNION {all} {}", self.select(2), self.select(2))
-        } else {
-            self.select(2)
+        let select = match self.random() % 12 {
+            0 | 1 => {
+                let combine = self.pick(&["UNION ALL", "UNION DISTINCT", "INTERSECT", "EXCEPT"]);
+                format!("{} {combine} {}", self.select(2), self.select(2))
+            }
+            2 => {
+                let (first, second) = (self.select(1), self.select(1));
+                format!("WITH x AS ({first}), posts AS ({second}) SELECT * FROM x, posts LIMIT 9")
+            }
+            3 => {
+                let source = self.source(1);
+                format!(
+                    "WITH RECURSIVE x AS (SELECT id, name, views FROM {source} UNION ALL
+                     SELECT id + 1, name, views FROM x WHERE id < 3) SELECT * FROM x"
+                )
+            }
+            _ => self.select(2),
         };
         let explain = self.pick(&[
             "EXPLAIN ",
@@ -90,8 +148,15 @@ impl Generator {
                     + self.pick(&[
                         " SETTINGS promql_table = ''",
                         " SETTINGS max_threads = 1",
+                        " SETTINGS readonly = 0, max_rows_to_read = 0",
                         "; SET ROLE ALL",
                     ])
+            }
+            3 => {
+                // Grafana's, and any other setting, at the end.
+                let (name, value) = self.setting();
+                let value = if value.starts_with('{') { value.to_owned() } else { format!("'{value}'") };
+                format!("{statement} settings {name}={value}")
             }
             2 => self.other(),
             _ => statement,
@@ -122,6 +187,24 @@ impl Generator {
             "BACKUP TABLE history.posts TO File('posts')",
             "GRANT service TO default",
             "ALTER TABLE history.posts DELETE WHERE 1",
+            "DESCRIBE history.posts",
+            "DESCRIBE TABLE team.posts",
+            "SHOW FULL COLUMNS FROM posts FROM history",
+            "SHOW INDEX FROM posts FROM history",
+            "SHOW CREATE DATABASE history",
+            "SHOW FUNCTIONS LIKE '%dict%'",
+            "EXISTS DATABASE history",
+            "EXISTS DICTIONARY history.names",
+            "EXPLAIN TABLE OVERRIDE mysql('a') PARTITION BY 1",
+            "EXPLAIN CURRENT TRANSACTION",
+            "WATCH posts",
+            "CREATE TEMPORARY VIEW x AS SELECT * FROM history.posts",
+            "INSERT INTO FUNCTION file('x', 'TSV') SELECT * FROM posts",
+            "KILL QUERY WHERE 1",
+            "ATTACH TABLE history.posts",
+            "RENAME TABLE history.posts TO team.x",
+            "EXCHANGE TABLES history.posts AND history.accounts",
+            "REVOKE ALL ON *.* FROM default",
         ])
         .to_owned()
     }
@@ -153,6 +236,30 @@ impl Generator {
             "arrayJoin((SELECT groupArray(name) FROM accounts))",
             "_part, _partition_id",
             "name IN (SELECT name FROM accounts)",
+            "EXISTS (SELECT 1 FROM posts AS e WHERE e.views < 0)",
+            "(SELECT count() FROM posts AS e WHERE e.views < 0)",
+            "sum(views) OVER (PARTITION BY org_id ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)",
+            "lagInFrame(name) OVER (ORDER BY org_id, id)",
+            "finalizeAggregation(groupArrayState(name))",
+            "sumIf(views, throwIf(views < 0) = 0)",
+            "quantiles(0, 1)(views), topK(3)(name)",
+            "argMin(name, views), argMax(org_id, views)",
+            "_table, _database",
+            "_part_offset, _sample_factor",
+            "untuple(tuple(*))",
+            "EXPLAIN",
+            "* EXCEPT(id), * REPLACE(throwIf(views < 0) AS views)",
+            "hasColumnInTable('history', 'posts', 'name')",
+            "joinGetOrNull('history.posts', 'name', id)",
+            "dictHas('history.names', toUInt64(1)), dictGetChildren('history.names', toUInt64(1))",
+            "catboostEvaluate('/x', 1)",
+            "dictionary('history.names')",
+            "version(), hostName(), uptime(), serverUUID(), initialQueryID()",
+            "filesystemAvailable(), tcpPort(), getServerSetting('mark_cache_size')",
+            "blockNumber(), rowNumberInAllBlocks(), runningAccumulate(sumState(views))",
+            "formatRow('CSV', *)",
+            "getSettingOrDefault('promql_table', '')",
+            "countDistinct(org_id), any(toString(org_id))",
         ]);
         let from = self.source(depth);
         let join = if self.chance(4) {
@@ -171,10 +278,12 @@ impl Generator {
         } else {
             String::new()
         };
+        let array = if self.chance(12) { " ARRAY JOIN [name, toString(views)] AS part" } else { "" };
         let condition = if self.chance(2) {
-            format!(" {} {}", self.pick(&["WHERE", "WHERE", "PREWHERE", "QUALIFY"]), self.condition())
+            let clause = self.pick(&["WHERE", "WHERE", "PREWHERE", "QUALIFY", "HAVING"]);
+            format!("{array} {clause} {}", self.condition())
         } else {
-            String::new()
+            array.to_owned()
         };
         let end = self.pick(&[
             "",
@@ -185,6 +294,11 @@ impl Generator {
             " LIMIT 1 BY org_id",
             " GROUP BY ALL",
             " GROUP BY ALL WITH TOTALS",
+            " GROUP BY GROUPING SETS ((name), (org_id))",
+            " GROUP BY name WITH CUBE",
+            " ORDER BY throwIf(views < 0), name LIMIT 3",
+            " ORDER BY views WITH FILL LIMIT 5",
+            " LIMIT 3 OFFSET 1 ROWS",
         ]);
         format!("SELECT {expression} FROM {from}{join}{condition}{end}")
     }
@@ -211,6 +325,20 @@ impl Generator {
             "(org_id, id) IN (SELECT org_id, id FROM accounts)",
             "if(views < 0, throwIf(views < 0), 0) = 0",
             "arrayExists(x -> throwIf(x < 0) = 0, [views])",
+            "id IN posts",
+            "id IN history.posts",
+            "EXISTS (SELECT 1 FROM history.posts AS h WHERE h.id = id)",
+            "EXISTS (SELECT 1 FROM accounts AS e WHERE e.views < 0 AND throwIf(e.views < 0) = 0)",
+            "sleepEachRow(if(views < 0, 3, 0)) = 0",
+            "NOT ignore(parseDateTime(name, '%Y'))",
+            "sipHash64(throwIf(views < 0)) != 0",
+            "toUUID(name) = org_id",
+            "views = (SELECT min(views) FROM joined)",
+            "like(name, concat('q', 'fx%'))",
+            "match(name, '^q.xh')",
+            "materialize(views) < 0",
+            "accurateCast(views, 'UInt8') >= 0",
+            "name > (SELECT max(name) FROM accounts)",
         ]);
         match self.random() % 5 {
             0 => format!("{condition} OR {}", self.condition()),
@@ -239,6 +367,10 @@ impl Generator {
             "`team`.`accounts`",
             "posts FINAL",
             "posts SAMPLE 1",
+            "totals",
+            "running",
+            "joined FINAL",
+            "(SELECT * FROM posts PREWHERE throwIf(views < 0) = 0)",
         ])
         .to_owned()
     }
@@ -286,6 +418,45 @@ impl Generator {
             "numbers(5)",
             "values('name UInt8, id UInt64', (1, 2))",
             "{table:Identifier}",
+            "public.running",
+            "system.query_log",
+            "system.text_log",
+            "system.part_log",
+            "system.grants",
+            "system.roles",
+            "system.replicas",
+            "system.mutations",
+            "system.merges",
+            "system.asynchronous_metrics",
+            "system.server_settings",
+            "system.settings_profile_elements",
+            "system.data_skipping_indices",
+            "system.projections",
+            "system.databases",
+            "system.view_refreshes",
+            "system.filesystem_cache",
+            "information_schema.views",
+            "INFORMATION_SCHEMA.TABLES",
+            "mergeTreeTextIndex('history', 'posts', 'x')",
+            "clusterAllReplicas('default', 'history', 'posts')",
+            "remoteSecure('127.0.0.1', 'history', 'posts')",
+            "primes(3)",
+            "generate_series(1, 3)",
+            "zeros(3)",
+            "null('name String')",
+            "format(TSV, 'name String', 'x')",
+            "input('name String')",
+            "sqlite('/x', 'posts')",
+            "s3('http://127.0.0.1:1/x')",
+            "postgresql('127.0.0.1:1', 'a', 'b', 'c', 'd')",
+            "fuzzJSON(x)",
+            "timeSeriesData('history', 'posts')",
+            "prometheusQuery('history', 'posts', 'up', now())",
+            "view(SELECT * FROM public.posts)",
+            "team.`.inner.posts`",
+            "`history.posts`",
+            "default.posts",
+            "(SELECT * FROM history.posts UNION ALL SELECT * FROM posts)",
         ])
     }
 }

@@ -1,0 +1,1 @@
+select * from {{ ref('totals') }} where last_day > today() + 1
