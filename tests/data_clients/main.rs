@@ -159,10 +159,9 @@ async fn dbt_shows_and_tests_models_of_a_login() {
     let project = Path::new(ROOT).join("tests/data_clients/dbt");
     let dbt = |arguments: &[&str]| {
         let mut command = Command::new(Path::new(&python).with_file_name("dbt"));
-        command.args(arguments).arg("--project-dir").arg(&project);
-        for (option, path) in [("--profiles-dir", ""), ("--target-path", "target"), ("--log-path", "logs")] {
-            command.arg(option).arg(folder.path().join(path));
-        }
+        command.args(arguments).arg("--project-dir").arg(&project).arg("--profiles-dir").arg(folder.path());
+        command.env("DBT_TARGET_PATH", folder.path().join("target"));
+        command.env("DBT_LOG_PATH", folder.path().join("logs"));
         run(command.env("DO_NOT_TRACK", "1").env("HOME", folder.path()))
     };
     assert!(dbt(&["debug"]).contains("All checks passed!"));
