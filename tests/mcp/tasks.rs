@@ -63,9 +63,9 @@ async fn create_history(stack: &Stack) -> Organization {
         "platform,username,external_id,observed_at,create_time,description,view_count,follower_count,creator\n",
     );
     for (account, (platform, username, creator, times, followers)) in [
-        ("instagram", "archive.zoe", "Zoë Byrd", 3, [100, 140]),
-        ("tiktok", "zoe.byrd", "Zoë Byrd", 1, [200, 210]),
-        ("tiktok", "caio.plays", "Caio Quintela", 1, [900, 850]),
+        ("instagram", "zoe.on.film", "Zoë Byrd", 3, [100, 140]),
+        ("tiktok", "zoe.in.motion", "Zoë Byrd", 1, [200, 210]),
+        ("tiktok", "caio.not.there", "Caio Quintela", 1, [900, 850]),
     ]
     .into_iter()
     .enumerate()
@@ -131,23 +131,23 @@ async fn documented_calls_answer_the_tasks() {
     );
     assert_eq!(
         (&account["data"]["username"], &account["data"]["follower_count"]),
-        (&json!("archive.zoe"), &json!(140))
+        (&json!("zoe.on.film"), &json!(140))
     );
 
     let [accounts, posts] = answers(&organization, "lost most followers").await.try_into().unwrap();
     let loser = &accounts["data"][0];
     assert_eq!(
         (&loser["username"], &loser["metrics"]["followers"]),
-        (&json!("caio.plays"), &json!(-50)),
+        (&json!("caio.not.there"), &json!(-50)),
         "{accounts}"
     );
     let posts = posts["data"].as_array().unwrap();
     assert!(
-        posts.len() == 10 && posts.iter().all(|post| post["account_username"] == "caio.plays"),
+        posts.len() == 10 && posts.iter().all(|post| post["account_username"] == "caio.not.there"),
         "{posts:?}"
     );
 
-    // The accounts do not exist on the platforms: the tracker finds that out at some time.
+    // Accounts of an import are paused, until a key resumes them.
     let [health, accounts] = answers(&organization, "not updating").await.try_into().unwrap();
     assert!(health["data"]["failures"].is_array() && health["data"]["accounts"].is_object(), "{health}");
     let statuses =

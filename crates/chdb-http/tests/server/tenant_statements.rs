@@ -192,7 +192,6 @@ impl Generator {
             "SHOW FULL COLUMNS FROM posts FROM history",
             "SHOW INDEX FROM posts FROM history",
             "SHOW CREATE DATABASE history",
-            "SHOW FUNCTIONS LIKE '%dict%'",
             "EXISTS DATABASE history",
             "EXISTS DICTIONARY history.names",
             "EXPLAIN TABLE OVERRIDE mysql('a') PARTITION BY 1",
