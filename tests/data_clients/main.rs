@@ -143,7 +143,7 @@ async fn dbt_shows_and_tests_models_of_a_login() {
     let organization = create_organization(&stack).await;
     let reader = Reader::create(&stack, &organization);
     let url = url(&stack);
-    let [profile] = programs("yaml").try_into().unwrap();
+    let [profile]: [&str; 1] = programs("yaml").try_into().unwrap();
     let mut profile = profile.replace("tidemark_team", &reader.database);
     for (name, value) in [
         ("HOST", url.host_str().unwrap().to_owned()),

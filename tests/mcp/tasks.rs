@@ -122,7 +122,7 @@ async fn documented_calls_answer_the_tasks() {
     let instagram = total(3) + i64::try_from(BREAKOUT - 3 * USUAL).unwrap();
     assert_eq!((sum("instagram"), sum("tiktok")), (instagram, total(1)), "{weeks}");
 
-    let [breakouts, account] = answers(&organization, "unusually well").await.try_into().unwrap();
+    let [breakouts, account]: [Value; 2] = answers(&organization, "unusually well").await.try_into().unwrap();
     let best = &breakouts["data"][0];
     assert_eq!(
         (&best["actual"], &best["baseline"], &best["multiple"]),
@@ -134,7 +134,8 @@ async fn documented_calls_answer_the_tasks() {
         (&json!("zoe.on.film"), &json!(140))
     );
 
-    let [accounts, posts] = answers(&organization, "lost most followers").await.try_into().unwrap();
+    let [accounts, posts]: [Value; 2] =
+        answers(&organization, "lost most followers").await.try_into().unwrap();
     let loser = &accounts["data"][0];
     assert_eq!(
         (&loser["username"], &loser["metrics"]["followers"]),
@@ -148,7 +149,7 @@ async fn documented_calls_answer_the_tasks() {
     );
 
     // Accounts of an import are paused, until a key resumes them.
-    let [health, accounts] = answers(&organization, "not updating").await.try_into().unwrap();
+    let [health, accounts]: [Value; 2] = answers(&organization, "not updating").await.try_into().unwrap();
     assert!(health["data"]["failures"].is_array() && health["data"]["accounts"].is_object(), "{health}");
     let statuses =
         accounts["data"].as_array().unwrap().iter().map(|account| account["tracking"]["status"].clone());

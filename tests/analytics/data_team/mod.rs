@@ -134,7 +134,10 @@ async fn check_escapes(engine: &Engine, own: &Tenant, other: &Tenant) {
             let settings =
                 format!("apply_row_policy_after_final = {policy}, apply_prewhere_after_final = {prewhere}");
             queries.push(format!("SELECT count() FROM {table} FINAL PREWHERE {is_own} SETTINGS {settings}"));
-            for (filtered, end) in [(&table, ""), (&table, " FINAL"), (&view, "")] {
+            // Two tables have no view of their name.
+            let has_view = !["account_snapshots", "video_daily"].contains(&name);
+            let views = has_view.then_some((&view, ""));
+            for (filtered, end) in [(&table, ""), (&table, " FINAL")].into_iter().chain(views) {
                 let filter =
                     format!("additional_table_filters = {{'{filtered}': '{}'}}", is_own.replace('\'', "\\'"));
                 queries.push(format!(

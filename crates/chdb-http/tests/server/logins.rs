@@ -288,10 +288,9 @@ fn check_filters(login: &HttpClient) {
         assert_eq!(login.post(&grafana).ok(), "3\n", "{filter}");
     }
     for view in ["posts", "accounts", "joined", "running", "totals"] {
-        for condition in [
-            "throwIf(views < 0) = 0",
-            "toUInt64(name) < 100 AND intDiv(1, if(views < 0, 0, 1)) = 1",
-        ] {
+        for condition in
+            ["throwIf(views < 0) = 0", "toUInt64(name) < 100 AND intDiv(1, if(views < 0, 0, 1)) = 1"]
+        {
             let filter = format!("{{'{view}': '{condition}'}}");
             let rows = if view == "totals" { 1 } else { 50 };
             for from in [view.to_owned(), format!("(SELECT * FROM {view} FINAL)")] {
