@@ -187,6 +187,8 @@ export default function () {
     for (const name of ['accounts', 'content', 'creators', 'daily']) {
       const file = call('GET', `/export/${name}.csv`, 200, `/export/${name}.csv?period=7d`);
       check(file, { [`${name}.csv is complete`]: (file) => file.body.includes('views,plays') && file.body.endsWith('\r\n') });
+      const parquet = call('GET', `/export/${name}.parquet`, 200, `/export/${name}.parquet?period=7d`);
+      check(parquet, { [`${name}.parquet is complete`]: (file) => file.body.startsWith('PAR1') && file.body.endsWith('PAR1') });
     }
   });
 

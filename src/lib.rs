@@ -24,4 +24,5 @@ pub mod failpoint;
 pub mod shutdown;
 pub mod telemetry;
 pub mod tls;
+pub mod parquet_writer;
 pub mod model;

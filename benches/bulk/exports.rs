@@ -1,8 +1,11 @@
-//! CSV files of a million rows: time, first byte and memory of the process that sends them.
+//! CSV and Parquet files of a million rows: time, first byte and memory of the process that sends them.
 
+use std::fs::File;
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use chrono::{Days, Utc};
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
@@ -37,6 +40,12 @@ pub async fn measure(stores: &IsolatedStores, pid: u32) {
             ACCOUNTS * ACCOUNT_DAYS as i64,
         ),
         ("accounts.csv, 30 days", "accounts.csv?period=30d".to_owned(), ACCOUNTS),
+        ("content.parquet, 30 days", "content.parquet?period=30d".to_owned(), VIDEOS),
+        (
+            "daily.parquet, 150 days",
+            format!("daily.parquet?start_date={days}&end_date={today}"),
+            ACCOUNTS * ACCOUNT_DAYS as i64,
+        ),
     ] {
         let first_bytes = Milliseconds::new(first_bytes(&organization, &path).await);
         let file = read(&organization, &path, pid).await;
@@ -53,7 +62,7 @@ pub async fn measure(stores: &IsolatedStores, pid: u32) {
     }
 }
 
-struct File {
+struct Received {
     rows: i64,
     bytes: usize,
     time: Duration,
@@ -86,16 +95,24 @@ async fn first_bytes(organization: &Organization, path: &str) -> Vec<Duration> {
     times.split_off(1)
 }
 
-async fn read(organization: &Organization, path: &str, pid: u32) -> File {
+async fn read(organization: &Organization, path: &str, pid: u32) -> Received {
     let (requested, mut response) = begin(organization, path).await;
-    let (mut peak, mut lines, mut bytes) = (anonymous_memory(pid), 0, 0);
+    let (mut peak_kib, mut lines, mut bytes) = (anonymous_memory(pid), 0, 0);
+    let mut file = tempfile::tempfile().unwrap();
     while let Some(chunk) = response.chunk().await.unwrap() {
-        peak = peak.max(anonymous_memory(pid));
+        peak_kib = peak_kib.max(anonymous_memory(pid));
         bytes += chunk.len();
         lines += chunk.iter().filter(|byte| **byte == b'\n').count() as i64;
+        file.write_all(&chunk).unwrap();
     }
-    // Without the header. No text has line breaks.
-    File { rows: lines - 1, bytes, time: requested.elapsed(), peak_kib: peak }
+    let time = requested.elapsed();
+    // A CSV file has a header, and no text has line breaks.
+    let rows = if path.contains(".parquet") { count_rows(file) } else { lines - 1 };
+    Received { rows, bytes, time, peak_kib }
+}
+
+fn count_rows(file: File) -> i64 {
+    SerializedFileReader::new(file).unwrap().metadata().file_metadata().num_rows()
 }
 
 /// Inserts accounts and videos whose internal ids are consecutive, as if scraped one account after the other.

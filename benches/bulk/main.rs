@@ -1,4 +1,4 @@
-//! Times batches of 500 records, refreshes until their numbers are in every total, and CSV files of a million rows, through
+//! Times batches of 500 records, refreshes until their numbers are in every total, and files of a million rows, through
 //! `tidemark serve` and `tidemark track` on databases of their own. Prints the tables of docs/measurements/bulk.md:
 //! `make bench-bulk`.
 

@@ -56,11 +56,12 @@ pub fn routes() -> Router {
     let json = http::responding(RequireAccept::Json)
         .push(Router::with_path("v2").push(private()))
         .push(Router::with_path("v1").push(v1::private()));
-    let csv = http::responding(RequireAccept::Csv).push(export::router());
+    let csv = http::responding(RequireAccept::Csv).push(export::csv_router());
+    let parquet = http::responding(RequireAccept::Parquet).push(export::parquet_router());
     let streams = http::responding(RequireAccept::EventStream).push(Router::with_path("v2").push(streams()));
     let files = http::receiving_files().push(uploads::receiver());
     // All share keys and rate limits.
-    let rest = http::requiring_write_scope().push(json).push(csv).push(streams).push(files);
+    let rest = http::requiring_write_scope().push(json).push(csv).push(parquet).push(streams).push(files);
     let private = http::authenticated().push(rest).push(mcp::route());
     let report = http::responding(RequireAccept::Json).push(Router::with_path("v2").push(shared_report()));
     let shared = http::authenticated_by_share().push(report);
@@ -139,7 +140,8 @@ mod tests {
         undocumented(&private(), "", &mut found);
         undocumented(&streams(), "", &mut found);
         undocumented(&shared_report(), "", &mut found);
-        undocumented(&export::router(), "", &mut found);
+        undocumented(&export::csv_router(), "", &mut found);
+        undocumented(&export::parquet_router(), "", &mut found);
         undocumented(&uploads::receiver(), "", &mut found);
         assert_eq!(found, Vec::<String>::new());
     }

@@ -36,7 +36,7 @@ const INFO: ApiInfo = ApiInfo {
         ("Analytics", "Gains of the organization over windows of days."),
         ("Tracking", "Whether tracking works, and how complete it is."),
         ("Search", "Search in usernames, creator names and captions."),
-        ("Exports", "Records beside their gains, as CSV files."),
+        ("Exports", "Records beside their gains, as CSV and Parquet files."),
         ("Imports", "History from files."),
         ("Events", "What happened to accounts, posts and imports."),
         ("Webhooks", "Receivers of events."),
@@ -47,15 +47,15 @@ const INFO: ApiInfo = ApiInfo {
 /// With a placeholder for the base URL.
 pub(super) static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
     let versioned = |router, needs_key| RouteGroup { router, needs_key, server: "{base_url}/v2" };
-    let exports = RouteGroup { router: super::export::router(), needs_key: true, server: BASE_URL };
-    let imports = RouteGroup { router: super::uploads::receiver(), needs_key: true, server: BASE_URL };
+    let files = |router| RouteGroup { router, needs_key: true, server: BASE_URL };
     let groups = [
         versioned(super::public(), false),
         versioned(super::private(), true),
         versioned(super::streams(), true),
         versioned(super::shared_report(), true),
-        exports,
-        imports,
+        files(super::export::csv_router()),
+        files(super::export::parquet_router()),
+        files(super::uploads::receiver()),
     ];
     build_document(&groups, &INFO).to_string()
 });

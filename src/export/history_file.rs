@@ -5,9 +5,12 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use super::error::Error;
-use super::parquet::ParquetWriter;
 use crate::model::field::FieldValue;
 use crate::model::file_row::{Columns, FileColumns};
+use crate::parquet_writer::{ParquetWriter, RowGroupLimits};
+
+/// Few row groups of many rows.
+const ROW_GROUPS: RowGroupLimits = RowGroupLimits { rows: 50_000, text_bytes: 16 << 20 };
 
 /// The format of exported files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -43,7 +46,7 @@ pub struct HistoryFile {
 enum FormatWriter {
     Csv(Box<csv::Writer<File>>),
     Jsonl(BufWriter<File>),
-    Parquet(Box<ParquetWriter>),
+    Parquet(Box<ParquetWriter<File>>),
 }
 
 impl HistoryFile {
@@ -63,7 +66,7 @@ impl HistoryFile {
             }
             ExportFormat::Jsonl => FormatWriter::Jsonl(BufWriter::with_capacity(1 << 18, file)),
             ExportFormat::Parquet => FormatWriter::Parquet(Box::new(
-                ParquetWriter::new(file, &history.columns)
+                ParquetWriter::new(file, &history.columns, ROW_GROUPS)
                     .map_err(|error| failed(io::Error::other(error)))?,
             )),
         });

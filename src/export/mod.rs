@@ -6,7 +6,6 @@
 mod error;
 mod exporter;
 mod history_file;
-mod parquet;
 
 use std::path::PathBuf;
 use std::time::Duration;

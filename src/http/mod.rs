@@ -28,9 +28,9 @@ use middleware::{
     RequestTimeout, RequireWriteScope, UnmatchedRoute, cors_handler,
 };
 pub use output::{
-    Accepted, AcceptedAt, BatchItemResult, BatchResponse, Collection, Created, CsvFile, CsvSource, Data,
-    EventSource, FoundOrCreated, NoContent, Problem, Ranking, ServerSentEvents, StaticFile, Uncompressed,
-    WithMeta,
+    Accepted, AcceptedAt, BatchItemResult, BatchResponse, Collection, Created, CsvFile, Data, EventSource,
+    FoundOrCreated, NoContent, ParquetFile, Problem, Ranking, RowSource, ServerSentEvents, StaticFile,
+    Uncompressed, WithMeta,
 };
 
 use crate::app::App;

@@ -13,20 +13,21 @@ use uuid::Uuid;
 use super::agree::{indices, window_query};
 use super::agreement::{loaded, windows};
 use super::model::{History, Ids, days, figures};
+use super::parquet_exports;
 
 type Window = (NaiveDate, NaiveDate);
-type Row = BTreeMap<String, String>;
+pub type Row = BTreeMap<String, String>;
 
 const GAINS: [&str; 6] = ["views", "plays", "likes", "comments", "shares", "engagement"];
-const ACCOUNT_COLUMNS: &str = "id,platform,username,name,creator_name,category,is_active,status,follower_count,\
+pub const ACCOUNT_COLUMNS: &str = "id,platform,username,name,creator_name,category,is_active,status,follower_count,\
     total_post_count,view_count,like_count,comment_count,share_count,play_count,added_at,last_scrape_time,views,plays,likes,\
     comments,shares,engagement,engagement_rate,followers,new_posts";
-const CONTENT_COLUMNS: &str = "id,platform,external_id,url,description,media_type,create_time,account_username,\
+pub const CONTENT_COLUMNS: &str = "id,platform,external_id,url,description,media_type,create_time,account_username,\
     creator_name,kinds,view_count,like_count,comment_count,share_count,saved_count,play_count,views,plays,likes,comments,\
     shares,engagement,engagement_rate";
-const CREATOR_COLUMNS: &str = "id,name,is_active,account_count,follower_count,views,plays,likes,comments,shares,\
+pub const CREATOR_COLUMNS: &str = "id,name,is_active,account_count,follower_count,views,plays,likes,comments,shares,\
     engagement,engagement_rate,followers,new_posts";
-const DAILY_COLUMNS: &str = "date,account_id,platform,username,creator_name,views,plays,likes,comments,shares,\
+pub const DAILY_COLUMNS: &str = "date,account_id,platform,username,creator_name,views,plays,likes,comments,shares,\
     engagement,follower_count";
 
 /// Sends a request for a file of the organization.
@@ -36,11 +37,17 @@ pub async fn fetch(organization: &Organization, path: &str) -> Response {
     send(request.bearer_auth(&organization.key)).await
 }
 
-/// Fetches a file with these columns, and returns its rows.
-async fn fetch_rows(organization: &Organization, path: &str, columns: &str) -> Vec<Row> {
+/// Fetches a file with these columns, and returns its rows. The Parquet file has the same, unless texts are guarded.
+pub async fn fetch_rows(organization: &Organization, path: &str, columns: &str) -> Vec<Row> {
     let response = fetch(organization, path).await.ok(200);
     assert_eq!(response.header("content-type"), "text/csv; charset=utf-8");
-    parse(&response, columns)
+    let rows = parse(&response, columns);
+    if !path.contains("raw=false") {
+        let parquet =
+            parquet_exports::fetch_rows(organization, &path.replace(".csv", ".parquet"), columns).await;
+        assert_eq!(parquet, rows, "{path}");
+    }
+    rows
 }
 
 fn parse(response: &Response, columns: &str) -> Vec<Row> {
@@ -254,7 +261,7 @@ async fn filters_select_what_the_lists_select() {
 }
 
 /// Text of records, and how a file shows it unless it is raw.
-const TEXTS: [(&str, &str); 8] = [
+pub const TEXTS: [(&str, &str); 8] = [
     ("two\nlines, \"quoted\" 🌊", "two\nlines, \"quoted\" 🌊"),
     ("=HYPERLINK(\"http://x\")", "'=HYPERLINK(\"http://x\")"),
     ("+1", "'+1"),
@@ -266,7 +273,7 @@ const TEXTS: [(&str, &str); 8] = [
 ];
 
 /// An organization with an account, a creator and a video for each text.
-async fn with_texts() -> Organization {
+pub async fn with_texts() -> Organization {
     let stack = Stack::shared();
     let organization = stack.organization().await;
     let today = stack.databases.clock.now().await.date_naive();

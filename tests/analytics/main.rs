@@ -23,6 +23,7 @@ mod hashtags;
 mod labels;
 mod large_batches;
 mod model;
+mod parquet_exports;
 mod payouts;
 mod posts;
 mod ranking_model;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::{files, read};
 
 /// The modules that each module uses, in dependency order.
-const USES: [(&str, &[&str]); 20] = [
+const USES: [(&str, &[&str]); 21] = [
     (
         "cli",
         &[
@@ -46,12 +46,12 @@ const USES: [(&str, &[&str]); 20] = [
             "model",
         ],
     ),
-    ("export", &["app", "store", "model"]),
+    ("export", &["app", "store", "parquet_writer", "model"]),
     ("import", &["app", "store", "model"]),
     ("rollup", &["app", "store", "model"]),
     ("api", &["platforms", "http", "app", "response_cache", "store", "telemetry", "model"]),
     ("platforms", &["store", "telemetry", "tls", "model"]),
-    ("http", &["app", "response_cache", "store", "shutdown", "telemetry", "model"]),
+    ("http", &["app", "response_cache", "store", "shutdown", "telemetry", "parquet_writer", "model"]),
     ("app", &["media", "response_cache", "store", "config", "shutdown", "telemetry", "tls", "model"]),
     ("media", &["model"]),
     ("response_cache", &["store"]),
@@ -61,6 +61,7 @@ const USES: [(&str, &[&str]); 20] = [
     ("shutdown", &[]),
     ("telemetry", &["tls", "model"]),
     ("tls", &[]),
+    ("parquet_writer", &["model"]),
     ("model", &[]),
 ];
 

@@ -21,7 +21,8 @@ import httpx
 report = json.load(sys.stdin)
 folder = Path(tempfile.mkdtemp())
 (folder / "document.json").write_text(json.dumps(report["document"]), encoding="utf-8")
-(folder / "config.yaml").write_text("post_hooks: []", encoding="utf-8")
+config = {"post_hooks": [], "content_type_overrides": {"application/vnd.apache.parquet": "application/octet-stream"}}
+(folder / "config.yaml").write_text(json.dumps(config), encoding="utf-8")
 generated = subprocess.run(
     [sys.executable, "-m", "openapi_python_client", "generate", "--meta", "none", "--fail-on-warning"]
     + ["--path", folder / "document.json", "--output-path", folder / "client", "--config", folder / "config.yaml"],

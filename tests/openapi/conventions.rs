@@ -44,7 +44,7 @@ async fn every_operation_follows_the_conventions() {
     });
     for operation in &operations {
         let response = conventions.check_success(operation).await;
-        if operation.is_csv() {
+        if operation.file_type().is_some() {
             conventions.check_head(operation, &response).await;
         } else if operation.is_get() {
             conventions.check_conditional_requests(operation, &response).await;
@@ -216,9 +216,10 @@ impl Conventions {
             let vary = response.header("vary").to_lowercase();
             assert!(vary.contains("accept-encoding") && vary.contains("authorization"), "{vary}: {response}");
         }
-        if operation.is_csv() {
+        if let Some(kind) = operation.file_type() {
             assert_eq!(response.headers.get("etag"), None, "{response}");
-            let accepted = operation.authorized_request(&self.own, &parts).header("accept", "text/*");
+            let range = format!("{}/*", kind.split('/').next().unwrap());
+            let accepted = operation.authorized_request(&self.own, &parts).header("accept", range);
             assert_eq!(send(accepted).await.ok(200).body, response.body);
         } else if operation.is_get() {
             let etag = response.header("etag");
@@ -340,7 +341,7 @@ fn invalid_requests(operation: &Operation, valid: &RequestParts) -> Vec<(String,
 }
 
 fn content_type(operation: &Operation) -> &'static str {
-    if operation.is_csv() { "text/csv" } else { "application/json" }
+    operation.file_type().unwrap_or("application/json")
 }
 
 const IDEMPOTENCY_KEY: &str = "Idempotency-Key";

@@ -41,7 +41,7 @@ impl Responses {
             "status": response.status.to_string(),
             "type": response.headers.get("content-type").map(|value| value.to_str().unwrap()),
             "headers": headers,
-            "text": String::from_utf8(response.body.clone()).unwrap(),
+            "text": String::from_utf8_lossy(&response.body),
         }));
         response
     }

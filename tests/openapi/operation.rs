@@ -61,9 +61,10 @@ impl Operation {
         self.is_get() || is_query
     }
 
-    /// Whether the successful response is a CSV file.
-    pub fn is_csv(&self) -> bool {
-        !self.spec["responses"]["200"]["content"]["text/csv"].is_null()
+    /// The content type of the successful response if it is a file of rows.
+    pub fn file_type(&self) -> Option<&'static str> {
+        let content = &self.spec["responses"]["200"]["content"];
+        ["text/csv", "application/vnd.apache.parquet"].into_iter().find(|kind| !content[kind].is_null())
     }
 
     pub fn is_public(&self) -> bool {

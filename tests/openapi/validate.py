@@ -51,13 +51,14 @@ def differences(response):
         if response["text"]:
             yield "the document has no body"
         return
-    media = content.get(response["type"].split(";")[0])
+    kind = response["type"].split(";")[0]
+    media = content.get(kind)
     if media is None:
         yield f"the content type {response['type']} is not in the document"
         return
     validator = OAS31Validator(media["schema"], registry=registry, format_checker=oas31_format_checker)
     text = response["text"]
-    for error in validator.iter_errors(text if "text/csv" in content else json.loads(text)):
+    for error in validator.iter_errors(json.loads(text) if kind.endswith("json") else text):
         yield f"{error.json_path}: {error.message}"
 
 

@@ -1,4 +1,4 @@
-//! `accounts.csv`
+//! `accounts.csv` and `accounts.parquet`
 
 use std::collections::HashMap;
 
@@ -7,10 +7,10 @@ use salvo::Writer;
 use salvo_oapi::endpoint;
 use uuid::Uuid;
 
-use super::{ExportQuery, Reader, first_page, next_page};
+use super::{CsvQuery, ExportQuery, Reader, first_page, next_page};
 use crate::api::rankings::{Figures, RankingMetrics};
 use crate::app::App;
-use crate::http::{Analytics, CsvFile, CsvSource, Query, Result};
+use crate::http::{Analytics, CsvFile, ParquetFile, Query, Result, RowSource};
 use crate::model::account::Account;
 use crate::model::file_row::file_row;
 use crate::model::platform::Platform;
@@ -25,12 +25,24 @@ use crate::store::records::accounts::{self, AccountFilter, AccountSort};
 #[endpoint(operation_id = "exportAccounts")]
 pub(super) async fn get(
     app: App,
-    query: Query<ExportQuery<AccountFilter>>,
+    query: Query<CsvQuery<AccountFilter>>,
     analytics: Analytics,
 ) -> Result<CsvFile<AccountRows>> {
-    let (reader, filter, raw) = Reader::begin(&app, analytics, query.0)?;
-    let page = Some(first_page(AccountSort::AddedAt, SortDirection::Desc));
-    CsvFile::begin(raw, AccountRows { reader, filter, page }).await
+    let CsvQuery { export, raw } = query.0;
+    CsvFile::begin(raw, AccountRows::open(&app, analytics, export)?).await
+}
+
+/// Export accounts as Parquet
+///
+/// The rows of `accounts.csv` with types, and texts as they are. The connection is closed early if the file cannot
+/// be completed.
+#[endpoint(operation_id = "exportAccountsParquet")]
+pub(super) async fn get_parquet(
+    app: App,
+    query: Query<ExportQuery<AccountFilter>>,
+    analytics: Analytics,
+) -> Result<ParquetFile<AccountRows>> {
+    ParquetFile::begin(AccountRows::open(&app, analytics, query.0)?).await
 }
 
 pub(super) struct AccountRows {
@@ -62,8 +74,16 @@ file_row! {
     }
 }
 
-impl CsvSource for AccountRows {
-    const FILE_NAME: &'static str = "accounts.csv";
+impl AccountRows {
+    fn open(app: &App, analytics: Analytics, query: ExportQuery<AccountFilter>) -> Result<Self> {
+        let (reader, filter) = Reader::begin(app, analytics, query)?;
+        let page = Some(first_page(AccountSort::AddedAt, SortDirection::Desc));
+        Ok(AccountRows { reader, filter, page })
+    }
+}
+
+impl RowSource for AccountRows {
+    const FILE_NAME: &'static str = "accounts";
     type Row = AccountRow;
 
     async fn next_rows(&mut self) -> Result<Option<Vec<AccountRow>>> {

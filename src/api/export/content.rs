@@ -1,13 +1,13 @@
-//! `content.csv`
+//! `content.csv` and `content.parquet`
 
 use chrono::{DateTime, Utc};
 use salvo::Writer;
 use salvo_oapi::endpoint;
 use uuid::Uuid;
 
-use super::{ExportQuery, FIRST_BATCH_ROWS, Reader};
+use super::{CsvQuery, ExportQuery, FIRST_BATCH_ROWS, Reader};
 use crate::app::App;
-use crate::http::{Analytics, CsvFile, CsvSource, Query, Result};
+use crate::http::{Analytics, CsvFile, ParquetFile, Query, Result, RowSource};
 use crate::model::content::{ContentKind, ContentRow};
 use crate::model::file_row::file_row;
 use crate::model::gains::{Gains, Metrics};
@@ -27,14 +27,24 @@ const BATCH_BYTES: usize = 4 << 20;
 #[endpoint(operation_id = "exportContent")]
 pub(super) async fn get(
     app: App,
-    query: Query<ExportQuery<ContentFilter>>,
+    query: Query<CsvQuery<ContentFilter>>,
     analytics: Analytics,
 ) -> Result<CsvFile<ContentRows>> {
-    let (reader, filter, raw) = Reader::begin(&app, analytics, query.0)?;
-    let organization = reader.organization;
-    let videos = ContentReader::open(&*reader.pg.acquire().await?, organization, filter).await?;
-    let source = ContentRows { reader, videos, limit: FIRST_BATCH_ROWS };
-    CsvFile::begin(raw, source).await
+    let CsvQuery { export, raw } = query.0;
+    CsvFile::begin(raw, ContentRows::open(&app, analytics, export).await?).await
+}
+
+/// Export content as Parquet
+///
+/// The rows of `content.csv` with types, and texts as they are. The connection is closed early if the file cannot
+/// be completed.
+#[endpoint(operation_id = "exportContentParquet")]
+pub(super) async fn get_parquet(
+    app: App,
+    query: Query<ExportQuery<ContentFilter>>,
+    analytics: Analytics,
+) -> Result<ParquetFile<ContentRows>> {
+    ParquetFile::begin(ContentRows::open(&app, analytics, query.0).await?).await
 }
 
 pub(super) struct ContentRows {
@@ -65,8 +75,17 @@ file_row! {
     }
 }
 
-impl CsvSource for ContentRows {
-    const FILE_NAME: &'static str = "content.csv";
+impl ContentRows {
+    async fn open(app: &App, analytics: Analytics, query: ExportQuery<ContentFilter>) -> Result<Self> {
+        let (reader, filter) = Reader::begin(app, analytics, query)?;
+        let organization = reader.organization;
+        let videos = ContentReader::open(&*reader.pg.acquire().await?, organization, filter).await?;
+        Ok(ContentRows { reader, videos, limit: FIRST_BATCH_ROWS })
+    }
+}
+
+impl RowSource for ContentRows {
+    const FILE_NAME: &'static str = "content";
     type Row = VideoRow;
 
     async fn next_rows(&mut self) -> Result<Option<Vec<VideoRow>>> {

@@ -1,4 +1,4 @@
-//! `creators.csv`
+//! `creators.csv` and `creators.parquet`
 
 use std::collections::HashMap;
 
@@ -8,10 +8,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::{ExportQuery, Reader, first_page, next_page};
+use super::{CsvQuery, ExportQuery, Reader, first_page, next_page};
 use crate::api::rankings::{Figures, RankingMetrics};
 use crate::app::App;
-use crate::http::{Analytics, CsvFile, CsvSource, Query, Result};
+use crate::http::{Analytics, CsvFile, ParquetFile, Query, Result, RowSource};
 use crate::model::account::AccountLabels;
 use crate::model::file_row::file_row;
 use crate::store::analytics;
@@ -35,13 +35,24 @@ pub(super) struct ExportFilter {
 #[endpoint(operation_id = "exportCreators")]
 pub(super) async fn get(
     app: App,
-    query: Query<ExportQuery<ExportFilter>>,
+    query: Query<CsvQuery<ExportFilter>>,
     analytics: Analytics,
 ) -> Result<CsvFile<CreatorRows>> {
-    let (reader, ExportFilter { creators, labels }, raw) = Reader::begin(&app, analytics, query.0)?;
-    let filter = CreatorFilter { labels, ..creators };
-    let page = Some(first_page(CreatorSort::Name, SortDirection::Asc));
-    CsvFile::begin(raw, CreatorRows { reader, filter, page }).await
+    let CsvQuery { export, raw } = query.0;
+    CsvFile::begin(raw, CreatorRows::open(&app, analytics, export)?).await
+}
+
+/// Export creators as Parquet
+///
+/// The rows of `creators.csv` with types, and texts as they are. The connection is closed early if the file cannot
+/// be completed.
+#[endpoint(operation_id = "exportCreatorsParquet")]
+pub(super) async fn get_parquet(
+    app: App,
+    query: Query<ExportQuery<ExportFilter>>,
+    analytics: Analytics,
+) -> Result<ParquetFile<CreatorRows>> {
+    ParquetFile::begin(CreatorRows::open(&app, analytics, query.0)?).await
 }
 
 pub(super) struct CreatorRows {
@@ -61,8 +72,17 @@ file_row! {
     }
 }
 
-impl CsvSource for CreatorRows {
-    const FILE_NAME: &'static str = "creators.csv";
+impl CreatorRows {
+    fn open(app: &App, analytics: Analytics, query: ExportQuery<ExportFilter>) -> Result<Self> {
+        let (reader, ExportFilter { creators, labels }) = Reader::begin(app, analytics, query)?;
+        let filter = CreatorFilter { labels, ..creators };
+        let page = Some(first_page(CreatorSort::Name, SortDirection::Asc));
+        Ok(CreatorRows { reader, filter, page })
+    }
+}
+
+impl RowSource for CreatorRows {
+    const FILE_NAME: &'static str = "creators";
     type Row = CreatorRow;
 
     async fn next_rows(&mut self) -> Result<Option<Vec<CreatorRow>>> {

@@ -1,4 +1,4 @@
-//! `daily.csv`
+//! `daily.csv` and `daily.parquet`
 
 use std::collections::HashMap;
 
@@ -9,9 +9,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::{ExportQuery, Reader};
+use super::{CsvQuery, ExportQuery, Reader};
 use crate::app::App;
-use crate::http::{Analytics, CsvFile, CsvSource, Query, Result};
+use crate::http::{Analytics, CsvFile, ParquetFile, Query, Result, RowSource};
 use crate::model::account::NamedAccount;
 use crate::model::file_row::file_row;
 use crate::model::gains::Gains;
@@ -40,11 +40,24 @@ pub(super) struct DailyFilter {
 #[endpoint(operation_id = "exportDailyGains")]
 pub(super) async fn get(
     app: App,
-    query: Query<ExportQuery<DailyFilter>>,
+    query: Query<CsvQuery<DailyFilter>>,
     analytics: Analytics,
 ) -> Result<CsvFile<DailyRows>> {
-    let (reader, filter, raw) = Reader::begin(&app, analytics, query.0)?;
-    CsvFile::begin(raw, DailyRows { reader, filter, opened: None }).await
+    let CsvQuery { export, raw } = query.0;
+    CsvFile::begin(raw, DailyRows::begin(&app, analytics, export)?).await
+}
+
+/// Export daily gains as Parquet
+///
+/// The rows of `daily.csv` with types, and texts as they are. The connection is closed early if the file cannot
+/// be completed.
+#[endpoint(operation_id = "exportDailyGainsParquet")]
+pub(super) async fn get_parquet(
+    app: App,
+    query: Query<ExportQuery<DailyFilter>>,
+    analytics: Analytics,
+) -> Result<ParquetFile<DailyRows>> {
+    ParquetFile::begin(DailyRows::begin(&app, analytics, query.0)?).await
 }
 
 pub(super) struct DailyRows {
@@ -55,6 +68,11 @@ pub(super) struct DailyRows {
 }
 
 impl DailyRows {
+    fn begin(app: &App, analytics: Analytics, query: ExportQuery<DailyFilter>) -> Result<Self> {
+        let (reader, filter) = Reader::begin(app, analytics, query)?;
+        Ok(DailyRows { reader, filter, opened: None })
+    }
+
     async fn open(&self, history: &VersionedHistory) -> Result<(HashMap<i64, NamedAccount>, DayReader)> {
         let Reader { pg, readable, organization, window, .. } = &self.reader;
         let DailyFilter { accounts, account: one } = &self.filter;
@@ -79,8 +97,8 @@ file_row! {
     }
 }
 
-impl CsvSource for DailyRows {
-    const FILE_NAME: &'static str = "daily.csv";
+impl RowSource for DailyRows {
+    const FILE_NAME: &'static str = "daily";
     type Row = DailyRow;
 
     async fn next_rows(&mut self) -> Result<Option<Vec<DailyRow>>> {

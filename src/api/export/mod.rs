@@ -1,4 +1,4 @@
-//! Records beside their gains in a window, as CSV files. Their paths have no version.
+//! Records beside their gains in a window, as CSV and Parquet files. Their paths have no version.
 //!
 //! Records are read in batches: those that are added or deleted meanwhile may be missing.
 
@@ -36,7 +36,7 @@ const FIRST_BATCH_ROWS: i64 = 200;
 /// Records of each further batch.
 const BATCH_ROWS: i64 = 1_000;
 
-pub(super) fn router() -> Router {
+pub(super) fn csv_router() -> Router {
     Router::with_path("export")
         .push(Router::with_path("accounts.csv").push(get_or_head(accounts::get)))
         .push(Router::with_path("content.csv").push(get_or_head(content::get)))
@@ -44,6 +44,15 @@ pub(super) fn router() -> Router {
         .push(Router::with_path("daily.csv").push(get_or_head(daily::get)))
         .push(Router::with_path("payouts.csv").push(get_or_head(payouts::get)))
         .push(Router::with_path("payout-videos.csv").push(get_or_head(payouts::get_videos)))
+        .oapi_tag("Exports")
+}
+
+pub(super) fn parquet_router() -> Router {
+    Router::with_path("export")
+        .push(Router::with_path("accounts.parquet").push(get_or_head(accounts::get_parquet)))
+        .push(Router::with_path("content.parquet").push(get_or_head(content::get_parquet)))
+        .push(Router::with_path("creators.parquet").push(get_or_head(creators::get_parquet)))
+        .push(Router::with_path("daily.parquet").push(get_or_head(daily::get_parquet)))
         .oapi_tag("Exports")
 }
 
@@ -55,6 +64,14 @@ struct ExportQuery<F> {
     filter: F,
     #[serde(flatten)]
     window: WindowParams,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(bound = "F: DeserializeOwned")]
+#[schemars(bound = "F: JsonSchema")]
+struct CsvQuery<F> {
+    #[serde(flatten)]
+    export: ExportQuery<F>,
     /// Whether text that a spreadsheet would take for a formula stays as it is. By default, `'` is put before text that
     /// begins with `=`, `+`, `-`, `@`, a tab or a carriage return.
     #[serde(default)]
@@ -83,13 +100,13 @@ struct Reader {
 }
 
 impl Reader {
-    /// Splits a request into the reader, the filter and `raw`, unless the organization has too many exports.
-    fn begin<F>(app: &App, analytics: Analytics, query: ExportQuery<F>) -> Result<(Self, F, bool)> {
+    /// Splits a request into the reader and the filter, unless the organization has too many exports.
+    fn begin<F>(app: &App, analytics: Analytics, query: ExportQuery<F>) -> Result<(Self, F)> {
         let window = analytics.window(query.window, |window| *window)?.window;
-        let ExportQuery { filter, raw, .. } = query;
+        let filter = query.filter;
         let Analytics { pg, history, readable, organization, history_since, .. } = analytics;
         let _guard = app.exports.begin(organization).ok_or_else(Problem::too_many_exports)?;
-        Ok((Reader { pg, history, readable, organization, window, history_since, _guard }, filter, raw))
+        Ok((Reader { pg, history, readable, organization, window, history_since, _guard }, filter))
     }
 
     /// Reads the version of the history. Fails if the organization was deleted, or its retention has removed history, since

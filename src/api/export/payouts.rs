@@ -7,10 +7,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::{ExportQuery, Reader};
+use super::{CsvQuery, Reader};
 use crate::api::collections::PayoutGroupBy;
 use crate::app::App;
-use crate::http::{Analytics, CsvFile, CsvSource, Query, Result};
+use crate::http::{Analytics, CsvFile, Query, Result, RowSource};
 use crate::model::content::ContentIdentity;
 use crate::model::file_row::file_row;
 use crate::model::platform::Platform;
@@ -59,10 +59,11 @@ file_row! {
 )]
 pub(super) async fn get(
     app: App,
-    query: Query<ExportQuery<PayoutsFilter>>,
+    query: Query<CsvQuery<PayoutsFilter>>,
     analytics: Analytics,
 ) -> Result<CsvFile<PayoutRows>> {
-    let (reader, filter, raw) = Reader::begin(&app, analytics, query.0)?;
+    let CsvQuery { export, raw } = query.0;
+    let (reader, filter) = Reader::begin(&app, analytics, export)?;
     let paid = compute(&reader, filter.collection_id).await?;
     let sums = payouts::sum_up(&reader.pg, reader.organization, &paid, filter.group_by.into()).await?;
     let rows = sums.into_iter().map(|sum| PayoutFileRow::new(sum, &paid.currency)).collect();
@@ -74,8 +75,8 @@ pub(super) struct PayoutRows {
     _reader: Reader,
 }
 
-impl CsvSource for PayoutRows {
-    const FILE_NAME: &'static str = "payouts.csv";
+impl RowSource for PayoutRows {
+    const FILE_NAME: &'static str = "payouts";
     type Row = PayoutFileRow;
 
     async fn next_rows(&mut self) -> Result<Option<Vec<PayoutFileRow>>> {
@@ -131,10 +132,11 @@ file_row! {
 )]
 pub(super) async fn get_videos(
     app: App,
-    query: Query<ExportQuery<PaidVideosFilter>>,
+    query: Query<CsvQuery<PaidVideosFilter>>,
     analytics: Analytics,
 ) -> Result<CsvFile<PaidVideoRows>> {
-    let (reader, filter, raw) = Reader::begin(&app, analytics, query.0)?;
+    let CsvQuery { export, raw } = query.0;
+    let (reader, filter) = Reader::begin(&app, analytics, export)?;
     let paid = compute(&reader, filter.collection_id).await?;
     let currency = paid.currency.clone();
     let mut posts = paid.in_order();
@@ -156,8 +158,8 @@ pub(super) struct PaidVideoRows {
     currency: String,
 }
 
-impl CsvSource for PaidVideoRows {
-    const FILE_NAME: &'static str = "payout-videos.csv";
+impl RowSource for PaidVideoRows {
+    const FILE_NAME: &'static str = "payout-videos";
     type Row = PaidVideoRow;
 
     async fn next_rows(&mut self) -> Result<Option<Vec<PaidVideoRow>>> {

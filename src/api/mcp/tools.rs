@@ -149,9 +149,13 @@ mod tests {
             "files and streams are for programs",
             &[
                 "exportAccounts",
+                "exportAccountsParquet",
                 "exportContent",
+                "exportContentParquet",
                 "exportCreators",
+                "exportCreatorsParquet",
                 "exportDailyGains",
+                "exportDailyGainsParquet",
                 "exportPayouts",
                 "exportPayoutVideos",
                 "createImport",

@@ -10,6 +10,7 @@ use crate::http::output::problem::Problem;
 pub enum RequireAccept {
     Json,
     Csv,
+    Parquet,
     EventStream,
 }
 
@@ -32,6 +33,7 @@ impl RequireAccept {
         match self {
             RequireAccept::Json => ["application/json", "application/*", "*/*"],
             RequireAccept::Csv => ["text/csv", "text/*", "*/*"],
+            RequireAccept::Parquet => ["application/vnd.apache.parquet", "application/*", "*/*"],
             RequireAccept::EventStream => ["text/event-stream", "text/*", "*/*"],
         }
     }
@@ -111,6 +113,16 @@ mod tests {
         for accept in ["application/json", "application/problem+json", "text/csv;q=0, */*", "text/*;q=0, */*"]
         {
             assert!(!RequireAccept::Csv.is_accepted(accept), "{accept}");
+        }
+    }
+
+    #[test]
+    fn parquet_needs_a_client_that_reads_it() {
+        for accept in ["", "*/*", "application/*", "application/vnd.apache.parquet", "text/csv, */*;q=0.1"] {
+            assert!(RequireAccept::Parquet.is_accepted(accept), "{accept}");
+        }
+        for accept in ["application/json", "text/csv", "application/vnd.apache.parquet;q=0, */*"] {
+            assert!(!RequireAccept::Parquet.is_accepted(accept), "{accept}");
         }
     }
 

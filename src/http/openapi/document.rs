@@ -139,7 +139,7 @@ fn complete(operation: &mut Map<String, Value>, method: &str, needs_key: bool, p
 
 /// Whether the successful response is sent while it is produced, and so has no tag.
 fn is_sent_in_parts(responses: &Value) -> bool {
-    ["text~1csv", "text~1event-stream"]
+    ["text~1csv", "application~1vnd.apache.parquet", "text~1event-stream"]
         .iter()
         .any(|content_type| responses.pointer(&format!("/200/content/{content_type}")).is_some())
 }

@@ -41,7 +41,7 @@ pub(super) fn add_headers(
     }
     if is_get && matches!(status, "200" | "304") {
         let has = |content_type: &str| response.pointer(&format!("/content/{content_type}")).is_some();
-        if has("text~1csv") {
+        if has("text~1csv") || has("application~1vnd.apache.parquet") {
             headers.push(("Content-Disposition", "ContentDisposition"));
         } else if !has("text~1event-stream") {
             headers.push(("ETag", "ETag"));

@@ -30,6 +30,15 @@ pub fn add_csv(operation: &mut Operation, columns: &[&str]) {
     operation.responses.insert("200", Response::new(description).add_content("text/csv", content));
 }
 
+/// Adds the response of a Parquet file, whose columns have names and types.
+pub fn add_parquet(operation: &mut Operation, columns: &[(&str, &str)]) {
+    let columns: Vec<_> = columns.iter().map(|(name, kind)| format!("`{name}` ({kind})")).collect();
+    let description = format!("A Parquet file with the columns {}.", columns.join(", "));
+    let content = Content::new(to_salvo(json!({"type": "string", "format": "binary"})));
+    let response = Response::new(description).add_content("application/vnd.apache.parquet", content);
+    operation.responses.insert("200", response);
+}
+
 /// Adds the response of a stream of server-sent events.
 pub fn add_event_stream(operation: &mut Operation) {
     let content =
