@@ -149,8 +149,8 @@ pub const ROLLUP_COUNTERS: [&str; Counters::NAMES.len() + 1] = {
 };
 
 /// The counters of the rollup of videos.
-pub const VIDEO_ROLLUP_COUNTERS: [&str; 5] =
-    ["view_count", "play_count", "like_count", "comment_count", "share_count"];
+pub const VIDEO_ROLLUP_COUNTERS: [&str; 6] =
+    ["view_count", "play_count", "like_count", "comment_count", "share_count", "saved_count"];
 
 pub fn gain_column(counter: &str) -> String {
     counter.replace("_count", "_gain")

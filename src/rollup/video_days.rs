@@ -42,8 +42,9 @@ mod tests {
         let day = |number: u32| NaiveDate::from_ymd_opt(2026, 2, number).unwrap();
         let sum = |days: &[(u32, &str, i64)]| {
             let mut sum = VideoDays::default();
-            days.iter()
-                .for_each(|(number, platform, views)| sum.add(day(*number), platform, [*views, 0, 0, 0, 0]));
+            days.iter().for_each(|(number, platform, views)| {
+                sum.add(day(*number), platform, [*views, 0, 0, 0, 0, 0])
+            });
             sum
         };
         let expected = sum(&[(1, "tiktok", 5), (2, "tiktok", -3)]);

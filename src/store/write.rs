@@ -191,9 +191,9 @@ impl Write {
         self.changes.other_events.push(Event::SubjectsRebuilt(subjects));
     }
 
-    /// Records that the relay has to write records once more, although nothing changed.
-    pub fn record_rewrite(&mut self, event: Event) {
-        self.changes.other_events.push(event);
+    /// Records that the relay has to write records and their gains once more, although nothing changed.
+    pub fn record_rewrite(&mut self, events: [Event; 2]) {
+        self.changes.other_events.extend(events);
     }
 
     pub fn record_creator_removal(&mut self, id: Uuid) {

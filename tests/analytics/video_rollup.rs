@@ -8,8 +8,11 @@ use harness::Organization;
 use super::agree::indices;
 use super::model::{History, Ids, days};
 
-/// Gains of views, plays, likes, comments and shares by internal id of the video; without videos that gained nothing.
-type Gains = BTreeMap<i64, [i64; 5]>;
+/// Gains of views, plays, likes, comments, shares and saves by internal id of the video; without videos that gained nothing.
+type Gains = BTreeMap<i64, [i64; 6]>;
+
+/// A day, a video and its gains.
+type DayRow = (String, i64, i64, i64, i64, i64, i64, i64);
 
 /// Asserts that the days of the window, and their sums, are the gains of the model. All changes have to be applied.
 pub async fn video_rollup_agrees(
@@ -22,7 +25,7 @@ pub async fn video_rollup_agrees(
     let mut sums = Gains::new();
     for (day, gains) in &by_day {
         assert!(
-            !gains.values().any(|gains| *gains == [0; 5]),
+            !gains.values().any(|gains| *gains == [0; 6]),
             "a day without gains has a row: {day} {gains:?}"
         );
         for (video, gains) in gains {
@@ -30,7 +33,7 @@ pub async fn video_rollup_agrees(
             sum.iter_mut().zip(gains).for_each(|(sum, gain)| *sum += gain);
         }
     }
-    sums.retain(|_, sum| *sum != [0; 5]);
+    sums.retain(|_, sum| *sum != [0; 6]);
     assert_eq!(sums, expected(history, ids, window), "{window:?}");
     for day in days(window.0, window.1) {
         let stored = by_day.get(&day).cloned().unwrap_or_default();
@@ -40,10 +43,10 @@ pub async fn video_rollup_agrees(
 
 fn expected(history: &History, ids: &Ids, (start, end): (NaiveDate, NaiveDate)) -> Gains {
     let gains = |video: usize| {
-        let [views, likes, comments, shares, _, plays, ..] = history.gains(&[video], start, end);
-        (ids.videos[video].1, [views, plays, likes, comments, shares])
+        let [views, likes, comments, shares, saves, plays, ..] = history.gains(&[video], start, end);
+        (ids.videos[video].1, [views, plays, likes, comments, shares, saves])
     };
-    indices(&history.videos).into_iter().map(gains).filter(|(_, gains)| *gains != [0; 5]).collect()
+    indices(&history.videos).into_iter().map(gains).filter(|(_, gains)| *gains != [0; 6]).collect()
 }
 
 /// The retained days of the window.
@@ -57,17 +60,17 @@ async fn fetch_days(
             .fetch_one(organization.pg())
             .await
             .unwrap();
-    let sql =
-        "select toString(date), toInt64(video_id), view_gain, play_gain, like_gain, comment_gain, share_gain
+    let sql = "select toString(date), toInt64(video_id),
+                   [view_gain, play_gain, like_gain, comment_gain, share_gain, ifNull(saved_gain, 0)]
                from video_daily final where org_id = {org:UUID} and date between {start:Date} and {end:Date}";
     let clickhouse = &organization.stack.databases.clickhouse;
     let query = clickhouse.query_raw(sql).param("org", organization.id);
     let query = query.param("start", since.map_or(start, |since| since.max(start))).param("end", end);
-    let rows: Vec<(String, i64, i64, i64, i64, i64, i64)> = query.fetch_all().await.unwrap();
+    let rows: Vec<DayRow> = query.fetch_all().await.unwrap();
     let mut by_day = BTreeMap::<NaiveDate, Gains>::new();
-    for (day, video, views, plays, likes, comments, shares) in rows {
+    for (day, video, views, plays, likes, comments, shares, saves) in rows {
         let gains = by_day.entry(day.parse().unwrap()).or_default();
-        let other = gains.insert(video, [views, plays, likes, comments, shares]);
+        let other = gains.insert(video, [views, plays, likes, comments, shares, saves]);
         assert_eq!(other, None, "video {video} has two subjects on {day}");
     }
     by_day

@@ -125,18 +125,28 @@ async fn check_videos(course: &Course, window: Window) {
 /// Compares the sums of the rollup of videos with the gains of all counters.
 async fn check_rollup_of_videos(course: &Course, window: Window) {
     let fetch = async |view: &str| {
-        let sums = ["view", "play", "like", "comment", "share"]
+        let sums = ["view", "play", "like", "comment", "share", "saved"]
             .map(|counter| format!("toInt64(ifNull(sum({counter}_gain), 0)) AS {counter}"));
         let sql = format!(
             "SELECT subject_id, video_id, {} FROM {view}
              WHERE org_id = {{org:UUID}} AND date BETWEEN {{start:Date}} AND {{end:Date}}
-             GROUP BY subject_id, video_id HAVING view != 0 OR play != 0 OR like != 0 OR comment != 0 OR share != 0
+             GROUP BY subject_id, video_id
+             HAVING view != 0 OR play != 0 OR like != 0 OR comment != 0 OR share != 0 OR saved != 0
              ORDER BY subject_id, video_id",
             sums.join(", ")
         );
         rows(&course.organization, &sql, window).await
     };
     assert_eq!(fetch("video_gains").await, fetch("video_daily_gains").await);
+    let sql = "SELECT video_id, date FROM video_gains AS sums
+               INNER JOIN video_daily_gains AS days USING (org_id, subject_id, video_id, date)
+               WHERE org_id = {org:UUID} AND date BETWEEN {start:Date} AND {end:Date}
+                   AND (sums.saved_gain IS NULL) != (days.saved_gain IS NULL)";
+    assert_eq!(
+        rows(&course.organization, sql, window).await,
+        [] as [Value; 0],
+        "saves are unknown in one view"
+    );
 }
 
 /// Compares the levels of a rollup at the end of the window with the last cumulative row of an endpoint.

@@ -120,7 +120,7 @@ async fn stores_of_0_1_0_have_the_same_figures() {
     let relay = stores.start_relay();
     // The relay fills columns that 0.1.0 did not write.
     let is_rewritten = async || {
-        let finished = sqlx::query("select from backfills where name = 'clickhouse_labels'");
+        let finished = sqlx::query("select from backfills where name = 'clickhouse_saved_gains'");
         finished.fetch_optional(stores.pg()).await.unwrap().map(drop)
     };
     wait_until("all records are written once more", is_rewritten).await;

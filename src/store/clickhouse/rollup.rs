@@ -45,7 +45,7 @@ pub struct StoredVideoDay {
     #[serde(with = "clickhouse::serde::chrono::date")]
     pub date: NaiveDate,
     pub platform: String,
-    /// In the order of [`VIDEO_ROLLUP_COUNTERS`].
+    /// In the order of [`VIDEO_ROLLUP_COUNTERS`], 0 if unknown.
     pub gains: Vec<i64>,
 }
 
@@ -190,7 +190,9 @@ impl SubjectReader<'_> {
                 "SELECT subject_id, video_id, date, toString(platform) AS platform, [{}] AS gains
                 FROM video_daily FINAL
                 WHERE org_id = {{org:UUID}} AND subject_id IN {{subjects:Array(UInt64)}}",
-                VIDEO_ROLLUP_COUNTERS.map(gain_column).join(", ")
+                VIDEO_ROLLUP_COUNTERS
+                    .map(|counter| format!("ifNull({}, 0)", gain_column(counter)))
+                    .join(", ")
             )
         });
         client::for_each(self.client, &SELECT, TIMEOUT, |query| self.bind(query), each).await

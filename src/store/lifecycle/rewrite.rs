@@ -1,4 +1,5 @@
-//! Puts all records into the outbox once more, so that ClickHouse gets the columns that earlier versions did not write.
+//! Puts all records and subjects into the outbox once more, so that ClickHouse gets the columns that earlier versions did not
+//! write.
 //!
 //! The relay does it, not a migration: while that runs, the relay of the earlier version delivers.
 
@@ -10,18 +11,35 @@ use uuid::Uuid;
 use crate::store::outbox::event::Event;
 use crate::store::{Error, Write, retry_on_conflict};
 
-/// The columns of `schemas/0006_labels.sql`, in the table of finished changes.
-const NAME: &str = "clickhouse_labels";
-/// Records that are read at once. Those of one organization are put into the outbox in a unit of work.
-const PAGE_RECORDS: i64 = 1_000;
+/// The columns of `schemas/0006_labels.sql` and `0007_saved_gains.sql`, in the table of finished changes.
+const NAME: &str = "clickhouse_saved_gains";
 
-/// The event of changed records.
-type NewEvent = fn(Vec<Uuid>) -> Event;
+/// Records that are read in pages. Those of one organization are put into the outbox in a unit of work.
+struct Table {
+    /// Their ids, organizations and subjects, if they have one of their own.
+    select: &'static str,
+    changed: fn(Vec<Uuid>) -> Event,
+    /// An account has many videos, whose whole history is read.
+    page_records: i64,
+}
 
-const TABLES: [(&str, NewEvent); 3] = [
-    ("select id, organization_id from creators where id > $1 order by id limit $2", Event::CreatorsChanged),
-    ("select id, organization_id from accounts where id > $1 order by id limit $2", Event::AccountsChanged),
-    ("select id, organization_id from videos where id > $1 order by id limit $2", Event::VideosChanged),
+const TABLES: [Table; 3] = [
+    Table {
+        select: "select id, organization_id, null::bigint from creators where id > $1 order by id limit $2",
+        changed: Event::CreatorsChanged,
+        page_records: 1_000,
+    },
+    Table {
+        select: "select id, organization_id, internal_id from accounts where id > $1 order by id limit $2",
+        changed: Event::AccountsChanged,
+        page_records: 50,
+    },
+    Table {
+        select: "select id, organization_id, case when account_id is null then subject_id end
+                 from videos where id > $1 order by id limit $2",
+        changed: Event::VideosChanged,
+        page_records: 1_000,
+    },
 ];
 
 /// A new database has no records of an earlier version.
@@ -56,24 +74,26 @@ impl Rewrite {
 
     /// Puts a page of records into the outbox. Returns false once there are no more.
     pub async fn step(&mut self, pg: &PgPool) -> Result<bool, Error> {
-        let Some((select, event)) = TABLES.get(self.table) else {
+        let Some(Table { select, changed, page_records }) = TABLES.get(self.table) else {
             record_finished(pg).await?;
             return Ok(false);
         };
-        let page: Vec<(Uuid, Uuid)> =
-            sqlx::query_as(*select).bind(self.last).bind(PAGE_RECORDS).fetch_all(pg).await?;
+        let page: Vec<(Uuid, Uuid, Option<i64>)> =
+            sqlx::query_as(*select).bind(self.last).bind(page_records).fetch_all(pg).await?;
         *self = match page.last() {
-            Some((last, _)) => Rewrite { last: *last, ..*self },
+            Some((last, ..)) => Rewrite { last: *last, ..*self },
             None => Rewrite { table: self.table + 1, last: Uuid::nil() },
         };
-        let mut by_organization = BTreeMap::<Uuid, Vec<Uuid>>::new();
-        for (id, organization) in page {
-            by_organization.entry(organization).or_default().push(id);
+        let mut by_organization = BTreeMap::<Uuid, (Vec<Uuid>, Vec<i64>)>::new();
+        for (id, organization, subject) in page {
+            let (ids, subjects) = by_organization.entry(organization).or_default();
+            ids.push(id);
+            subjects.extend(subject);
         }
-        for (organization, ids) in by_organization {
+        for (organization, (ids, subjects)) in by_organization {
             let recorded = retry_on_conflict(async || {
                 let mut write = Write::begin(pg, organization).await?;
-                write.record_rewrite(event(ids.clone()));
+                write.record_rewrite([changed(ids.clone()), Event::SubjectsChanged(subjects.clone())]);
                 write.commit().await
             });
             match recorded.await {

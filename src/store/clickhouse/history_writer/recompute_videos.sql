@@ -8,7 +8,7 @@
 --           written before or later
 INSERT INTO video_daily
 (
-    org_id, date, subject_id, video_id, platform, view_gain, play_gain, like_gain, comment_gain, share_gain,
+    org_id, date, subject_id, video_id, platform, view_gain, play_gain, like_gain, comment_gain, share_gain, saved_gain,
     version, is_deleted
 )
 /*cluster:SELECT * FROM cluster('{cluster}', view(*/
@@ -26,8 +26,8 @@ WITH
     (
         SELECT
             org_id, subject_id, video_id, date,
-            [view_count, play_count, like_count, comment_count, share_count] AS counts,
-            arrayResize(anyLastForEach(counts) OVER earlier, 5, NULL) AS known,
+            [view_count, play_count, like_count, comment_count, share_count, saved_count] AS counts,
+            arrayResize(anyLastForEach(counts) OVER earlier, 6, NULL) AS known,
             count() OVER earlier = 0 AS is_first
         FROM video_snapshots/*_local*/ FINAL
         WHERE (org_id, subject_id, video_id) /*cluster:GLOBAL */IN
@@ -45,7 +45,8 @@ WITH
         SELECT
             org_id, date, subject_id, video_id, video.platform AS platform,
             is_first AND video.posted_on >= started_on AS from_zero,
-            arrayMap((now, before) -> ifNull(now - coalesce(before, if(from_zero, 0, now)), 0), counts, known) AS gains
+            arrayMap((now, before) -> ifNull(now - coalesce(before, if(from_zero, 0, now)), 0), counts, known) AS gains,
+            counts[6] IS NOT NULL OR known[6] IS NOT NULL AS has_saves
         FROM steps
         INNER JOIN starts USING (org_id, subject_id)
         LEFT JOIN
@@ -63,7 +64,8 @@ WITH
         UNION ALL
 
         SELECT DISTINCT
-            org_id, date, subject_id, video_id, '' AS platform, false AS from_zero, CAST([], 'Array(Int64)') AS gains
+            org_id, date, subject_id, video_id, '' AS platform, false AS from_zero, CAST([], 'Array(Int64)') AS gains,
+            false AS has_saves
         FROM video_snapshots/*_local*/
         WHERE {all_days:Bool} AND (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))} AND is_deleted = 1
     ),
@@ -73,7 +75,8 @@ WITH
     (
         SELECT
             org_id, date, subject_id, video_id,
-            [view_gain, play_gain, like_gain, comment_gain, share_gain] AS stored_gains
+            [view_gain, play_gain, like_gain, comment_gain, share_gain, ifNull(saved_gain, 0)] AS stored_gains,
+            saved_gain IS NOT NULL AS had_saves
         FROM video_daily/*_local*/ FINAL
         WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))} AND date >= {since:Date}
     ),
@@ -83,13 +86,13 @@ WITH
     (
         SELECT
             org_id, date, subject_id, video_id, platform,
-            arrayResize(gains, 5) AS gains, arrayResize(stored_gains, 5) AS stored_gains
+            arrayResize(gains, 6) AS gains, arrayResize(stored_gains, 6) AS stored_gains, has_saves, had_saves
         FROM computed FULL JOIN stored USING (org_id, date, subject_id, video_id)
     )
 
 SELECT
     org_id, date, subject_id, video_id, platform, gains[1], gains[2], gains[3], gains[4], gains[5],
-    {version:UInt64}, gains = [0, 0, 0, 0, 0]
+    if(has_saves, gains[6], NULL), {version:UInt64}, gains = [0, 0, 0, 0, 0, 0] AS is_without_gain
 FROM days
-WHERE {all_days:Bool} OR gains != stored_gains
+WHERE {all_days:Bool} OR gains != stored_gains OR (NOT is_without_gain AND has_saves != had_saves)
 /*cluster:))*/
