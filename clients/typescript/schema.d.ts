@@ -1082,6 +1082,27 @@ export type paths = {
         patch?: never;
         trace?: never;
     };
+    "/export/accounts.parquet": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export accounts as Parquet
+         * @description The rows of `accounts.csv` with types, and texts as they are. The connection is closed early if the file cannot
+         *     be completed.
+         */
+        get: operations["exportAccountsParquet"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/export/content.csv": {
         parameters: {
             query?: never;
@@ -1096,6 +1117,27 @@ export type paths = {
          *     be completed.
          */
         get: operations["exportContent"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/export/content.parquet": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export content as Parquet
+         * @description The rows of `content.csv` with types, and texts as they are. The connection is closed early if the file cannot
+         *     be completed.
+         */
+        get: operations["exportContentParquet"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1126,6 +1168,27 @@ export type paths = {
         patch?: never;
         trace?: never;
     };
+    "/export/creators.parquet": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export creators as Parquet
+         * @description The rows of `creators.csv` with types, and texts as they are. The connection is closed early if the file cannot
+         *     be completed.
+         */
+        get: operations["exportCreatorsParquet"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/export/daily.csv": {
         parameters: {
             query?: never;
@@ -1139,6 +1202,27 @@ export type paths = {
          *     username. The connection is closed early if the file cannot be completed.
          */
         get: operations["exportDailyGains"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/export/daily.parquet": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export daily gains as Parquet
+         * @description The rows of `daily.csv` with types, and texts as they are. The connection is closed early if the file cannot
+         *     be completed.
+         */
+        get: operations["exportDailyGainsParquet"];
         put?: never;
         post?: never;
         delete?: never;
@@ -16096,6 +16180,74 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    exportAccountsParquet: {
+        parameters: {
+            query?: {
+                /** @description Filter by the category of the account (exact match). */
+                category?: string;
+                /** @description Filter by creator: accounts of any of these. At most 100 different values, separated by commas or in repeated parameters. */
+                creator_id?: string[];
+                /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
+                end_date?: string;
+                /** @description Filter by why the latest attempt failed: accounts with the status `failing` and this reason, as in `failures` of the state of tracking. */
+                failure?: "not_found" | "transient" | "malformed" | "unsupported" | "internal";
+                /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
+                include_today?: boolean;
+                /** @description Filter by `is_active`. */
+                is_active?: boolean;
+                /** @description Whether the account has a creator. */
+                linked?: boolean;
+                /** @description Filter by your own tags of the account: `metadata.KEY=value` for each tag that it has to have, with exactly this value. */
+                metadata?: {
+                    [key: string]: string;
+                };
+                /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
+                period?: "7d" | "30d" | "90d" | "custom";
+                /** @description Filter by platform. */
+                platform?: "instagram" | "tiktok";
+                /** @description Filter by a substring of the username, ignoring case. */
+                q?: string;
+                /** @description First day of a `custom` window (UTC, inclusive). */
+                start_date?: string;
+                /** @description Filter by `tracking.status`: accounts with any of these. At most 7 different values, separated by commas or in repeated parameters. */
+                status?: ("unsupported" | "unavailable" | "paused" | "paused_by_creator" | "failing" | "pending" | "active")[];
+            };
+            header?: {
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A Parquet file with the columns `id` (string), `platform` (string), `username` (string), `name` (string), `creator_name` (string), `category` (string), `is_active` (boolean), `status` (string), `follower_count` (int64), `total_post_count` (int64), `view_count` (int64), `like_count` (int64), `comment_count` (int64), `share_count` (int64), `play_count` (int64), `added_at` (timestamp in UTC), `last_scrape_time` (timestamp in UTC), `views` (int64), `plays` (int64), `likes` (int64), `comments` (int64), `shares` (int64), `engagement` (int64), `engagement_rate` (double), `followers` (int64), `new_posts` (int64). */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    "Content-Disposition": components["headers"]["ContentDisposition"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example text */
+                    "application/vnd.apache.parquet": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     exportContent: {
         parameters: {
             query?: {
@@ -16178,6 +16330,86 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    exportContentParquet: {
+        parameters: {
+            query?: {
+                /** @description Filter by account. */
+                account_id?: string;
+                /** @description Filter by the category of the account (exact match). */
+                category?: string;
+                /** @description Filter by collection. */
+                collection_id?: string;
+                /** @description Filter by the creator of the account. */
+                creator_id?: string;
+                /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
+                end_date?: string;
+                /** @description Filter by hashtags of the caption, of which the video has any. Case and a leading `#` do not matter. At most 50 different values, separated by commas or in repeated parameters. */
+                hashtag?: string[];
+                /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
+                include_today?: boolean;
+                /** @description Filter by `is_active`. */
+                is_active?: boolean;
+                /** @description Filter by `is_unavailable`. */
+                is_unavailable?: boolean;
+                /** @description Filter by kind: `discovered` on an account, or `tracked` individually. A video of both kinds matches either. */
+                kind?: "discovered" | "tracked";
+                /** @description Filter by media types, as the platform reports them, of which one matches exactly. Videos without a media type do not match. At most 20 different values, separated by commas or in repeated parameters. */
+                media_type?: string[];
+                /** @description Filter by your own tags of the account: `metadata.KEY=value` for each tag that it has to have, with exactly this value. */
+                metadata?: {
+                    [key: string]: string;
+                };
+                /** @description Lowest `view_count`. */
+                min_views?: number;
+                /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
+                period?: "7d" | "30d" | "90d" | "custom";
+                /** @description Filter by platform. */
+                platform?: "instagram" | "tiktok";
+                /** @description Earliest `create_time`: a date, which includes its whole UTC day, or a time. Videos without a `create_time` do not match. */
+                posted_after?: string | unknown | unknown;
+                /** @description Latest `create_time`: a date, which includes its whole UTC day, or a time. Videos without a `create_time` do not match. */
+                posted_before?: string | unknown | unknown;
+                /** @description Filter by a substring of the caption, ignoring case. */
+                q?: string;
+                /** @description First day of a `custom` window (UTC, inclusive). */
+                start_date?: string;
+            };
+            header?: {
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A Parquet file with the columns `id` (string), `platform` (string), `external_id` (string), `url` (string), `description` (string), `media_type` (string), `create_time` (timestamp in UTC), `account_username` (string), `creator_name` (string), `kinds` (string), `view_count` (int64), `like_count` (int64), `comment_count` (int64), `share_count` (int64), `saved_count` (int64), `play_count` (int64), `views` (int64), `plays` (int64), `likes` (int64), `comments` (int64), `shares` (int64), `engagement` (int64), `engagement_rate` (double). */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    "Content-Disposition": components["headers"]["ContentDisposition"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example text */
+                    "application/vnd.apache.parquet": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     exportCreators: {
         parameters: {
             query?: {
@@ -16225,6 +16457,63 @@ export interface operations {
                 content: {
                     /** @example id,name,is_active,account_count,follower_count,views,plays,likes,comments,shares,engagement,engagement_rate,followers,new_posts */
                     "text/csv": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    exportCreatorsParquet: {
+        parameters: {
+            query?: {
+                /** @description Filter by the category of the account (exact match). */
+                category?: string;
+                /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
+                end_date?: string;
+                /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
+                include_today?: boolean;
+                /** @description Filter by `is_active`. */
+                is_active?: boolean;
+                /** @description Filter by your own tags of the account: `metadata.KEY=value` for each tag that it has to have, with exactly this value. */
+                metadata?: {
+                    [key: string]: string;
+                };
+                /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
+                period?: "7d" | "30d" | "90d" | "custom";
+                /** @description Filter by a substring of the name, ignoring case. */
+                q?: string;
+                /** @description First day of a `custom` window (UTC, inclusive). */
+                start_date?: string;
+            };
+            header?: {
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A Parquet file with the columns `id` (string), `name` (string), `is_active` (boolean), `account_count` (int64), `follower_count` (int64), `views` (int64), `plays` (int64), `likes` (int64), `comments` (int64), `shares` (int64), `engagement` (int64), `engagement_rate` (double), `followers` (int64), `new_posts` (int64). */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    "Content-Disposition": components["headers"]["ContentDisposition"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example text */
+                    "application/vnd.apache.parquet": string;
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -16296,6 +16585,76 @@ export interface operations {
                 content: {
                     /** @example date,account_id,platform,username,creator_name,views,plays,likes,comments,shares,engagement,follower_count */
                     "text/csv": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["ValidationError"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    exportDailyGainsParquet: {
+        parameters: {
+            query?: {
+                /** @description Filter by account. */
+                account_id?: string;
+                /** @description Filter by the category of the account (exact match). */
+                category?: string;
+                /** @description Filter by creator: accounts of any of these. At most 100 different values, separated by commas or in repeated parameters. */
+                creator_id?: string[];
+                /** @description Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last. */
+                end_date?: string;
+                /** @description Filter by why the latest attempt failed: accounts with the status `failing` and this reason, as in `failures` of the state of tracking. */
+                failure?: "not_found" | "transient" | "malformed" | "unsupported" | "internal";
+                /** @description `false` ends a window of 7, 30 or 90 days yesterday, the last complete day. */
+                include_today?: boolean;
+                /** @description Filter by `is_active`. */
+                is_active?: boolean;
+                /** @description Whether the account has a creator. */
+                linked?: boolean;
+                /** @description Filter by your own tags of the account: `metadata.KEY=value` for each tag that it has to have, with exactly this value. */
+                metadata?: {
+                    [key: string]: string;
+                };
+                /** @description The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`. */
+                period?: "7d" | "30d" | "90d" | "custom";
+                /** @description Filter by platform. */
+                platform?: "instagram" | "tiktok";
+                /** @description Filter by a substring of the username, ignoring case. */
+                q?: string;
+                /** @description First day of a `custom` window (UTC, inclusive). */
+                start_date?: string;
+                /** @description Filter by `tracking.status`: accounts with any of these. At most 7 different values, separated by commas or in repeated parameters. */
+                status?: ("unsupported" | "unavailable" | "paused" | "paused_by_creator" | "failing" | "pending" | "active")[];
+            };
+            header?: {
+                /** @description Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced. */
+                "X-Request-ID"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A Parquet file with the columns `date` (date32), `account_id` (string), `platform` (string), `username` (string), `creator_name` (string), `views` (int64), `plays` (int64), `likes` (int64), `comments` (int64), `shares` (int64), `engagement` (int64), `follower_count` (int64). */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    "Content-Disposition": components["headers"]["ContentDisposition"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example text */
+                    "application/vnd.apache.parquet": string;
                 };
             };
             400: components["responses"]["BadRequest"];

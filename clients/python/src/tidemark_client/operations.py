@@ -558,16 +558,32 @@ class Operations(ABC):
         """Export accounts"""
 
     @overload
+    def export(self, path: Literal['/export/accounts.parquet'], parameters: types.ExportAccountsParquetParameters = ..., /, *, timeout: float | None = None) -> IO[bytes]:
+        """Export accounts as Parquet"""
+
+    @overload
     def export(self, path: Literal['/export/content.csv'], parameters: types.ExportContentParameters = ..., /, *, timeout: float | None = None) -> IO[bytes]:
         """Export content"""
+
+    @overload
+    def export(self, path: Literal['/export/content.parquet'], parameters: types.ExportContentParquetParameters = ..., /, *, timeout: float | None = None) -> IO[bytes]:
+        """Export content as Parquet"""
 
     @overload
     def export(self, path: Literal['/export/creators.csv'], parameters: types.ExportCreatorsParameters = ..., /, *, timeout: float | None = None) -> IO[bytes]:
         """Export creators"""
 
     @overload
+    def export(self, path: Literal['/export/creators.parquet'], parameters: types.ExportCreatorsParquetParameters = ..., /, *, timeout: float | None = None) -> IO[bytes]:
+        """Export creators as Parquet"""
+
+    @overload
     def export(self, path: Literal['/export/daily.csv'], parameters: types.ExportDailyGainsParameters = ..., /, *, timeout: float | None = None) -> IO[bytes]:
         """Export daily gains"""
+
+    @overload
+    def export(self, path: Literal['/export/daily.parquet'], parameters: types.ExportDailyGainsParquetParameters = ..., /, *, timeout: float | None = None) -> IO[bytes]:
+        """Export daily gains as Parquet"""
 
     @overload
     def export(self, path: Literal['/export/payout-videos.csv'], parameters: types.ExportPayoutVideosParameters, /, *, timeout: float | None = None) -> IO[bytes]:

@@ -1758,6 +1758,35 @@ class ExportAccountsParameters(TypedDict):
     """Whether text that a spreadsheet would take for a formula stays as it is. By default, `'` is put before text that begins with `=`, `+`, `-`, `@`, a tab or a carriage return."""
 
 
+class ExportAccountsParquetParameters(TypedDict):
+    platform: NotRequired[Literal['instagram', 'tiktok']]
+    """Filter by platform."""
+    is_active: NotRequired[bool]
+    """Filter by `is_active`."""
+    q: NotRequired[str]
+    """Filter by a substring of the username, ignoring case."""
+    category: NotRequired[str]
+    """Filter by the category of the account (exact match)."""
+    metadata: NotRequired[dict[str, str]]
+    """Filter by your own tags of the account: `metadata.KEY=value` for each tag that it has to have, with exactly this value."""
+    creator_id: NotRequired[list[str]]
+    """Filter by creator: accounts of any of these. At most 100 different values, separated by commas or in repeated parameters."""
+    linked: NotRequired[bool]
+    """Whether the account has a creator."""
+    status: NotRequired[list[Literal['unsupported', 'unavailable', 'paused', 'paused_by_creator', 'failing', 'pending', 'active']]]
+    """Filter by `tracking.status`: accounts with any of these. At most 7 different values, separated by commas or in repeated parameters."""
+    failure: NotRequired[Literal['not_found', 'transient', 'malformed', 'unsupported', 'internal']]
+    """Filter by why the latest attempt failed: accounts with the status `failing` and this reason, as in `failures` of the state of tracking."""
+    period: NotRequired[Literal['7d', '30d', '90d', 'custom']]
+    """The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`."""
+    start_date: NotRequired[str]
+    """First day of a `custom` window (UTC, inclusive)."""
+    end_date: NotRequired[str]
+    """Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last."""
+    include_today: NotRequired[bool]
+    """`false` ends a window of 7, 30 or 90 days yesterday, the last complete day."""
+
+
 class ExportContentParameters(TypedDict):
     platform: NotRequired[Literal['instagram', 'tiktok']]
     """Filter by platform."""
@@ -1801,6 +1830,47 @@ class ExportContentParameters(TypedDict):
     """Whether text that a spreadsheet would take for a formula stays as it is. By default, `'` is put before text that begins with `=`, `+`, `-`, `@`, a tab or a carriage return."""
 
 
+class ExportContentParquetParameters(TypedDict):
+    platform: NotRequired[Literal['instagram', 'tiktok']]
+    """Filter by platform."""
+    account_id: NotRequired[str]
+    """Filter by account."""
+    creator_id: NotRequired[str]
+    """Filter by the creator of the account."""
+    category: NotRequired[str]
+    """Filter by the category of the account (exact match)."""
+    metadata: NotRequired[dict[str, str]]
+    """Filter by your own tags of the account: `metadata.KEY=value` for each tag that it has to have, with exactly this value."""
+    kind: NotRequired[Literal['discovered', 'tracked']]
+    """Filter by kind: `discovered` on an account, or `tracked` individually. A video of both kinds matches either."""
+    is_active: NotRequired[bool]
+    """Filter by `is_active`."""
+    is_unavailable: NotRequired[bool]
+    """Filter by `is_unavailable`."""
+    media_type: NotRequired[list[str]]
+    """Filter by media types, as the platform reports them, of which one matches exactly. Videos without a media type do not match. At most 20 different values, separated by commas or in repeated parameters."""
+    collection_id: NotRequired[str]
+    """Filter by collection."""
+    hashtag: NotRequired[list[str]]
+    """Filter by hashtags of the caption, of which the video has any. Case and a leading `#` do not matter. At most 50 different values, separated by commas or in repeated parameters."""
+    posted_after: NotRequired[str]
+    """Earliest `create_time`: a date, which includes its whole UTC day, or a time. Videos without a `create_time` do not match."""
+    posted_before: NotRequired[str]
+    """Latest `create_time`: a date, which includes its whole UTC day, or a time. Videos without a `create_time` do not match."""
+    min_views: NotRequired[int]
+    """Lowest `view_count`."""
+    q: NotRequired[str]
+    """Filter by a substring of the caption, ignoring case."""
+    period: NotRequired[Literal['7d', '30d', '90d', 'custom']]
+    """The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`."""
+    start_date: NotRequired[str]
+    """First day of a `custom` window (UTC, inclusive)."""
+    end_date: NotRequired[str]
+    """Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last."""
+    include_today: NotRequired[bool]
+    """`false` ends a window of 7, 30 or 90 days yesterday, the last complete day."""
+
+
 class ExportCreatorsParameters(TypedDict):
     q: NotRequired[str]
     """Filter by a substring of the name, ignoring case."""
@@ -1820,6 +1890,25 @@ class ExportCreatorsParameters(TypedDict):
     """`false` ends a window of 7, 30 or 90 days yesterday, the last complete day."""
     raw: NotRequired[bool]
     """Whether text that a spreadsheet would take for a formula stays as it is. By default, `'` is put before text that begins with `=`, `+`, `-`, `@`, a tab or a carriage return."""
+
+
+class ExportCreatorsParquetParameters(TypedDict):
+    q: NotRequired[str]
+    """Filter by a substring of the name, ignoring case."""
+    is_active: NotRequired[bool]
+    """Filter by `is_active`."""
+    category: NotRequired[str]
+    """Filter by the category of the account (exact match)."""
+    metadata: NotRequired[dict[str, str]]
+    """Filter by your own tags of the account: `metadata.KEY=value` for each tag that it has to have, with exactly this value."""
+    period: NotRequired[Literal['7d', '30d', '90d', 'custom']]
+    """The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`."""
+    start_date: NotRequired[str]
+    """First day of a `custom` window (UTC, inclusive)."""
+    end_date: NotRequired[str]
+    """Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last."""
+    include_today: NotRequired[bool]
+    """`false` ends a window of 7, 30 or 90 days yesterday, the last complete day."""
 
 
 class ExportDailyGainsParameters(TypedDict):
@@ -1853,6 +1942,37 @@ class ExportDailyGainsParameters(TypedDict):
     """`false` ends a window of 7, 30 or 90 days yesterday, the last complete day."""
     raw: NotRequired[bool]
     """Whether text that a spreadsheet would take for a formula stays as it is. By default, `'` is put before text that begins with `=`, `+`, `-`, `@`, a tab or a carriage return."""
+
+
+class ExportDailyGainsParquetParameters(TypedDict):
+    platform: NotRequired[Literal['instagram', 'tiktok']]
+    """Filter by platform."""
+    is_active: NotRequired[bool]
+    """Filter by `is_active`."""
+    q: NotRequired[str]
+    """Filter by a substring of the username, ignoring case."""
+    category: NotRequired[str]
+    """Filter by the category of the account (exact match)."""
+    metadata: NotRequired[dict[str, str]]
+    """Filter by your own tags of the account: `metadata.KEY=value` for each tag that it has to have, with exactly this value."""
+    creator_id: NotRequired[list[str]]
+    """Filter by creator: accounts of any of these. At most 100 different values, separated by commas or in repeated parameters."""
+    linked: NotRequired[bool]
+    """Whether the account has a creator."""
+    status: NotRequired[list[Literal['unsupported', 'unavailable', 'paused', 'paused_by_creator', 'failing', 'pending', 'active']]]
+    """Filter by `tracking.status`: accounts with any of these. At most 7 different values, separated by commas or in repeated parameters."""
+    failure: NotRequired[Literal['not_found', 'transient', 'malformed', 'unsupported', 'internal']]
+    """Filter by why the latest attempt failed: accounts with the status `failing` and this reason, as in `failures` of the state of tracking."""
+    account_id: NotRequired[str]
+    """Filter by account."""
+    period: NotRequired[Literal['7d', '30d', '90d', 'custom']]
+    """The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. Default: `30d`."""
+    start_date: NotRequired[str]
+    """First day of a `custom` window (UTC, inclusive)."""
+    end_date: NotRequired[str]
+    """Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last."""
+    include_today: NotRequired[bool]
+    """`false` ends a window of 7, 30 or 90 days yesterday, the last complete day."""
 
 
 class ExportPayoutVideosParameters(TypedDict):
