@@ -37,7 +37,7 @@ pub struct Feed {
     /// The id after which all events are in `recent`.
     pub complete_after: Uuid,
     recent: VecDeque<StreamedEvent>,
-    /// When streams were told last that figures changed.
+    /// When streams last sent `data.changed`.
     figures_changed_at: Option<Instant>,
 }
 
@@ -70,7 +70,7 @@ impl Feed {
         feed
     }
 
-    /// Returns what streams may know of a mark now: they are not told so soon again that figures changed.
+    /// Returns the mark to publish now: it keeps the known data version within [`MIN_CHANGE_INTERVAL`] of the last change.
     #[must_use]
     pub fn due_mark(&self, mark: FeedMark) -> FeedMark {
         let is_early = self.figures_changed_at.is_some_and(|at| at.elapsed() < MIN_CHANGE_INTERVAL);
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn changed_figures_are_told_once_a_second() {
+    fn changed_figures_are_published_once_a_second() {
         let mark = |data_version| FeedMark { data_version, ..FeedMark::default() };
         let mut feed = Feed::default().extend(mark(1), []);
         assert_eq!(feed.due_mark(mark(2)), mark(2));

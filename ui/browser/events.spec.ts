@@ -220,7 +220,7 @@ test("while the stream is open, nothing is asked for again and again", async ({ 
   await dashboard.open(PATHS.Tracking, world.keys.read);
   expect((await isOpen).headers()["content-type"]).toContain("text/event-stream");
   const requests: string[] = [];
-  // Before the stream was open, the identity was to be asked for once more.
+  // Polls until the stream is open may have requested the identity once more.
   const identity = page.waitForResponse("**/whoami");
   await page.clock.runFor(3_000);
   await identity;
