@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use tidemark::import::{self, ImportOptions};
 use tidemark::model::text::search_key;
 
-use super::views::{rows, text};
+use super::view_queries::text;
+use super::views::rows;
 
 const CAPTIONS: [Option<&str>; 6] = [
     Some("Waves #Surf #é"),

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::age_model::{AgeModel, AgedVideo, breakouts_agree};
 use super::agree::{indices, parse_time, window_query};
 use super::agreement::{loaded, windows};
-use super::exports::fetch;
+use super::export_files::fetch;
 use super::hashtags::{describe, hashtags};
 use super::model::{History, Ids, PLATFORMS, Random, days, figures, sum_known};
 

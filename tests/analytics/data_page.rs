@@ -10,7 +10,7 @@ use tidemark::model::change;
 
 use super::agree::window_query;
 use super::model;
-use super::views::text;
+use super::view_queries::text;
 
 const PAGE: &str = include_str!("../../docs/data.md");
 

@@ -5,56 +5,21 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use chrono::{Days, NaiveDate};
-use harness::{Organization, Response, Stack, send};
+use harness::{Organization, Stack};
 use serde_json::{Value, json};
 use tidemark::import::{self, ImportOptions};
 use uuid::Uuid;
 
 use super::agree::{indices, window_query};
 use super::agreement::{loaded, windows};
+use super::export_files::{
+    ACCOUNT_COLUMNS, CONTENT_COLUMNS, CREATOR_COLUMNS, DAILY_COLUMNS, Row, fetch, fetch_rows,
+};
 use super::model::{History, Ids, days, figures};
-use super::parquet_exports;
 
 type Window = (NaiveDate, NaiveDate);
-pub type Row = BTreeMap<String, String>;
 
 const GAINS: [&str; 6] = ["views", "plays", "likes", "comments", "shares", "engagement"];
-pub const ACCOUNT_COLUMNS: &str = "id,platform,username,name,creator_name,category,is_active,status,follower_count,\
-    total_post_count,view_count,like_count,comment_count,share_count,play_count,added_at,last_scrape_time,views,plays,likes,\
-    comments,shares,engagement,engagement_rate,followers,new_posts";
-pub const CONTENT_COLUMNS: &str = "id,platform,external_id,url,description,media_type,create_time,account_username,\
-    creator_name,kinds,view_count,like_count,comment_count,share_count,saved_count,play_count,views,plays,likes,comments,\
-    shares,engagement,engagement_rate";
-pub const CREATOR_COLUMNS: &str = "id,name,is_active,account_count,follower_count,views,plays,likes,comments,shares,\
-    engagement,engagement_rate,followers,new_posts";
-pub const DAILY_COLUMNS: &str = "date,account_id,platform,username,creator_name,views,plays,likes,comments,shares,\
-    engagement,follower_count";
-
-/// Sends a request for a file of the organization.
-pub async fn fetch(organization: &Organization, path: &str) -> Response {
-    let base = organization.stack.connection.base_url.trim_end_matches("/v2");
-    let request = organization.stack.client.get(format!("{base}/export/{path}"));
-    send(request.bearer_auth(&organization.key)).await
-}
-
-/// Fetches a file with these columns, and returns its rows. The Parquet file has the same, unless texts are guarded.
-pub async fn fetch_rows(organization: &Organization, path: &str, columns: &str) -> Vec<Row> {
-    let response = fetch(organization, path).await.ok(200);
-    assert_eq!(response.header("content-type"), "text/csv; charset=utf-8");
-    let rows = parse(&response, columns);
-    if !path.contains("raw=false") {
-        let parquet =
-            parquet_exports::fetch_rows(organization, &path.replace(".csv", ".parquet"), columns).await;
-        assert_eq!(parquet, rows, "{path}");
-    }
-    rows
-}
-
-fn parse(response: &Response, columns: &str) -> Vec<Row> {
-    assert!(response.body_text().starts_with(&format!("{columns}\r\n")), "{response}");
-    assert!(response.body_text().ends_with("\r\n"), "{response}");
-    csv::Reader::from_reader(&response.body[..]).deserialize().map(|row| row.unwrap()).collect()
-}
 
 /// The value of a response as a file shows it.
 fn text(value: &Value) -> String {

@@ -10,7 +10,7 @@ use tidemark::import::{self, ImportOptions};
 use super::age_model::{AgeModel, AgedVideo, breakouts_agree};
 use super::agree::{indices, parse_time, window_query};
 use super::agreement::{loaded, windows};
-use super::exports::fetch;
+use super::export_files::fetch;
 use super::model::{History, Ids, figures};
 
 /// The hashtags of a video of the model.

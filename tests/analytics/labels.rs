@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::age_model::{AgeModel, AgedVideo, breakouts_agree};
 use super::agree::{indices, series_agree, window_query};
 use super::agreement::{loaded, windows};
-use super::exports::fetch;
+use super::export_files::fetch;
 use super::hashtags::describe;
 use super::model::{History, Ids, figures};
 

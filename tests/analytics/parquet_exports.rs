@@ -1,17 +1,15 @@
 //! Parquet files: the rows of the CSV files, with types.
 
 use bytes::Bytes;
-use chrono::{DateTime, Days, NaiveDate, SecondsFormat};
-use harness::{Organization, Stack, send};
-use parquet::basic::{LogicalType, TimeUnit, Type as Physical};
+use harness::{Stack, send};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
-use parquet::schema::types::Type;
 use reqwest::Method;
 
-use super::exports::{
-    ACCOUNT_COLUMNS, CONTENT_COLUMNS, CREATOR_COLUMNS, DAILY_COLUMNS, Row, TEXTS, fetch, with_texts,
+use super::export_files::{
+    ACCOUNT_COLUMNS, CONTENT_COLUMNS, CREATOR_COLUMNS, DAILY_COLUMNS, PARQUET_TYPE, fetch, fetch_rows,
 };
+use super::exports::{TEXTS, with_texts};
 
 const FILES: [(&str, &str); 4] = [
     ("accounts", ACCOUNT_COLUMNS),
@@ -19,67 +17,12 @@ const FILES: [(&str, &str); 4] = [
     ("creators", CREATOR_COLUMNS),
     ("daily", DAILY_COLUMNS),
 ];
-const CONTENT_TYPE: &str = "application/vnd.apache.parquet";
-
-/// Fetches a file with these columns, and returns its rows as a CSV file has them unless texts are guarded.
-pub async fn fetch_rows(organization: &Organization, path: &str, columns: &str) -> Vec<Row> {
-    let response = fetch(organization, path).await.ok(200);
-    assert_eq!(response.header("content-type"), CONTENT_TYPE);
-    let file = SerializedFileReader::new(Bytes::from(response.body)).unwrap();
-    let fields = file.metadata().file_metadata().schema().get_fields();
-    let names: Vec<_> = fields.iter().map(|field| field.name()).collect();
-    assert_eq!(names.join(","), columns, "{path}");
-    for field in fields {
-        assert_eq!(kind(field), expected_kind(field.name()), "{path}: {}", field.name());
-    }
-    let rows = file.get_row_iter(None).unwrap().map(|row| {
-        let row = row.unwrap();
-        row.get_column_iter().map(|(name, value)| (name.clone(), text(value))).collect()
-    });
-    rows.collect()
-}
-
-fn kind(field: &Type) -> (Physical, Option<LogicalType>) {
-    (field.get_physical_type(), field.get_basic_info().logical_type_ref().cloned())
-}
-
-fn expected_kind(column: &str) -> (Physical, Option<LogicalType>) {
-    match column {
-        "date" => (Physical::INT32, Some(LogicalType::Date)),
-        "added_at" | "create_time" | "last_scrape_time" => {
-            (Physical::INT64, Some(LogicalType::timestamp(true, TimeUnit::MICROS)))
-        }
-        "is_active" => (Physical::BOOLEAN, None),
-        "engagement_rate" => (Physical::DOUBLE, None),
-        "id" | "account_id" | "external_id" | "platform" | "username" | "account_username" | "name"
-        | "creator_name" | "category" | "status" | "url" | "description" | "media_type" | "kinds" => {
-            (Physical::BYTE_ARRAY, Some(LogicalType::String))
-        }
-        _ => (Physical::INT64, None),
-    }
-}
-
-fn text(value: &Field) -> String {
-    match value {
-        Field::Null => String::new(),
-        Field::Bool(flag) => flag.to_string(),
-        Field::Long(number) => number.to_string(),
-        Field::Double(number) => number.to_string(),
-        Field::Str(text) => text.clone(),
-        Field::Date(days) => (NaiveDate::default() + Days::new((*days).try_into().unwrap())).to_string(),
-        Field::TimestampMicros(micros) => {
-            let time = DateTime::from_timestamp_micros(*micros).unwrap();
-            time.to_rfc3339_opts(SecondsFormat::AutoSi, true)
-        }
-        other => panic!("no column has a value like {other:?}"),
-    }
-}
 
 #[tokio::test]
 async fn organization_without_records_has_files_without_rows() {
     let organization = Stack::shared().organization().await;
     for (name, columns) in FILES {
-        assert_eq!(super::exports::fetch_rows(&organization, &format!("{name}.csv"), columns).await, []);
+        assert_eq!(fetch_rows(&organization, &format!("{name}.csv"), columns).await, []);
     }
 }
 
@@ -114,7 +57,7 @@ async fn files_are_sent_as_csv_files_are() {
     };
     for (name, _) in FILES {
         let get = send(request(Method::GET, name).header("accept-encoding", "gzip, zstd")).await.ok(200);
-        assert_eq!(get.header("content-type"), CONTENT_TYPE);
+        assert_eq!(get.header("content-type"), PARQUET_TYPE);
         assert_eq!(get.header("content-disposition"), format!("attachment; filename=\"{name}.parquet\""));
         for absent in ["etag", "content-encoding", "content-length", "accept-ranges"] {
             assert_eq!(get.header(absent), "", "{absent}");
@@ -124,7 +67,7 @@ async fn files_are_sent_as_csv_files_are() {
         let part = send(request(Method::GET, name).header("range", "bytes=0-3")).await.ok(200);
         assert_eq!(part.body, get.body);
         let head = send(request(Method::HEAD, name)).await.ok(200);
-        assert_eq!((head.header("content-type"), head.body.len()), (CONTENT_TYPE, 0));
+        assert_eq!((head.header("content-type"), head.body.len()), (PARQUET_TYPE, 0));
         send(request(Method::GET, name).header("accept", "text/csv")).await.problem(406, "NOT_ACCEPTABLE");
         send(request(Method::POST, name)).await.problem(405, "METHOD_NOT_ALLOWED");
     }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::agree::window_query;
 use super::collections::{Group, Latest, Window, load, walk};
-use super::exports::fetch;
+use super::export_files::fetch;
 use super::model::{History, Ids, Random};
 
 /// Euros and cents of a number of cents.

@@ -10,7 +10,7 @@ use tidemark::worker::erasure;
 
 use super::agree::{join_ids, window_query};
 use super::course::Course;
-use super::exports;
+use super::export_files;
 use super::model::{Random, chosen_seed};
 use super::steps::steps_with_retention;
 
@@ -173,7 +173,7 @@ async fn every_kind_of_request_is_answered_from_memory() {
         assert_from_memory(&format!("POST {path}"));
     }
     for file in ["accounts.csv", "creators.csv", "daily.csv"] {
-        exports::fetch(&client, file).await.ok(200);
+        export_files::fetch(&client, file).await.ok(200);
         assert_from_memory(file);
     }
 }

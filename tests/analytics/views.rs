@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, NaiveDate, Utc};
-use harness::{Organization, Stack};
+use harness::Organization;
 use serde_json::{Value, json};
 use tidemark::model::counters::Counters;
 use uuid::Uuid;
@@ -12,6 +12,7 @@ use super::agree::{join_ids, window_query};
 use super::course::Course;
 use super::data_page::queries;
 use super::model::{Counts, PLATFORMS, sum_known};
+use super::view_queries::text;
 
 type Window = (NaiveDate, NaiveDate);
 /// Rows of a view by record id and day.
@@ -20,25 +21,6 @@ type Rows = BTreeMap<(Uuid, NaiveDate), Value>;
 /// The nine counters, as the prefixes of the column names in the views.
 const COUNTERS: [&str; 9] =
     ["view", "like", "comment", "share", "saved", "play", "ig_play", "fb_play", "fb_like"];
-
-/// Runs a query as the read-only user in the database of the views.
-pub async fn text(stack: &Stack, sql: &str, format: &str, parameters: &[(&str, String)]) -> String {
-    let connection = &stack.connection;
-    let mut query = vec![
-        ("database".to_owned(), format!("{}_public", connection.clickhouse_database)),
-        ("default_format".to_owned(), format.to_owned()),
-        ("output_format_json_quote_64bit_integers".to_owned(), "0".to_owned()),
-    ];
-    query.extend(parameters.iter().map(|(name, value)| (format!("param_{name}"), value.clone())));
-    let (user, password) = (&connection.clickhouse_readonly_user, &connection.clickhouse_readonly_password);
-    let request =
-        stack.client.post(&connection.clickhouse_url).query(&query).basic_auth(user, Some(password));
-    let response = request.body(sql.to_owned()).send().await.expect("a response of ClickHouse");
-    let is_success = response.status().is_success();
-    let text = response.text().await.expect("a text response");
-    assert!(is_success && !text.contains("DB::Exception"), "{sql}\n{text}");
-    text
-}
 
 /// Like `text`, with an object per row.
 pub async fn rows(organization: &Organization, sql: &str, (start, end): Window) -> Vec<Value> {
