@@ -180,14 +180,13 @@ fn push_candidates<H: RankedHit>(
     strategies: &[Strategy; 3],
     limit: usize,
 ) {
-    let (column, size) = (H::TEXT_COLUMN, H::SIZE_COLUMN);
+    let (table, column, size) = (H::TABLE, H::TEXT_COLUMN, H::SIZE_COLUMN);
     query.push("select null::uuid as id, 0 as tier where false");
     if strategies.iter().any(|strategy| matches!(strategy, Strategy::CompareAll)) {
         let anywhere = Tier::Anywhere as i32;
         query
             .push(format_args!(
-                " union all select v.id, {anywhere} from {} v where v.organization_id = ",
-                H::TABLE
+                " union all select v.id, {anywhere} from {table} v where v.organization_id = "
             ))
             .push_bind(organization);
         H::push_contains(query, organization, text);
@@ -200,52 +199,48 @@ fn push_candidates<H: RankedHit>(
                 query.push(" union all select unnest(").push_bind(ids.clone());
                 query.push(format_args!("::uuid[]), {number}"));
             }
-            Strategy::Scan { candidates, rows } => {
-                query.push(format_args!(" union all (select id, {number} from "));
-                push_largest::<H>(query, organization, Some(candidates), *rows);
-                query.push(" largest)");
-            }
-            Strategy::Compare { rows } => {
-                query.push(format_args!(" union all (select id, {number} from "));
-                push_largest::<H>(query, organization, None, *rows);
-                query.push(" largest where ");
+            Strategy::Scan { candidates, rows } => push_scan(query, size, tier, |query, condition, order| {
+                query.push(format_args!("select id, {size} from {table} where organization_id = "));
+                query.push_bind(organization).push(condition);
+                // `is true` keeps the planner from joining: each row of the ordered scan is looked up in a hash table.
+                query
+                    .push(" and (id in (select unnest(")
+                    .push_bind(candidates.clone())
+                    .push("::uuid[]))) is true");
+                query.push(format_args!(" order by {order} limit {rows}"));
+            }),
+            Strategy::Compare { rows } => push_scan(query, size, tier, |query, condition, order| {
+                query.push(format_args!(
+                    "select id, {size} from (select id, {size}, {column} from {table} where organization_id = "
+                ));
+                query.push_bind(organization).push(condition);
+                // Texts are compared while the scan runs, which ends with the last match that is needed.
+                query.push(format_args!(" order by {order} limit {rows}) scanned where "));
                 push_match(query, column, tier, text);
-                query.push(format_args!(" order by {size} desc, id limit {limit})"));
-            }
+                query.push(format_args!(" order by {order} limit {limit}"));
+            }),
         }
     }
 }
 
-/// Pushes the `rows` largest candidates, or records if there are none: by size and then id, and maybe others of the least
-/// size. The index of sizes, read backwards, has the last ids of a size first, so the first ones are read separately.
-fn push_largest<H: RankedHit>(
+/// Pushes the select of what a scan of the index by size finds. `scan` pushes its select with a condition and an order. The
+/// index, read backwards, has the last ids of a size first, so those of the least size are read again by id.
+fn push_scan(
     query: &mut QueryBuilder<Postgres>,
-    organization: Uuid,
-    candidates: Option<&[Uuid]>,
-    rows: usize,
+    size: &str,
+    tier: Tier,
+    scan: impl Fn(&mut QueryBuilder<Postgres>, &str, &str),
 ) {
-    let (table, size) = (H::TABLE, H::SIZE_COLUMN);
-    let columns = match candidates {
-        Some(_) => format!("id, {size}"),
-        None => format!("id, {size}, {}", H::TEXT_COLUMN),
-    };
-    let push_select = |builder: &mut QueryBuilder<Postgres>| {
-        builder
-            .push(format_args!("select {columns} from {table} where organization_id = "))
-            .push_bind(organization);
-        if let Some(candidates) = candidates {
-            // `is true` keeps the planner from joining: each row of the ordered scan is looked up in a hash table.
-            builder.push(" and (id in (select unnest(").push_bind(candidates).push("::uuid[]))) is true");
-        }
-    };
-    query.push("(with first as materialized (");
-    push_select(query);
+    let tier = tier as i32;
+    query.push(" union all (with first as materialized (");
+    scan(query, "", &format!("{size} desc, id desc"));
     query.push(format_args!(
-        " order by {size} desc, id desc limit {rows}), least as (select min({size}) as least from first)
-         select {columns} from first where {size} > (select least from least) union all ("
+        "), least as (select min({size}) as least from first)
+         select id, {tier} from first where {size} > (select least from least)
+         union all (select id, {tier} from ("
     ));
-    push_select(query);
-    query.push(format_args!(" and {size} = (select least from least) order by id limit {rows}))"));
+    scan(query, &format!(" and {size} = (select least from least)"), "id");
+    query.push(") of_least_size))");
 }
 
 /// Adds the condition of a tier.
