@@ -2,19 +2,21 @@
 //! import and the API: `make bench-import`. TIDEMARK_BENCH_ROWS sets the rows of a file, TIDEMARK_BENCH_VIDEOS those of the file
 //! with one row per video, by default a tenth of it.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use harness::{Organization, Stack, command, processes_in};
+use harness::{Organization, Stack, anonymous_memory, command, cpu_seconds, processes_in};
 use serde_json::Value;
 use tidemark::export::{self, ExportFormat};
 
 const DEFAULT_ROWS: u64 = 600_000;
 const VIDEOS_PER_ACCOUNT: u64 = 100;
+/// The processes of the stack whose processor time is printed, with what their command lines contain.
+const PROCESSES: [(&str, &str); 4] =
+    [("Postgres", "postgres"), ("ClickHouse", " clickhouse "), ("API", " serve "), ("tracker", " track")];
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 const WORDS: &str = "dance,tutorial,มาดู,học,عرض,día,☀️🎉,vlog,morning routine,recipe,outfit of the day,#fyp,#foryou,100%,\
@@ -82,9 +84,10 @@ async fn main() {
     let rows = setting("TIDEMARK_BENCH_ROWS").unwrap_or(DEFAULT_ROWS);
     let stack = Stack::shared();
     let folder = tempfile::tempdir().expect("create a temporary folder");
+    let processes = PROCESSES.map(|(name, _)| name).join(", ");
     println!(
-        "| File | Rows | Rows per video | Rows/s until loaded | Rows/s until visible | CPU µs per row | RssAnon of the import, MB | RssAnon of the API, MB |\n\
-         |---|---|---|---|---|---|---|---|"
+        "| File | Rows | Rows per video | Rows/s until loaded | Rows/s until visible | CPU µs per row: all (import, {processes}) \
+         | RssAnon of the import, MB | RssAnon of the API, MB |\n|---|---|---|---|---|---|---|---|"
     );
     let thirty_days = FileShape { rows, rows_per_video: 30, by_day: false };
     let csv = folder.path().join("videos.csv");
@@ -137,13 +140,13 @@ async fn measure(stack: &Stack, name: &str, shape: &FileShape, file: &Path) -> O
         .expect("start the import");
     let import = child.id();
     let api = processes().into_iter().find(|(_, command)| command.contains(" serve ")).map(|(pid, _)| pid);
-    let (mut loaded, mut version, mut import_ticks) = (Duration::ZERO, 0, 0);
+    let (mut loaded, mut version, mut import_cpu) = (Duration::ZERO, 0, 0.0);
     let (mut import_peak, mut api_peak) = (0, 0);
     let exit = tokio::task::spawn_blocking(move || child.wait_with_output());
     while !exit.is_finished() {
         import_peak = import_peak.max(anonymous_memory(import));
         api_peak = api_peak.max(api.map_or(0, anonymous_memory));
-        import_ticks = cpu_ticks(import).max(import_ticks);
+        import_cpu = cpu_seconds(import).max(import_cpu);
         // Every transaction updates the organization's row.
         let now: i64 = sqlx::query_scalar("select xmin::text::bigint from organizations where id = $1")
             .bind(organization.id)
@@ -160,17 +163,20 @@ async fn measure(stack: &Stack, name: &str, shape: &FileShape, file: &Path) -> O
     assert!(output.status.success(), "the import failed");
     let summary: Value = serde_json::from_slice(&output.stdout).expect("the summary is JSON");
     assert_eq!(summary["videos"], shape.videos());
-    // Clock ticks are hundredths of a second on Linux.
-    let stack_ticks: u64 =
-        stack_cpu().into_iter().map(|(pid, ticks)| ticks - before.get(&pid).unwrap_or(&0)).sum();
+    let micros = |seconds: f64| seconds * 1e6 / shape.rows as f64;
+    let (mut all, mut parts) = (micros(import_cpu), vec![format!("{:.1}", micros(import_cpu))]);
+    for (after, before) in stack_cpu().into_iter().zip(before) {
+        all += micros(after - before);
+        parts.push(format!("{:.1}", micros(after - before)));
+    }
     let rows_per_second = |time: Duration| (shape.rows as f64 / time.as_secs_f64()) as u64;
     println!(
-        "| {name} | {} | {} | {} | {} | {:.1} | {} | {} |",
+        "| {name} | {} | {} | {} | {} | {all:.1} ({}) | {} | {} |",
         shape.rows,
         shape.rows_per_video,
         rows_per_second(loaded),
         rows_per_second(visible),
-        (stack_ticks + import_ticks) as f64 * 10_000.0 / shape.rows as f64,
+        parts.join(", "),
         import_peak >> 10,
         api_peak >> 10,
     );
@@ -182,27 +188,20 @@ async fn measure(stack: &Stack, name: &str, shape: &FileShape, file: &Path) -> O
     organization
 }
 
+/// Processor seconds of the processes of the stack so far, in the order of `PROCESSES`.
+fn stack_cpu() -> [f64; PROCESSES.len()] {
+    let mut seconds = [0.0; PROCESSES.len()];
+    for (pid, command) in processes() {
+        if let Some(kind) = PROCESSES.iter().position(|(_, part)| command.contains(part)) {
+            seconds[kind] += cpu_seconds(pid);
+        }
+    }
+    seconds
+}
+
 /// The processes of the stack, with their command lines.
 fn processes() -> Vec<(u32, String)> {
     let file = std::env::var("TIDEMARK_TEST_STACK").expect("TIDEMARK_TEST_STACK is set");
     let folder = Path::new(&file).parent().expect("the file is in a folder");
     processes_in(folder)
-}
-
-fn stack_cpu() -> BTreeMap<u32, u64> {
-    processes().into_iter().map(|(pid, _)| (pid, cpu_ticks(pid))).collect()
-}
-
-/// CPU ticks of a process and its terminated children.
-fn cpu_ticks(pid: u32) -> u64 {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    (11..15).filter_map(|n| fields.get(n)?.parse::<u64>().ok()).sum()
-}
-
-/// Anonymous memory (RssAnon) in KiB.
-fn anonymous_memory(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
-    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use harness::{http_client, serve};
+use harness::{cpu_seconds, http_client, serve};
 use image::imageops::crop_imm;
 use image::{Rgb, RgbImage};
 use picture_copy::{encode_jpeg, make_copy};
@@ -164,12 +164,13 @@ impl CopyBench {
 
     /// Offers pictures as a backlog, and prints how fast it drains.
     async fn copy_at_once(&self) {
-        let (started, cpu) = (Instant::now(), cpu_seconds());
+        // This process also serves the pictures.
+        let (started, cpu) = (Instant::now(), cpu_seconds(std::process::id()));
         let videos = &self.videos[..PICTURES / 2];
         videos.chunks(PER_SCRAPE).for_each(|scrape| self.offer(scrape));
         self.wait_idle(videos.len()).await;
         let (elapsed, count) = (started.elapsed().as_secs_f64(), videos.len() as f64);
-        let cpu = (cpu_seconds() - cpu) / count;
+        let cpu = (cpu_seconds(std::process::id()) - cpu) / count;
         let used: i64 = sqlx::query_scalar("select used_bytes from media").fetch_one(&self.pg).await.unwrap();
         println!("\n| Copied per second | CPU seconds per picture | Space per copy |\n|---|---|---|");
         println!("| {:.0} | {cpu:.3} | {} bytes |", count / elapsed, used / videos.len() as i64);
@@ -282,13 +283,6 @@ async fn keep_due(pg: &PgPool) {
         sqlx::query(due).bind(DUE_TARGETS).execute(pg).await.unwrap();
         harness::wake_trackers(pg).await;
     }
-}
-
-/// Returns the CPU time of this process, which also serves the pictures.
-fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap().split(' ').collect();
-    fields[11..13].iter().map(|ticks| ticks.parse::<f64>().unwrap()).sum::<f64>() / 100.0
 }
 
 /// Prints the latency of `/media` over kept connections.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use harness::{IsolatedStores, processes_in};
+use harness::{IsolatedStores, cpu_seconds, processes_in};
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 use tidemark::model::counters::Counters;
@@ -47,22 +47,13 @@ impl CpuSeconds {
         let (mut postgres, mut clickhouse) = (0.0, 0.0);
         for (pid, command) in processes_in(folder) {
             if command.split(' ').any(|word| word == "clickhouse") {
-                clickhouse += cpu_seconds(&pid.to_string());
+                clickhouse += cpu_seconds(pid);
             } else if command.contains("postgres") {
-                postgres += cpu_seconds(&pid.to_string());
+                postgres += cpu_seconds(pid);
             }
         }
-        CpuSeconds { bench: cpu_seconds("self"), postgres, clickhouse }
+        CpuSeconds { bench: cpu_seconds(std::process::id()), postgres, clickhouse }
     }
-}
-
-/// User and system time of a process, in seconds; 0 when it has terminated.
-fn cpu_seconds(pid: &str) -> f64 {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    // Clock ticks are hundredths of a second on Linux.
-    let hundredths = |field: usize| fields.get(field).and_then(|text| text.parse().ok()).unwrap_or(0.0);
-    (hundredths(11) + hundredths(12)) / 100.0
 }
 
 /// The result of scraping all accounts.

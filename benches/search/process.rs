@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use harness::{http_client, wait_until};
+use harness::{anonymous_memory, http_client, wait_until};
 use sqlx::PgPool;
 use tidemark::store::search::changes;
 
@@ -57,9 +57,7 @@ impl Api {
 
     /// Private memory in megabytes.
     pub fn memory(&self) -> f64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
-        line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() / 1_000.0
+        anonymous_memory(self.process.id()) as f64 * 1.024 / 1_000.0
     }
 
     /// Rebuilds the index during queries; returns the peak memory and the duration.

@@ -53,7 +53,7 @@ pub use isolated_stores::IsolatedStores;
 pub use log::CapturedLog;
 pub use organization::{Organization, create_organization};
 pub use postgres_clients::postgres_clients;
-pub use process::{Process, anonymous_memory, command, processes_in};
+pub use process::{Process, anonymous_memory, command, cpu_seconds, processes_in};
 pub use proxy::{ClickhouseProxy, TcpProxy};
 pub use response::{Response, http_client, send};
 pub use skipped::report_skipped;

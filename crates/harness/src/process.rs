@@ -161,9 +161,17 @@ pub fn processes_in(folder: &Path) -> Vec<(u32, String)> {
         .collect()
 }
 
-/// Memory of a process that no file backs, in KiB.
+/// Memory of a process that no file backs, in KiB; 0 when it has terminated.
 pub fn anonymous_memory(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+    line.map_or(0, |line| line.trim().trim_end_matches(" kB").parse().unwrap())
+}
+
+/// Processor time of a process and its terminated children, in seconds; 0 when it has terminated.
+pub fn cpu_seconds(pid: u32) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    // utime, stime, cutime and cstime in clock ticks, which are hundredths of a second on Linux.
+    fields.skip(11).take(4).map(|ticks| ticks.parse::<f64>().unwrap()).sum::<f64>() / 100.0
 }
