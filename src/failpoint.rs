@@ -1,4 +1,4 @@
-//! Points where a test crashes the process, after each durable step.
+//! Points where a test crashes the process, before and after each durable step.
 //!
 //! `TIDEMARK_FAILPOINTS` names a folder. A process that reaches a point with a file of its name there removes the file and
 //! aborts. Without the variable nothing happens.

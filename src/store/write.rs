@@ -240,6 +240,7 @@ impl Write {
         // neither be deleted nor get a later `history_since` meanwhile.
         self.update_organization(accounts_changed, videos_changed).await?;
         self.append_events().await?;
+        failpoint::reached("write-uncommitted");
         self.transaction.commit().await?;
         failpoint::reached("write-committed");
         Ok(Commit { outbox_position })

@@ -1,14 +1,20 @@
 //! Breakouts: posts are compared once their views at an age are known, each is reported once, and others than news are not.
 
 use std::fs::File;
+use std::sync::Arc;
 
-use chrono::{DateTime, TimeDelta, Utc};
-use harness::IsolatedStores;
+use chrono::{DateTime, Days, NaiveTime, TimeDelta, Utc};
 use harness::relay::{Tenant, observed_post, scrape_profile_at};
+use harness::{IsolatedStores, wait_until};
+use sandbox::population::Population;
+use sandbox::server::start;
+use sandbox::world::World;
 use serde_json::{Value, json};
 use tidemark::store::Write;
 use tidemark::store::observations::{VideoOrigin, save_videos};
 use tidemark::worker::breakouts;
+
+use crate::recovery::seed;
 
 /// An account with twelve posts that had 100 views at each age, as an import stored them, and one scrape.
 struct Account {
@@ -123,6 +129,34 @@ async fn imports_and_the_first_scrape_report_no_breakouts() {
     let relay = account.stores.start_relay();
     assert_eq!(account.find().await, [json!(["32", 3, 900, 100.0, 9.0])]);
     relay.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn breakouts_are_found_within_a_minute() {
+    let account = Account::create().await;
+    // At midnight, the views of a post at one day are known.
+    account.observe("61", 10, (1, 1), true).await;
+    account.observe("61", 500, (1, 0), true).await;
+    account.observe("62", 10, (4, 4), true).await;
+    let midnight = (account.now.date_naive() + Days::new(1)).and_time(NaiveTime::MIN).and_utc();
+    let world =
+        World::open(Population::new(seed(), 1), None, Some(midnight - TimeDelta::seconds(1))).unwrap();
+    world.stop_clock().unwrap();
+    let sandbox = start(([127, 0, 0, 1], 0).into(), Arc::new(world)).await.unwrap();
+    let tracker = account.stores.track(&[("TIDEMARK_CLOCK_URL", format!("{}/_clock", sandbox.url))]);
+    assert_eq!(tracker.page("/livez").await.0, 200);
+    assert_eq!(account.reported().await, Vec::<Value>::new());
+    // Each wait ends after half a minute.
+    let wait_reported = async |count: usize| {
+        let reported = async || Some(account.reported().await).filter(|reported| reported.len() == count);
+        wait_until(&format!("{count} breakouts are reported"), reported).await
+    };
+    sandbox.world.advance(2.0 / 3600.0).unwrap();
+    let at_midnight = json!(["61", 1, 500, 100.0, 5.0]);
+    assert_eq!(wait_reported(1).await, std::slice::from_ref(&at_midnight));
+    // A late scrape makes views known.
+    account.observe("62", 500, (4, 1), true).await;
+    assert_eq!(wait_reported(2).await, [at_midnight, json!(["62", 3, 500, 100.0, 5.0])]);
 }
 
 /// Where the job is killed: after each step of a batch, committed or not.

@@ -1,12 +1,12 @@
-//! Kills the tracker and the API after each durable step, from the commit of a scrape to the applied outbox row and the search
-//! index. Afterwards all totals match what the sandbox served.
+//! Kills the tracker and the API before and after each durable step, from the commit of a scrape, an import or a deletion to the
+//! applied outbox row and the search index. Afterwards all totals and events match what the sandbox served.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use harness::{
     IsolatedStores, Organization, Process, SandboxAccount, Stack, create_organization, wait_until,
 };
@@ -24,10 +24,12 @@ use crate::agree::{batches_agree, daily_rows_agree, organization_agrees};
 use crate::expected::ExpectedOrganization;
 use crate::recovery::seed;
 use crate::served::Served;
+use crate::uploads;
 use crate::video_rollup::video_rollup_agrees;
 
 /// The tracker is killed after one of these each day.
-const STEPS: [&str; 8] = [
+const STEPS: [&str; 9] = [
+    "write-uncommitted",
     "write-committed",
     "relay-numbered",
     "relay-dimensions",
@@ -49,21 +51,25 @@ struct KillTest {
     first_day: NaiveDate,
 }
 
-fn command(stores: &IsolatedStores, sandbox: &SandboxServer, folder: &Path) -> Command {
+/// Folders of the failpoints of each process.
+const TRACKER: &str = "tracker";
+const API: &str = "api";
+
+fn command(stores: &IsolatedStores, sandbox: &SandboxServer, failpoints: &Path) -> Command {
     let mut command = stores.command(&[]);
-    command.env("TIDEMARK_FAILPOINTS", folder.join("armed")).envs(environment(&sandbox.url));
+    command.env("TIDEMARK_FAILPOINTS", failpoints).envs(environment(&sandbox.url));
     command
 }
 
 fn start_tracker(stores: &IsolatedStores, sandbox: &SandboxServer, folder: &Path) -> Process {
-    let mut track = command(stores, sandbox, folder);
+    let mut track = command(stores, sandbox, &folder.join(TRACKER));
     track.arg("track");
     Process::start(track, None)
 }
 
 /// Starts the API and returns it with its URL. Its index outlives it.
 fn start_api(stores: &IsolatedStores, sandbox: &SandboxServer, folder: &Path) -> (Process, String) {
-    let mut serve = command(stores, sandbox, folder);
+    let mut serve = command(stores, sandbox, &folder.join(API));
     serve.args(["serve", "--listen", "127.0.0.1:0", "--search-index"]).arg(folder.join("search"));
     let mut process = Process::start(serve, None);
     let url = process.listening_url();
@@ -80,7 +86,9 @@ impl KillTest {
         world.start_record();
         let sandbox = start(([127, 0, 0, 1], 0).into(), Arc::new(world)).await.unwrap();
         let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("armed")).unwrap();
+        for process in [TRACKER, API] {
+            fs::create_dir(folder.path().join(process)).unwrap();
+        }
         let tracker = start_tracker(&stores, &sandbox, folder.path());
         let (api, url) = start_api(&stores, &sandbox, folder.path());
         let (id, key) = create_organization(stores.pg(), OrganizationChange::default()).await;
@@ -97,12 +105,12 @@ impl KillTest {
         test
     }
 
-    fn arm(&self, step: &str) {
-        File::create(self.armed(step)).unwrap();
+    fn arm(&self, process: &str, step: &str) {
+        File::create(self.armed(process, step)).unwrap();
     }
 
-    fn armed(&self, step: &str) -> PathBuf {
-        self.folder.path().join("armed").join(step)
+    fn armed(&self, process: &str, step: &str) -> PathBuf {
+        self.folder.path().join(process).join(step)
     }
 
     fn today(&self) -> NaiveDate {
@@ -111,12 +119,14 @@ impl KillTest {
 
     async fn restart_tracker_killed_at(&mut self, step: &str) {
         assert_eq!(self.tracker.wait().await, None, "killed at {step}");
-        assert!(!self.armed(step).exists(), "{step} was not reached");
+        assert!(!self.armed(TRACKER, step).exists(), "{step} was not reached");
         self.tracker = start_tracker(&self.stores, &self.sandbox, self.folder.path());
     }
 
     async fn restart_api_killed_at(&mut self, step: &str) {
         assert_eq!(self.api.wait().await, None, "killed at {step}");
+        assert!(!self.armed(API, step).exists(), "{step} was not reached");
+        uploads::expire_leases(&self.stores).await;
         let organization = &mut self.expected.organization;
         (self.api, organization.stack.connection.base_url) =
             start_api(&self.stores, &self.sandbox, self.folder.path());
@@ -191,7 +201,35 @@ impl KillTest {
         assert_eq!(events, expected);
     }
 
-    /// Deletes the account except for one individually tracked post, with kills during the move and the removal.
+    /// Kills the API at each step of imports over the scraped days, which change nothing and report only their end.
+    async fn kill_during_imports(&mut self) {
+        let account = &self.expected.history.accounts[0];
+        let videos = self.expected.history.videos.iter();
+        let rows = videos.flat_map(|video| {
+            video.snapshots.values().map(move |(at, counts)| {
+                json!({"platform": account.platform, "username": account.username, "external_id": video.external_id,
+                       "observed_at": (*at - TimeDelta::hours(1)).to_rfc3339(), "view_count": counts[0].map(|views| views / 2)})
+            })
+        });
+        let rows: Vec<_> = rows.collect();
+        for step in uploads::STEPS {
+            let (organization, failpoints) = (&self.expected.organization, self.folder.path().join(API));
+            uploads::upload_until_killed(&self.stores, organization, &failpoints, &rows, step).await;
+            self.restart_api_killed_at(step.0).await;
+            uploads::wait_ended(&self.stores).await;
+        }
+        self.expected.organization.wait_applied().await;
+        self.assert_totals().await;
+        self.assert_events().await;
+    }
+
+    /// Counts the events of the account and its posts that scrapes have found.
+    async fn count_events(&self) -> i64 {
+        let count = "select count(*) from events where account_id is not null and type <> 'video.breakout'";
+        sqlx::query_scalar(count).fetch_one(self.stores.pg()).await.unwrap()
+    }
+
+    /// Deletes the account except for one individually tracked post, with kills of the request, of the move and of the removal.
     async fn kill_during_deletion(&mut self) {
         let post = self.expected.history.videos[0].external_id.clone();
         let organization = self.expected.organization.clone();
@@ -200,20 +238,29 @@ impl KillTest {
         self.expected.tracked.insert(post.clone());
         self.wait_scraped().await;
         self.assert_totals().await;
-        self.arm("relay-copied");
-        self.arm("relay-removed");
-        organization.delete(&format!("/accounts/{}", self.expected.ids.accounts[0])).await.ok(204);
+        self.arm(TRACKER, "relay-copied");
+        self.arm(TRACKER, "relay-removed");
+        // Its events are deleted with it.
+        let events = self.count_events().await;
+        for (step, left) in [("write-uncommitted", events), ("write-committed", 0)] {
+            self.arm(API, step);
+            let path = format!("/accounts/{}", self.expected.ids.accounts[0]);
+            // The process is killed before it responds.
+            let _ = self.expected.organization.request(Method::DELETE, &path).send().await;
+            self.restart_api_killed_at(step).await;
+            assert_eq!(self.count_events().await, left, "{step}");
+        }
         self.expected.delete_account(0);
         self.restart_tracker_killed_at("relay-copied").await;
         self.restart_tracker_killed_at("relay-removed").await;
-        organization.wait_applied().await;
+        self.expected.organization.wait_applied().await;
         self.assert_totals().await;
         self.assert_daily_rows().await;
     }
 
     /// Kills the API after its index commits a new creator; search finds the creator once.
     async fn kill_after_index_commit(&mut self) {
-        self.arm("index-committed");
+        self.arm(API, "index-committed");
         let name = format!("Mara {}", Uuid::now_v7().simple());
         let organization = self.expected.organization.clone();
         let request = organization.request(Method::POST, "/creators").json(&json!({"name": name}));
@@ -251,7 +298,7 @@ async fn kill_after_every_step(rounds: usize) {
     test.assert_totals().await;
     for _ in 0..rounds {
         for step in STEPS {
-            test.arm(step);
+            test.arm(TRACKER, step);
             test.sandbox.world.start_record();
             test.sandbox.world.advance(24.0).unwrap();
             test.restart_tracker_killed_at(step).await;
@@ -262,6 +309,7 @@ async fn kill_after_every_step(rounds: usize) {
         test.assert_daily_rows().await;
         test.assert_events().await;
     }
+    test.kill_during_imports().await;
     test.kill_during_deletion().await;
 }
 

@@ -22,5 +22,6 @@ mod recovery;
 mod retention;
 mod failures;
 mod served;
+mod uploads;
 #[path = "../analytics/video_rollup.rs"]
 mod video_rollup;

@@ -1,12 +1,12 @@
-//! No key, password, token or caption is in a log of any level and format, in exported telemetry or on the metrics page,
-//! and no key is in Postgres, wherever in a request a client put it.
+//! No key, password, token or caption, and no secret or URL of a webhook, is in a log of any level and format, in exported
+//! telemetry or on the metrics page, and no key or secret is in Postgres, wherever in a request a client put it.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use harness::{IsolatedStores, Process, WAIT_TIMEOUT, create_organization, http_client, wait_until};
 use reqwest::RequestBuilder;
 use reqwest::header::AUTHORIZATION;
-use serde_json::json;
+use serde_json::{Value, json};
 use tidemark::model::key::ApiKey;
 use tidemark::model::organization::KeyStatus;
 use tidemark::store::records::keys::{self, NewKey};
@@ -17,6 +17,8 @@ use crate::receiver::Receiver;
 /// Used as password of Postgres and ClickHouse, token of a source and key of the collector.
 const PASSWORD: &str = "sentinel-of-a-password";
 const SEARCH_TERM: &str = "sentinel-of-a-search";
+/// The path of a webhook's URL.
+const HOOK: &str = "sentinel-of-a-hook";
 /// The trace context of a client.
 const TRACE_CONTEXT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 /// Sent after a line break, so that an unescaped value would forge a log line.
@@ -102,6 +104,7 @@ fn exports(receiver: &Receiver) -> Vec<(&'static str, String)> {
         ("OTEL_BSP_SCHEDULE_DELAY", "100".to_owned()),
         ("OTEL_BLRP_SCHEDULE_DELAY", "100".to_owned()),
         ("TIDEMARK_LOG", "trace".to_owned()),
+        ("TIDEMARK_WEBHOOK_ALLOWED_HOSTS", "127.0.0.1".to_owned()),
     ]
 }
 
@@ -179,6 +182,27 @@ async fn read_captions(databases: &IsolatedStores, bases: &[String], key: &str) 
     captions
 }
 
+/// Creates a webhook, rotates its secret and has it tested. Returns both secrets.
+async fn use_webhook(databases: &IsolatedStores, base: &str, key: &str) -> [String; 2] {
+    let post = async |path: &str, body: Value| -> Value {
+        let sent =
+            http_client().post(format!("{base}{path}")).bearer_auth(key).json(&body).send().await.unwrap();
+        assert!(sent.status().is_success(), "{path}: {}", sent.status());
+        sent.json().await.unwrap_or_default()
+    };
+    let created = post("/webhooks", json!({"url": format!("http://127.0.0.1:1/{HOOK}")})).await;
+    let path = format!("/webhooks/{}", created["data"]["id"].as_str().unwrap());
+    let rotated = post(&format!("{path}/rotate-secret"), json!({})).await;
+    post(&format!("{path}/test"), json!({})).await;
+    wait_until("the attempt is recorded", || async {
+        let attempts = sqlx::query_scalar("select count(*) from webhook_attempts");
+        let attempts: i64 = attempts.fetch_one(databases.pg()).await.unwrap();
+        (attempts > 0).then_some(())
+    })
+    .await;
+    [created, rotated].map(|webhook| webhook["data"]["secret"].as_str().unwrap()[6..].to_owned())
+}
+
 /// Starts an API that cannot reach Postgres, and checks its responses.
 async fn serve_without_databases(
     databases: &IsolatedStores,
@@ -210,15 +234,18 @@ async fn logs_and_exports_contain_no_secrets_at_trace_level() {
         Processes::start(&databases, &exports, &keys[0]).await;
     send_secrets(&bases, &keys).await;
     let captions = read_captions(&databases, &bases, &keys[0]).await;
+    let webhook_secrets = use_webhook(&databases, &bases[0], &keys[0]).await;
     let outage = serve_without_databases(&databases, &exports, &keys[0]).await;
 
     // A part of a key is as secret as the key.
     let mut secrets: Vec<_> = keys.iter().map(|key| key[4..30].to_owned()).collect();
     secrets.extend(keys.iter().map(|key| BASE64_STANDARD.encode(format!("{key}:"))));
+    secrets.extend(webhook_secrets);
     assert_not_stored(&databases, &secrets).await;
     let database: url::Url = connection.database_url.parse().unwrap();
     secrets.extend(database.password().map(str::to_owned));
-    secrets.extend([connection.clickhouse_password.clone(), PASSWORD.to_owned(), SEARCH_TERM.to_owned()]);
+    secrets.extend([connection.clickhouse_password.clone(), PASSWORD.to_owned()]);
+    secrets.extend([SEARCH_TERM, HOOK].map(str::to_owned));
     let tokens = sandbox::server::environment("x").into_iter();
     let tokens = tokens.filter(|(name, _)| ["TOKEN", "SECRET", "_KEY"].iter().any(|end| name.ends_with(end)));
     secrets.extend(tokens.map(|(_, token)| token));

@@ -9,7 +9,8 @@ use tidemark::app::{Databases, Settings};
 use tidemark::model::event::{EventData, EventType};
 use tidemark::platforms::webhooks::WebhookClient;
 use tidemark::store::Write;
-use tidemark::store::records::events::NewEvent;
+use tidemark::store::records::events::{self, NewEvent};
+use tidemark::store::records::webhooks::deliveries;
 use tidemark::worker::webhooks;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -287,4 +288,23 @@ async fn deleted_account_leaves_no_delivery() {
     hooks.clock.advance(TimeDelta::seconds(5));
     let import = hooks.record_for(NewEvent::of_import(EventData::default())).await;
     assert_eq!(ids(&receiver.wait(2).await)[1..], [import]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deliveries_are_kept_for_30_days() {
+    let hooks = Hooks::start().await;
+    let receiver = Receiver::start().await;
+    let (path, _) = hooks.create(&receiver.url, json!({})).await;
+    hooks.record(EventType::AccountFailing).await;
+    hooks.organization.post(&format!("{path}/test"), json!({})).await.ok(202);
+    hooks.wait_deliveries(&path, 2).await;
+    let delete_expired = async || {
+        let (pg, now) = (hooks.stores.pg(), hooks.clock.now());
+        let tests = deliveries::delete_expired_tests(pg, now, 100).await.unwrap();
+        events::delete_expired(pg, now, 100).await.unwrap() + tests
+    };
+    hooks.clock.advance(TimeDelta::days(30) - TimeDelta::milliseconds(1));
+    assert_eq!((delete_expired().await, hooks.deliveries(&path).await.len()), (0, 2));
+    hooks.clock.advance(TimeDelta::milliseconds(1));
+    assert_eq!((delete_expired().await, hooks.deliveries(&path).await.len()), (2, 0));
 }

@@ -150,6 +150,28 @@ async fn receiver_that_fails_for_five_days_is_disabled() {
     assert_eq!(events.iter().filter(|event| event["type"] == "webhook.disabled").count(), 1);
     let deliveries = hooks.deliveries(&path).await;
     assert!(deliveries.iter().all(|delivery| delivery["next_attempt_at"].is_null()), "{deliveries:?}");
+    assert_operators_see_the_end(&hooks, path.rsplit('/').next().unwrap()).await;
+}
+
+/// Asserts that doctor and the metrics of a tracker tell that failures ended the deliveries of the only webhook.
+async fn assert_operators_see_the_end(hooks: &Hooks, webhook: &str) {
+    let environment = [("TIDEMARK_CLOCK_URL", hooks.clock.url.clone())];
+    let doctor = hooks.stores.command(&environment).args(["doctor", "--json"]).output().unwrap();
+    let findings: Vec<Value> = serde_json::from_slice(&doctor.stdout).unwrap();
+    let finding = findings.iter().find(|finding| finding["check"] == "webhooks").expect("a finding");
+    let message = finding["message"].as_str().unwrap();
+    assert_eq!(finding["status"], "warn");
+    for part in [webhook, "was disabled, it fails since", "HTTP 500"] {
+        assert!(message.contains(part), "{message}");
+    }
+    let tracker = hooks.stores.track(&environment);
+    wait_until("the metrics tell it", || async {
+        let (_, page) = tracker.page("/metrics").await;
+        let line =
+            page.lines().find(|line| line.starts_with("tidemark_webhooks{") && line.contains("disabled"))?;
+        line.ends_with(" 1").then_some(())
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

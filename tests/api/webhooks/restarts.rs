@@ -5,10 +5,27 @@ use std::fs::File;
 use chrono::TimeDelta;
 use harness::wait_until;
 use serde_json::json;
+use tempfile::TempDir;
 use tidemark::model::event::EventType;
 
 use super::deliveries::{ALLOWED_HOSTS, Hooks};
 use super::receiver::{Answer, Receiver};
+
+fn environment(hooks: &Hooks, failpoints: &TempDir) -> [(&'static str, String); 3] {
+    [
+        ("TIDEMARK_FAILPOINTS", failpoints.path().display().to_string()),
+        ("TIDEMARK_WEBHOOK_ALLOWED_HOSTS", ALLOWED_HOSTS.to_owned()),
+        ("TIDEMARK_CLOCK_URL", hooks.clock.url.clone()),
+    ]
+}
+
+/// Another process waits for the end of the lease, by Postgres' clock.
+async fn expire_leases(hooks: &Hooks) {
+    sqlx::query("update webhooks set lease_until = now() where lease_until > now()")
+        .execute(hooks.stores.pg())
+        .await
+        .unwrap();
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_processes_lose_no_event() {
@@ -16,11 +33,7 @@ async fn killed_processes_lose_no_event() {
     let receiver = Receiver::start().await;
     let (path, _) = hooks.create(&receiver.url, json!({})).await;
     let armed = tempfile::tempdir().unwrap();
-    let environment = [
-        ("TIDEMARK_FAILPOINTS", armed.path().display().to_string()),
-        ("TIDEMARK_WEBHOOK_ALLOWED_HOSTS", ALLOWED_HOSTS.to_owned()),
-        ("TIDEMARK_CLOCK_URL", hooks.clock.url.clone()),
-    ];
+    let environment = environment(&hooks, &armed);
     let mut recorded = Vec::new();
     for step in ["webhook-enqueued", "webhook-sent", "webhook-attempt-recorded"] {
         File::create(armed.path().join(step)).unwrap();
@@ -28,11 +41,7 @@ async fn killed_processes_lose_no_event() {
         let mut tracker = hooks.stores.track(&environment);
         assert_ne!(tracker.wait().await, Some(0), "{step}: {}", tracker.log());
         assert!(!armed.path().join(step).exists(), "{step}");
-        // Another process waits for the end of the lease, by Postgres' clock.
-        sqlx::query("update webhooks set lease_until = now() where lease_until > now()")
-            .execute(hooks.stores.pg())
-            .await
-            .unwrap();
+        expire_leases(&hooks).await;
     }
     recorded.push(hooks.record(EventType::AccountRecovered).await);
     let mut tracker = hooks.stores.track(&environment);
@@ -46,6 +55,38 @@ async fn killed_processes_lose_no_event() {
     assert_eq!(received.len(), recorded.len() + 1, "{received:?}");
     hooks.wait_deliveries(&path, recorded.len()).await;
     assert_eq!(tracker.stop().await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_processes_disable_a_webhook_once() {
+    let hooks = Hooks::start_without_worker().await;
+    let receiver = Receiver::start().await;
+    receiver.answer(Answer::Status(410, ""));
+    // Nothing else is written.
+    let account = format!("/accounts/{}", hooks.account);
+    hooks.organization.patch(&account, json!({"is_active": false})).await.ok(200);
+    let armed = tempfile::tempdir().unwrap();
+    let environment = environment(&hooks, &armed);
+    for (n, step) in ["events-appended", "write-uncommitted", "write-committed"].into_iter().enumerate() {
+        let (path, _) = hooks.create(&receiver.url, json!({})).await;
+        File::create(armed.path().join(step)).unwrap();
+        hooks.record(EventType::AccountFailing).await;
+        let mut tracker = hooks.stores.track(&environment);
+        assert_ne!(tracker.wait().await, Some(0), "{step}: {}", tracker.log());
+        assert!(!armed.path().join(step).exists(), "{step}");
+        let is_committed = hooks.webhook(&path).await["status"] == "disabled";
+        assert_eq!(is_committed, step == "write-committed", "{step}");
+        expire_leases(&hooks).await;
+        let mut tracker = hooks.stores.track(&environment);
+        wait_until("the webhook is disabled", || async {
+            (hooks.webhook(&path).await["status"] == "disabled").then_some(())
+        })
+        .await;
+        assert_eq!(tracker.stop().await, Some(0));
+        let events = hooks.events().await;
+        let disabled = events.iter().filter(|event| event["type"] == "webhook.disabled").count();
+        assert_eq!(disabled, n + 1, "{step}: {events:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
