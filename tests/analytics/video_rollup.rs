@@ -61,7 +61,7 @@ async fn fetch_days(
             .await
             .unwrap();
     let sql = "select toString(date), toInt64(video_id),
-                   [view_gain, play_gain, like_gain, comment_gain, share_gain, ifNull(saved_gain, 0)]
+                   view_gain, play_gain, like_gain, comment_gain, share_gain, ifNull(saved_gain, 0)
                from video_daily final where org_id = {org:UUID} and date between {start:Date} and {end:Date}";
     let clickhouse = &organization.stack.databases.clickhouse;
     let query = clickhouse.query_raw(sql).param("org", organization.id);
