@@ -60,7 +60,7 @@ async fn main() {
     let urls = serve_on_threads(apps);
     let mut tenants = tenants(&stack, &layout, grown, last_day, [&urls[0], &urls[1]]).await;
 
-    let trickle = tokio::spawn(writes::trickle(clickhouse, layout.accounts.clone()));
+    let trickle = tokio::spawn(writes::trickle(stack.databases.clone(), layout.accounts.clone()));
     if is_selected("latency") {
         let rounds = setting("TIDEMARK_BENCH_ROUNDS").unwrap_or(40);
         let figures = latency::measurable(&mut tenants[0], &selected(endpoints::FIGURES)).await;

@@ -1,13 +1,13 @@
 //! Fills both databases with the layout: ClickHouse generates the history, the service's statements the rollups, and Postgres
 //! gets the records with the latest counters of the history. The data stays in the folder, so that the next run only measures.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use chrono::NaiveDate;
 use clickhouse::{Client, Row};
 use serde::Serialize;
 use tidemark::app::Databases;
-use tidemark::store::clickhouse::history_writer::{self, RecomputeMode};
+use tidemark::store::clickhouse::history_writer::{self, Recompute, RecomputeMode};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
@@ -89,6 +89,7 @@ pub async fn fill(databases: &Databases, layout: &Layout, last_day: NaiveDate) {
         generate_history(&databases.clickhouse, &chunks, sender),
         insert_records(databases, &chunks, receiver)
     );
+    compute_rollups(databases, &chunks).await;
     sqlx::query(include_str!("seed/targets.pg.sql")).execute(&databases.pg).await.unwrap();
     let organizations: Vec<Uuid> =
         sqlx::query_scalar("select id from organizations").fetch_all(&databases.pg).await.unwrap();
@@ -146,32 +147,27 @@ async fn generate_history(clickhouse: &Client, chunks: &[&[Subject]], finished: 
         }
         finished.send(number).await.unwrap();
     }
-    drop(finished);
-    compute_rollups(clickhouse, chunks).await;
+}
+
+/// Computes the rollups, for which the records have to be in Postgres, and merges all tables.
+async fn compute_rollups(databases: &Databases, chunks: &[&[Subject]]) {
+    let Databases { pg, clickhouse, .. } = databases;
+    let began = Instant::now();
+    for chunk in chunks.iter().flat_map(|chunk| self::chunks(chunk, MAX_ROWS_PER_STATEMENT / 2)) {
+        let keys: Vec<_> =
+            chunk.iter().map(|subject| (subject.org_id, subject.subject_id.cast_signed())).collect();
+        for batch in keys.chunks(300) {
+            let since = NaiveDate::default();
+            let recompute = Recompute { since, delivery: DELIVERY, mode: RecomputeMode::ChangedDays };
+            history_writer::recompute(pg, clickhouse, batch, recompute).await.unwrap();
+        }
+    }
+    println!("rollups computed in {:.1} s", began.elapsed().as_secs_f64());
     for table in TABLES {
         let began = Instant::now();
         execute(clickhouse, &format!("OPTIMIZE TABLE {table} FINAL")).await;
         println!("{table} merged in {:.1} s", began.elapsed().as_secs_f64());
     }
-}
-
-async fn compute_rollups(clickhouse: &Client, chunks: &[&[Subject]]) {
-    let (mut accounts, mut videos) = (Duration::ZERO, Duration::ZERO);
-    for chunk in chunks.iter().flat_map(|chunk| self::chunks(chunk, MAX_ROWS_PER_STATEMENT / 2)) {
-        let keys: Vec<_> =
-            chunk.iter().map(|subject| (subject.org_id, subject.subject_id.cast_signed())).collect();
-        for batch in keys.chunks(300) {
-            let (began, mode) = (Instant::now(), RecomputeMode::ChangedDays);
-            history_writer::recompute_rollup(clickhouse, batch, DELIVERY, mode).await.unwrap();
-            accounts += began.elapsed();
-            history_writer::recompute_videos(clickhouse, batch, NaiveDate::default(), DELIVERY, mode)
-                .await
-                .unwrap();
-            videos += began.elapsed();
-        }
-    }
-    let (accounts, videos) = (accounts.as_secs_f64(), (videos - accounts).as_secs_f64());
-    println!("rollups computed in {accounts:.1} s, of videos in {videos:.1} s");
 }
 
 /// Inserts the records of chunks whose history is finished.

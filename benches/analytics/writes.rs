@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 use chrono::{TimeDelta, Utc};
 use clickhouse::{Client, Row};
 use serde::Deserialize;
+use tidemark::app::Databases;
 use tidemark::model::counters::Counters;
 use tidemark::model::snapshot::VideoSnapshot;
-use tidemark::store::clickhouse::history_writer::{self, RecomputeMode};
+use tidemark::store::clickhouse::history_writer::{self, Recompute, RecomputeMode};
 use uuid::Uuid;
 
 use crate::layout::{self, Layout};
@@ -16,7 +17,8 @@ const OBSERVATION_INTERVAL: Duration = Duration::from_secs(1);
 const MAX_POSTS_PER_SCRAPE: i64 = 50;
 
 /// Observes accounts in turn over all organizations, as the relay does, until dropped.
-pub async fn trickle(clickhouse: Client, accounts: Vec<layout::Account>) {
+pub async fn trickle(databases: Databases, accounts: Vec<layout::Account>) {
+    let Databases { pg, clickhouse, .. } = &databases;
     let mut index = 0;
     loop {
         let account = accounts[index * 7_919 % accounts.len()];
@@ -27,13 +29,11 @@ pub async fn trickle(clickhouse: Client, accounts: Vec<layout::Account>) {
             .newest_videos(MAX_POSTS_PER_SCRAPE)
             .map(|video| (organization, snapshot(account.subject, video, now)))
             .collect();
-        history_writer::insert_video_snapshots(&clickhouse, &snapshots).await.unwrap();
+        history_writer::insert_video_snapshots(clickhouse, &snapshots).await.unwrap();
         let subjects = [(organization, account.subject)];
-        let (delivery, mode) = (now.timestamp_micros(), RecomputeMode::ChangedDays);
-        history_writer::recompute_rollup(&clickhouse, &subjects, delivery, mode).await.unwrap();
-        history_writer::recompute_videos(&clickhouse, &subjects, now.date_naive(), delivery, mode)
-            .await
-            .unwrap();
+        let (since, delivery) = (now.date_naive(), now.timestamp_micros());
+        let recompute = Recompute { since, delivery, mode: RecomputeMode::ChangedDays };
+        history_writer::recompute(pg, clickhouse, &subjects, recompute).await.unwrap();
         tokio::time::sleep(OBSERVATION_INTERVAL).await;
     }
 }

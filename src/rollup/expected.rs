@@ -1,6 +1,6 @@
 //! Computes the rollup of one subject from its snapshots in plain loops.
 //!
-//! It shares nothing with `recompute.sql` except the rules of docs/analytics.md.
+//! It shares nothing with the relay's computation (`history_writer::rollup`) except the rules of docs/analytics.md.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! The views of one video at the stored ages, from its snapshots in plain loops.
 //!
-//! It shares nothing with `recompute_ages.sql` except the rules of docs/analytics.md.
+//! It shares nothing with the relay's computation (`history_writer::rollup`) except the rules of docs/analytics.md.
 
 use chrono::{Days, NaiveDate};
 

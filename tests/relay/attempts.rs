@@ -4,7 +4,7 @@
 use chrono::{NaiveDate, TimeDelta};
 use harness::IsolatedStores;
 use tidemark::rollup::{rebuild, verify};
-use tidemark::store::clickhouse::history_writer::{self, RecomputeMode, Subject};
+use tidemark::store::clickhouse::history_writer::{self, Recompute, RecomputeMode, Subject};
 use tidemark::store::outbox::event::Event;
 use tidemark::store::outbox::{self, BlockedOrganizations};
 
@@ -33,10 +33,10 @@ async fn abandon_attempt(stores: &IsolatedStores) {
             history_writer::insert_video_snapshots(clickhouse, &snapshots).await.unwrap();
         }
     }
-    let (number, mode) = (delivery.number, RecomputeMode::ChangedDays);
-    history_writer::recompute_rollup(clickhouse, &subjects, number, mode).await.unwrap();
-    let since = NaiveDate::default();
-    history_writer::recompute_videos(clickhouse, &subjects, since, number, mode).await.unwrap();
+    let number = delivery.number;
+    let recompute =
+        Recompute { since: NaiveDate::default(), delivery: number, mode: RecomputeMode::ChangedDays };
+    history_writer::recompute(stores.pg(), clickhouse, &subjects, recompute).await.unwrap();
     for (table, late) in ROLLUPS {
         for statement in [
             format!("create table {late} as {table}"),
@@ -135,10 +135,9 @@ async fn concurrent_recomputations_have_the_same_result() {
     let subject = [(tenant.id, tenant.accounts[0].subject_id)];
     let last = stores.last_delivery().await;
     for round in 0..10 {
-        let compute = async |number: i64, mode| {
-            let (client, since) = (&stores.databases.clickhouse, NaiveDate::default());
-            history_writer::recompute_rollup(client, &subject, number, mode).await?;
-            history_writer::recompute_videos(client, &subject, since, number, mode).await
+        let compute = async |delivery: i64, mode| {
+            let recompute = Recompute { since: NaiveDate::default(), delivery, mode };
+            history_writer::recompute(stores.pg(), &stores.databases.clickhouse, &subject, recompute).await
         };
         let (one, other) = tokio::join!(
             compute(

@@ -8,6 +8,7 @@ use chrono::TimeDelta;
 use harness::{ClickhouseProxy, IsolatedStores, wait_until};
 use sqlx::PgPool;
 use tidemark::app::Databases;
+use tidemark::store::Write;
 use tidemark::store::clickhouse::history_writer;
 use tidemark::worker::relay;
 use tokio::net::TcpListener;
@@ -84,7 +85,7 @@ async fn long_history_of_one_account_takes_little_memory() {
     let mut stores = IsolatedStores::create().await;
     let tenant = stores.create_tenant(1).await;
     let subject = tenant.accounts[0].subject_id;
-    let (videos, days) = (2_000_i64, 1_000_i64);
+    let (videos, days) = (600_i64, 500_i64);
     let unlimited = stores.databases.clickhouse.clone();
     let history = unlimited.query_raw(
         "insert into video_snapshots (org_id, subject_id, video_id, date, observed_at, view_count)
@@ -94,8 +95,10 @@ async fn long_history_of_one_account_takes_little_memory() {
     );
     let history = history.param("org", tenant.id).param("subject", subject);
     history.param("videos", videos).param("days", days).execute().await.unwrap();
-    scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 1, 7, harness::now()).await;
-    stores.databases.clickhouse = unlimited.clone().with_setting("max_memory_usage", "250000000");
+    let mut write = Write::begin(stores.pg(), tenant.id).await.unwrap();
+    write.record_rebuild(vec![subject], Vec::new(), Vec::new());
+    write.commit().await.unwrap();
+    stores.databases.clickhouse = unlimited.clone().with_setting("max_memory_usage", "100000000");
     let relay = stores.start_relay();
     stores.wait_applied(tenant.id).await;
     relay.stop().await;
@@ -195,7 +198,7 @@ async fn delivered_rows_are_pruned_while_others_wait() {
         .unwrap();
     scrape(stores.pg(), tenant.id, tenant.accounts[0], 1, 100).await;
     let proxy = ClickhouseProxy::start(&stores.connection.clickhouse_url).await;
-    proxy.hold_after("INSERT INTO account_daily");
+    proxy.hold_after("INSERT+INTO+%60account_daily%60");
     stores.databases.clickhouse = stores.databases.clickhouse.clone().with_url(&proxy.url);
     let relay = stores.start_relay();
     proxy.wait_held(1).await;

@@ -23,5 +23,6 @@ mod retention;
 mod failures;
 mod served;
 mod uploads;
+mod steps;
 #[path = "../analytics/video_rollup.rs"]
 mod video_rollup;

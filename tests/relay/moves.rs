@@ -51,7 +51,7 @@ async fn moved_video_never_counts_twice() {
     let truth = total().await;
     assert_eq!(truth, 10 * (MOVED_TO_FIRST as i64 + 1));
     let proxy = ClickhouseProxy::start(&stores.connection.clickhouse_url).await;
-    proxy.hold_after("INSERT INTO account_daily");
+    proxy.hold_after("INSERT+INTO+%60account_daily%60");
     stores.databases.clickhouse = clickhouse.clone().with_url(&proxy.url);
     let relay = stores.start_relay();
     let mut totals = Vec::new();

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use clickhouse::error::Error as ClickhouseError;
-use clickhouse::query::Query;
+use clickhouse::query::{Query, RowCursor};
 use clickhouse::{Client, RowOwned, RowRead, RowWrite};
 use sqlx::SqlSafeStr;
 use tracing::Instrument;
@@ -87,8 +87,7 @@ pub(in crate::store) async fn fetch_one<T: RowOwned + RowRead>(
     finish(statement, timeout, bind(query).fetch_one()).await
 }
 
-/// Runs a query and calls `each` with its rows, one by one; fails if the next does not arrive within the timeout. Not
-/// recorded.
+/// Runs a query and calls `each` with its rows, one by one; fails if the next does not arrive within the timeout.
 pub(in crate::store) async fn for_each<T: RowOwned + RowRead>(
     client: &Client,
     sql: &'static str,
@@ -96,14 +95,43 @@ pub(in crate::store) async fn for_each<T: RowOwned + RowRead>(
     bind: impl FnOnce(Query) -> Query,
     mut each: impl FnMut(T),
 ) -> Result<(), Error> {
-    let query = with_execution_limit(read(client, sql), timeout.into());
-    let mut rows = bind(query).fetch::<T>()?;
-    loop {
-        let row = tokio::time::timeout(timeout, rows.next()).await;
-        match row.unwrap_or(Err(ClickhouseError::TimedOut))? {
-            Some(row) => each(row),
-            None => return Ok(()),
+    let mut rows = Rows::open(client, sql, timeout, bind)?;
+    while let Some(row) = rows.next().await? {
+        each(row);
+    }
+    Ok(())
+}
+
+/// The rows of a running query, one by one.
+pub(in crate::store) struct Rows<T> {
+    cursor: RowCursor<T>,
+    timeout: Duration,
+    /// Until the query has ended.
+    statement: Option<StatementTelemetry>,
+}
+
+impl<T: RowOwned + RowRead> Rows<T> {
+    /// Begins a query.
+    pub fn open(
+        client: &Client,
+        sql: &'static str,
+        timeout: Duration,
+        bind: impl FnOnce(Query) -> Query,
+    ) -> Result<Self, Error> {
+        let (statement, query) = prepare_read(client, sql, timeout.into());
+        Ok(Rows { cursor: bind(query).fetch()?, timeout, statement: Some(statement) })
+    }
+
+    /// Returns the next row; fails if it does not arrive within the timeout.
+    pub async fn next(&mut self) -> Result<Option<T>, Error> {
+        let row = tokio::time::timeout(self.timeout, self.cursor.next()).await;
+        let row = row.unwrap_or(Err(ClickhouseError::TimedOut));
+        if !matches!(row, Ok(Some(_)))
+            && let Some(statement) = self.statement.take()
+        {
+            statement.end(row.as_ref().err().map(metric_label));
         }
+        Ok(row?)
     }
 }
 

@@ -5,14 +5,14 @@
 
 use std::collections::HashSet;
 
-use chrono::NaiveDate;
 use clickhouse::Client;
+use sqlx::PgPool;
 
 use super::plan::DeliveryPlan;
 use crate::app::Databases;
 use crate::failpoint;
 use crate::store::Error;
-use crate::store::clickhouse::history_writer::{self, RecomputeMode, Subject, dimensions};
+use crate::store::clickhouse::history_writer::{self, Recompute, RecomputeMode, Subject, dimensions};
 use crate::store::outbox::{Delivery, RelayLock};
 use crate::store::records::subjects;
 use crate::worker::chunks::Chunks;
@@ -62,7 +62,8 @@ pub(super) async fn deliver(
     for batch in plan.subject_moves.batches(subjects, max_subjects) {
         let since = batch.iter().filter_map(|subject| plan.affected.get(subject)).min();
         let since = since.copied().unwrap_or_default();
-        recompute(client, lock, Chunks::new(&batch, max_subjects), since, number, mode).await?;
+        let chunks = Chunks::new(&batch, max_subjects);
+        recompute(&databases.pg, client, lock, chunks, Recompute { since, delivery: number, mode }).await?;
     }
     failpoint::reached("relay-rollup");
     timeout::short(lock.ensure_held()).await?;
@@ -82,22 +83,15 @@ fn max_recomputed_subjects(plan: &DeliveryPlan) -> usize {
 
 /// Recomputes the rollups of subjects, in their order if they are too many for one statement.
 async fn recompute(
+    pg: &PgPool,
     client: &Client,
     lock: &mut RelayLock,
     mut chunks: Chunks<'_, Subject>,
-    since: NaiveDate,
-    delivery: i64,
-    mode: RecomputeMode,
+    recompute: Recompute,
 ) -> Result<(), Error> {
     while let Some(chunk) = chunks.pop() {
         timeout::short(lock.ensure_held()).await?;
-        let recomputed = async {
-            history_writer::recompute_rollup(client, chunk, delivery, mode).await?;
-            failpoint::reached("relay-account-rollup");
-            timeout::short(lock.ensure_held()).await?;
-            history_writer::recompute_videos(client, chunk, since, delivery, mode).await
-        };
-        let recomputed = recomputed.await;
+        let recomputed = history_writer::recompute(pg, client, chunk, recompute).await;
         chunks.retry_halved(chunk, recomputed)?;
     }
     Ok(())

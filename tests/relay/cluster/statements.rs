@@ -110,29 +110,6 @@ fn cluster_client() -> Client {
 }
 
 #[tokio::test]
-async fn rollups_are_computed_from_each_shards_own_rows() {
-    for recompute in [
-        include_str!("../../../src/store/clickhouse/history_writer/recompute.sql"),
-        include_str!("../../../src/store/clickhouse/history_writer/recompute_videos.sql"),
-        include_str!("../../../src/store/clickhouse/history_writer/recompute_ages.sql"),
-    ] {
-        let statement = cluster::render(&cluster_client(), recompute);
-        assert_parses(&Stack::shared().databases.clickhouse, &statement).await;
-        let (into, select) = statement.split_once("SELECT * FROM cluster('main', view(\n").unwrap();
-        assert!(into.contains("\nINSERT INTO ") && into.ends_with("\n)\n"), "{into}");
-        let select = select.strip_suffix("\n))\n").unwrap();
-        for words in select.split_whitespace().collect::<Vec<_>>().windows(2) {
-            let is_bare = words[0] == "FROM" && WRITTEN_TABLES.contains(&words[1]);
-            assert!(!is_bare, "{} has no database", words[1]);
-        }
-        // Videos may be on any shard: all are queried, for what this shard looks up.
-        let videos = select.split_once("FROM `tidemark`.videos FINAL").unwrap().1;
-        assert!(videos.trim_start().starts_with("WHERE (org_id, video_id) GLOBAL IN"), "{videos}");
-        assert!(!select.contains("videos_local"));
-    }
-}
-
-#[tokio::test]
 async fn pending_writes_are_counted_on_all_nodes() {
     let sql = include_str!("../../../src/store/clickhouse/history_writer/count_pending_writes.sql");
     let statement = cluster::render(&cluster_client(), sql);

@@ -13,7 +13,7 @@ mod snapshots;
 pub use batch::Subject;
 pub use delivery::{RecordedDelivery, last_delivery, record_delivery};
 pub use dimensions::highest_id;
-pub use rollup::{RecomputeMode, clear_rollup, recompute_rollup, recompute_videos};
+pub use rollup::{Recompute, RecomputeMode, clear_rollup, recompute};
 pub use running_inserts::{RunningInsert, SLOW_INSERT, longest_insert, wait_for_inserts};
 pub use snapshots::{
     VideoMove, copy_moved_snapshots, insert_account_snapshots, insert_video_snapshots,
