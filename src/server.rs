@@ -22,7 +22,7 @@ use crate::model::network::{InvalidNetwork, parse_network};
 use crate::platforms::{ConfigError, RequestBudget, SourceArgs, Sources};
 use crate::shutdown::{ShutdownArgs, ShutdownSignal};
 use crate::store::clickhouse::client;
-use crate::store::postgres::pool;
+use crate::store::postgres::{notifications, pool};
 use crate::store::search::SearchIndex;
 use crate::store::{health, migrate};
 use crate::telemetry::{MetricsArgs, probes};
@@ -207,6 +207,8 @@ pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     let handle = server.handle();
     let stop = CancellationToken::new();
     let (history, streams) = (app.history.clone(), app.event_streams.clone());
+    let notified = pool::connect_for_notifications(&args.stores.postgres)?;
+    tokio::spawn(notifications::listen(notified, stop.clone()));
     tokio::spawn(gauges::run_for_api(databases, history, search.clone(), streams, stop.clone()));
     tokio::spawn(rollup_follower::run(app.pg.clone(), app.history.clone(), stop.clone()));
     tokio::spawn(event_reader::run(app.pg.clone(), app.event_streams.clone(), stop.clone()));

@@ -13,6 +13,8 @@ use crate::tls;
 
 const TIMEOUT: Duration = Duration::from_secs(1);
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
+/// How often a clock is read that may move.
+const REMOTE_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The service clock, used by tracking and analytics: the machine's, or a sandbox's, which tests can move.
 #[derive(Clone, Default)]
@@ -61,6 +63,17 @@ impl Clock {
                 Some(now) => return now.trunc_subsecs(6),
                 None => tokio::time::sleep(RETRY_INTERVAL).await,
             }
+        }
+    }
+
+    /// Waits until a time; forever without one.
+    pub async fn wait_until(&self, time: Option<DateTime<Utc>>) {
+        let Some(time) = time else { return std::future::pending().await };
+        while let Ok(left) = (time - self.now().await).to_std()
+            && !left.is_zero()
+        {
+            let pause = if self.is_remote() { left.min(REMOTE_POLL_INTERVAL) } else { left };
+            tokio::time::sleep(pause).await;
         }
     }
 

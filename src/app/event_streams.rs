@@ -148,8 +148,13 @@ impl EventStreams {
     /// Waits until a stream is opened, unless one is open.
     pub async fn wait_for_streams(&self) {
         while self.count() == 0 {
-            self.0.opened.notified().await;
+            self.wait_for_next().await;
         }
+    }
+
+    /// Waits until a stream is opened.
+    pub async fn wait_for_next(&self) {
+        self.0.opened.notified().await;
     }
 
     /// The number of open streams.

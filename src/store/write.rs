@@ -15,6 +15,7 @@ use super::Error;
 use super::fair_limiter::Permit;
 use super::outbox::event::{self, Event, RemovedVideo, SubjectVideo};
 use super::postgres::Transaction;
+use super::postgres::notifications::Topic;
 use super::records::events::{self, NewEvent};
 use super::tracking::target_status;
 use crate::failpoint;
@@ -241,7 +242,7 @@ impl Write {
         self.update_organization(accounts_changed, videos_changed).await?;
         self.append_events().await?;
         failpoint::reached("write-uncommitted");
-        self.transaction.commit().await?;
+        self.transaction.commit_and_notify(Topic::Writes).await?;
         failpoint::reached("write-committed");
         Ok(Commit { outbox_position })
     }

@@ -10,9 +10,11 @@ use super::failure_log::FailureLog;
 use super::timeout;
 use crate::app::{EventStreams, Feed, StreamedEvent};
 use crate::store::Error;
+use crate::store::postgres::notifications::{self, Topic};
 use crate::store::records::events::{self, FeedMark};
 use crate::store::records::keys;
 
+/// The shortest pause between reads.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 const KEY_INTERVAL: Duration = Duration::from_secs(2);
 const PAGE_ROWS: i64 = 200;
@@ -21,6 +23,7 @@ const PAGE_ROWS: i64 = 200;
 pub async fn run(pg: PgPool, streams: EventStreams, stop: CancellationToken) {
     let mut log = FailureLog::new("cannot read events for streams");
     let mut keys_checked_at = Instant::now();
+    let mut news = notifications::subscribe(&[Topic::Writes, Topic::Deliveries]);
     let passes = async {
         loop {
             streams.wait_for_streams().await;
@@ -30,26 +33,30 @@ pub async fn run(pg: PgPool, streams: EventStreams, stop: CancellationToken) {
                 checked = timeout::short(check_keys(&pg, &streams)).await;
                 keys_checked_at = Instant::now();
             }
-            let _: Option<()> = log.record(result.and(checked));
-            tokio::time::sleep(POLL_INTERVAL).await;
+            let is_held_back = log.record(checked.and(result)).unwrap_or(true);
+            let opened_or_due = tokio::time::timeout(KEY_INTERVAL, streams.wait_for_next());
+            news.wait_or(POLL_INTERVAL, is_held_back, async { _ = opened_or_due.await }).await;
         }
     };
     let _: Option<()> = stop.run_until_cancelled(passes).await;
 }
 
-/// Reads what is new, and publishes it organization by organization.
-async fn read(pg: &PgPool, streams: &EventStreams) -> Result<(), Error> {
+/// Reads what is new, and publishes it organization by organization. Returns whether something is published later.
+async fn read(pg: &PgPool, streams: &EventStreams) -> Result<bool, Error> {
     let feeds = streams.feeds();
     let organizations: Vec<_> = feeds.iter().map(|(organization, _)| *organization).collect();
     let marks = timeout::short(events::fetch_marks(pg, &organizations)).await?;
+    let mut is_held_back = false;
     for (organization, feed) in feeds {
-        let Some(mark) = marks.get(&organization).map(|mark| feed.due_mark(*mark)) else { continue };
+        let Some(latest) = marks.get(&organization).copied() else { continue };
+        let mark = feed.due_mark(latest);
+        is_held_back |= mark != latest;
         if feed.mark != Some(mark) {
             let next = timeout::short(read_feed(pg, organization, &feed, mark)).await?;
             streams.publish(organization, next).await;
         }
     }
-    Ok(())
+    Ok(is_held_back)
 }
 
 async fn read_feed(pg: &PgPool, organization: Uuid, known: &Feed, mark: FeedMark) -> Result<Feed, Error> {

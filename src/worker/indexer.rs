@@ -19,17 +19,18 @@ use super::timeout;
 use crate::app::{Clock, Databases};
 use crate::failpoint;
 use crate::store::Error;
+use crate::store::postgres::notifications::{self, Topic};
 use crate::store::search::changes::{self, ChangeBatch, IndexPosition};
 use crate::store::search::{DiskIndex, SearchIndex};
 
-/// A write is found after at most this and a commit of the index.
+/// The shortest pause between batches: a write is found after at most this and a commit of the index.
 const POLL_INTERVAL: Duration = Duration::from_millis(150);
 /// The limit where many records change: a pause is as long as the batch before it took, so that commits are few and large.
 const MAX_POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// After so many documents the first build of an index makes them searchable.
 const BUILD_COMMIT_DOCUMENTS: usize = 50_000;
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(5);
-/// How often the indexer registers its position, for which imports and `tidemark reindex` wait.
+/// How often at most the indexer registers its position, for which imports and `tidemark reindex` wait.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(2);
 /// How often the files of an index are checked while it is suspect.
 const CHECK_INTERVAL: Duration = Duration::from_secs(60);
@@ -88,6 +89,7 @@ enum IndexRebuild {
 impl Indexer {
     /// Applies changes until something fails.
     async fn follow(&mut self, failures: &mut u32) -> Result<Infallible, Error> {
+        let mut writes = notifications::subscribe(&[Topic::Writes]);
         let mut position = self.start().await?;
         let mut has_progress = true;
         let mut rebuild = None;
@@ -120,7 +122,8 @@ impl Indexer {
                     timeout::long(changes::prune(&self.pg)).await?;
                     self.last_prune = Some(Instant::now());
                 }
-                tokio::time::sleep(started.elapsed().clamp(POLL_INTERVAL, MAX_POLL_INTERVAL)).await;
+                let pause = started.elapsed().clamp(POLL_INTERVAL, MAX_POLL_INTERVAL);
+                writes.wait(pause, rebuild.is_some() || !batch.is_settled).await;
             }
         }
     }

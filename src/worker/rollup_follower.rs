@@ -1,5 +1,6 @@
 //! Keeps the rollups in memory up to date, so that requests rarely wait for it.
 
+use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
 use sqlx::PgPool;
@@ -8,8 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::timeout;
 use crate::store::analytics::HistoryReader;
+use crate::store::postgres::notifications::{self, Topic};
 
-/// How often the versions of the organizations in memory are read while requests come, unless that takes longer.
+/// How often at most the versions of the organizations in memory are read while requests come, unless that takes longer.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 const PING_INTERVAL: Duration = Duration::from_millis(250);
@@ -33,17 +35,23 @@ async fn check_clickhouse(history: &HistoryReader, stop: &CancellationToken) {
 
 async fn follow(pg: &PgPool, history: &HistoryReader, stop: &CancellationToken) {
     let mut pauses = Pauses::new(history.rollups().watch_uses());
-    let mut pause = POLL_INTERVAL;
-    while stop.run_until_cancelled(pauses.wait(pause)).await.is_some() {
-        let started = Instant::now();
-        pause = match timeout::short(history.follow(pg)).await {
-            Ok(()) => POLL_INTERVAL.max(started.elapsed()),
-            Err(error) => {
-                tracing::debug!(%error, "cannot update the rollups in memory");
-                RETRY_DELAY
-            }
-        };
-    }
+    let mut deliveries = notifications::subscribe(&[Topic::Deliveries]);
+    let passes = async {
+        loop {
+            let started = Instant::now();
+            let followed = timeout::short(history.follow(pg)).await;
+            let pause = match &followed {
+                Ok(()) => POLL_INTERVAL.max(started.elapsed()),
+                Err(error) => {
+                    tracing::debug!(%error, "cannot update the rollups in memory");
+                    RETRY_DELAY
+                }
+            };
+            pauses.wait(pause).await;
+            deliveries.wait(Duration::ZERO, followed.is_err()).await;
+        }
+    };
+    let _: Option<Infallible> = stop.run_until_cancelled(passes).await;
 }
 
 /// Pauses between passes, longer while no request uses the rollups.

@@ -20,10 +20,12 @@ use super::tracker::Tracker;
 use crate::app::Databases;
 use crate::model::platform::Platform;
 use crate::store::Error;
+use crate::store::postgres::notifications::{self, Topic};
 use crate::store::tracking::leases::{self, LeaseOrder, LeaseRequest, LeasedTarget, TargetKind};
 use crate::store::tracking::source_pauses::{self, SourcePause};
 use crate::store::tracking::wakeups;
 
+/// The shortest pause while slots are free.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// How often passed wakeups are checked while all slots are used.
 const WAKEUP_CHECK_INTERVAL: Duration = Duration::from_secs(10);
@@ -53,18 +55,25 @@ impl Tracker {
         }
         let mut renewal = tokio::time::interval(self.lease_duration / RENEWALS_PER_LEASE);
         let mut grace_is_over = pin!(timeout::wait_for_grace_period(&stop, self.shutdown_grace));
+        let (clock, mut writes) = (&self.databases.clock, notifications::subscribe(&[Topic::Writes]));
         while !stop.is_cancelled() || !scheduler.tasks.is_empty() {
-            // If it is stopped meanwhile, `poll` releases what it leases.
-            let has_free_slots = !stop.is_cancelled()
-                && tokio::select! {
-                    has_free_slots = scheduler.poll(&stop) => has_free_slots,
-                    () = timeout::wait_for_grace_period(&stop, LEASE_GRACE) => false,
+            let mut polled = Polled::Filled;
+            if !stop.is_cancelled() {
+                // If it is stopped meanwhile, `poll` releases what it leases.
+                tokio::select! {
+                    result = scheduler.poll(&stop) => polled = result,
+                    () = timeout::wait_for_grace_period(&stop, LEASE_GRACE) => {}
                     () = &mut grace_is_over => return scheduler.abort_all().await,
-                };
+                }
+            }
+            let (has_free_slots, next_wakeup) = match polled {
+                Polled::Filled => (false, None),
+                Polled::Free { next_wakeup } => (true, next_wakeup),
+            };
             tokio::select! {
                 () = stop.cancelled(), if !stop.is_cancelled() => {}
                 Some(ended) = scheduler.tasks.join_next_with_id() => scheduler.remove_ended(ended),
-                () = tokio::time::sleep(POLL_INTERVAL), if has_free_slots => {}
+                () = writes.wait_or(POLL_INTERVAL, false, clock.wait_until(next_wakeup)), if has_free_slots => {}
                 _ = renewal.tick() => scheduler.renew_leases().await,
                 () = &mut grace_is_over => return scheduler.abort_all().await,
             }
@@ -82,6 +91,14 @@ struct Scheduler<'a> {
     last_organization: HashMap<(Platform, bool), Uuid>,
     last_wakeup_check: HashMap<(Platform, Option<TargetKind>), Instant>,
     failures: FailureLog,
+}
+
+/// The result of a poll.
+enum Polled {
+    /// No slot is free.
+    Filled,
+    /// The next poll may be soon: at a wakeup, if there is one.
+    Free { next_wakeup: Option<DateTime<Utc>> },
 }
 
 /// A running attempt. Its targets share one response and one slot.
@@ -128,13 +145,13 @@ enum LeaseFilter {
 }
 
 impl Scheduler<'_> {
-    /// Leases due targets for the free slots. Returns whether slots stay free, so that the next poll may be soon.
-    async fn poll(&mut self, stop: &CancellationToken) -> bool {
+    /// Leases due targets for the free slots.
+    async fn poll(&mut self, stop: &CancellationToken) -> Polled {
         let polled = timeout::short(self.fill_slots(stop)).await;
-        self.failures.record(polled).unwrap_or(true)
+        self.failures.record(polled).unwrap_or(Polled::Free { next_wakeup: Some(DateTime::UNIX_EPOCH) })
     }
 
-    async fn fill_slots(&mut self, stop: &CancellationToken) -> Result<bool, Error> {
+    async fn fill_slots(&mut self, stop: &CancellationToken) -> Result<Polled, Error> {
         let Tracker { databases: Databases { pg, clock, .. }, sources, owner, .. } = self.tracker;
         let fetch = async {
             let is_clock_right = self.tracker.was_clock_right().await?;
@@ -144,13 +161,15 @@ impl Scheduler<'_> {
         let Some((is_clock_right, now, pauses, refresh_budget)) =
             stop.run_until_cancelled(fetch).await.transpose()?
         else {
-            return Ok(false);
+            return Ok(Polled::Filled);
         };
         if !is_clock_right {
-            return Ok(true);
+            return Ok(Polled::Free { next_wakeup: Some(now) });
         }
         let mut has_free_slots = false;
-        for platform in Platform::ALL.into_iter().filter(|platform| sources.has_source(*platform)) {
+        let platforms: Vec<_> =
+            Platform::ALL.into_iter().filter(|platform| sources.has_source(*platform)).collect();
+        for platform in platforms.iter().copied() {
             let paused = PausedSources::new(platform, &pauses, now);
             for capacity in self.capacities(&paused) {
                 let running = self.in_flight.values().filter(|attempt| attempt.platform == platform).count();
@@ -164,7 +183,7 @@ impl Scheduler<'_> {
                 if stop.is_cancelled() {
                     let ids: Vec<_> = leased.iter().map(|target| target.id).collect();
                     leases::release(pg, *owner, &ids).await?;
-                    return Ok(false);
+                    return Ok(Polled::Filled);
                 }
                 let groups = group_by_response(leased);
                 let fills_slots = groups.len() >= free;
@@ -180,7 +199,10 @@ impl Scheduler<'_> {
                 }
             }
         }
-        Ok(has_free_slots)
+        if !has_free_slots {
+            return Ok(Polled::Filled);
+        }
+        Ok(Polled::Free { next_wakeup: wakeups::fetch_next(pg, &platforms, now).await? })
     }
 
     /// Leases due targets and refreshes, and others that the responses for them serve. Which come first is random, so that

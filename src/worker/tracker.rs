@@ -22,6 +22,8 @@ use crate::shutdown::{DEFAULT_STOP_SECONDS, ShutdownArgs};
 use crate::store::health;
 use crate::store::migrate::{self, SchemaCheck};
 use crate::store::postgres::clock::ClockSkew;
+use crate::store::postgres::notifications;
+use crate::store::postgres::pool::{self, DatabaseUrlError};
 use crate::telemetry::{MetricsArgs, probes};
 
 /// A kind of failure of a platform is logged once per interval.
@@ -60,6 +62,8 @@ pub enum StartError {
     #[error("this machine's clock is {0}: synchronize both by NTP, then start the tracker again")]
     Clock(ClockSkew),
     #[error(transparent)]
+    Database(#[from] DatabaseUrlError),
+    #[error(transparent)]
     Pictures(#[from] PictureError),
     #[error("cannot create the HTTP client for webhooks: {0}")]
     Webhooks(String),
@@ -88,6 +92,7 @@ pub async fn run(
     tracker.shutdown_grace = args.shutdown.grace();
     tracker.lease_duration = Duration::from_secs(args.lease_seconds);
     let receivers = WebhookClient::new(args.webhooks.webhook_allowed_hosts).map_err(StartError::Webhooks)?;
+    let notified = pool::connect_for_notifications(&args.stores.postgres)?;
     let scrapes_finished = CancellationToken::new();
     let scrape = async {
         tracker.run(args.concurrency.max(1), stop.clone()).await;
@@ -100,6 +105,7 @@ pub async fn run(
         }
     };
     tokio::join!(
+        notifications::listen(notified, stop.clone()),
         gauges::run_for_tracker(databases.clone(), sources, args.pictures.limit(), stop.clone()),
         scrape,
         copy_pictures,

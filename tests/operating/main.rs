@@ -1,5 +1,5 @@
-//! Operation of the service: shutdown, streams of events, readiness, cancellation, supported databases, migrations under
-//! load, the stores of the first release, backup and restore, and `tidemark doctor`.
+//! Operation of the service: shutdown, rest, streams of events, readiness, cancellation, supported databases, migrations
+//! under load, the stores of the first release, backup and restore, and `tidemark doctor`.
 
 mod backups;
 mod cancellation;
@@ -11,5 +11,6 @@ mod migrations;
 mod pooler;
 mod readiness;
 mod releases;
+mod rest;
 mod restore;
 mod shutdown;

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use crate::store::Error;
 use crate::store::postgres::Transaction;
+use crate::store::postgres::notifications::Topic;
 
 const RECORD_BATCH_ROWS: i64 = 2_000;
 /// Outbox rows that a statement scans, of all organizations.
@@ -117,7 +118,7 @@ pub async fn delete(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
     ] {
         sqlx::query(statement).bind(organization).execute(&mut *transaction).await?;
     }
-    transaction.commit().await?;
+    transaction.commit_and_notify(Topic::Writes).await?;
     Ok(())
 }
 

@@ -19,6 +19,7 @@ use self::event::{DecodeError, Event};
 use crate::store::Error;
 use crate::store::postgres::Transaction;
 use crate::store::postgres::advisory_lock::{AdvisoryLock, LockName};
+use crate::store::postgres::notifications::Topic;
 
 pub use recovery::{
     MissingHistory, PRUNED_ROWS, Recovery, detect_missing_history, fetch_missing_history,
@@ -227,6 +228,6 @@ pub async fn finish_delivery(pg: &PgPool, delivery: &Delivery) -> Result<(), Err
     .execute(&mut *transaction)
     .await?;
     data_version::record_delivery(&mut transaction, delivery.number).await?;
-    transaction.commit().await?;
+    transaction.commit_and_notify(Topic::Deliveries).await?;
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Postgres access: pools, sessions, transactions, advisory locks, COPY, keyset pagination, queries of records
-//! and the server's clock.
+//! Postgres access: pools, sessions, transactions, notifications, advisory locks, COPY, keyset pagination, queries of
+//! records and the server's clock.
 
 pub mod advisory_lock;
 pub mod clock;
@@ -7,6 +7,7 @@ pub(in crate::store) mod copy;
 pub mod diagnosis;
 pub mod fair_reads;
 pub mod keyset;
+pub mod notifications;
 pub mod pool;
 pub mod records_query;
 pub mod session;

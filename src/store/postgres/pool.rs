@@ -1,4 +1,4 @@
-//! Pools of Postgres connections: for requests, for the search index, and for everything else.
+//! Pools of Postgres connections: for requests, for the search index, for notifications, and for everything else.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +27,8 @@ const PING_TIMEOUT: Duration = Duration::from_secs(1);
 const IMPORT_CONNECTIONS: u32 = 6;
 /// One builds the index while the other reports its state.
 const SEARCH_FOLLOWER_CONNECTIONS: u32 = 2;
+/// One listens. Another replaces one that does not respond and is being closed.
+const NOTIFICATION_CONNECTIONS: u32 = 2;
 
 /// Postgres cancels the statement of a client that has disconnected.
 const COMMON_SETTINGS: &str = "set client_connection_check_interval = '500ms'";
@@ -55,6 +57,11 @@ pub fn connect_for_search_follower(args: &PostgresArgs) -> Result<PgPool, Databa
 /// Opens a pool for the imports of an API process.
 pub fn connect_for_imports(args: &PostgresArgs) -> Result<PgPool, DatabaseUrlError> {
     build(args, IMPORT_CONNECTIONS, "")
+}
+
+/// Opens a pool to listen for notifications.
+pub fn connect_for_notifications(args: &PostgresArgs) -> Result<PgPool, DatabaseUrlError> {
+    build(args, NOTIFICATION_CONNECTIONS, "")
 }
 
 /// Opens all connections of a pool, so that the first requests find them open. Those that cannot be opened now, such as all

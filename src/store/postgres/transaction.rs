@@ -13,6 +13,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::{PgConnection, PgPool, Postgres};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
+use super::notifications::{self, Topic};
 use crate::store::Error;
 
 /// How long a cancelled statement may keep its connection busy before the connection is closed.
@@ -51,6 +52,21 @@ impl Transaction {
     pub async fn commit(mut self) -> Result<(), sqlx::Error> {
         sqlx::raw_sql("commit").execute(&mut *self).await?;
         self.state = TransactionState::Committed;
+        Ok(())
+    }
+
+    /// Commits, and then notifies loops that wait for such changes. The caller does not wait for that.
+    pub async fn commit_and_notify(self, topic: Topic) -> Result<(), sqlx::Error> {
+        let connection = Arc::clone(OwnedMutexGuard::mutex(&self.connection));
+        self.commit().await?;
+        tokio::spawn(async move {
+            let mut connection = connection.lock().await;
+            let sent = notifications::send(&mut **connection, topic);
+            match tokio::time::timeout(RECLAIM_TIMEOUT, sent).await {
+                Ok(Ok(()) | Err(sqlx::Error::Database(_))) => {}
+                _ => connection.close_on_drop(),
+            }
+        });
         Ok(())
     }
 

@@ -12,6 +12,7 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::store::Error;
+use crate::store::postgres::notifications::{self, Topic};
 use crate::store::write::Entity;
 
 /// Changed records after which a batch ends.
@@ -47,6 +48,8 @@ pub struct ChangeBatch {
     pub next: IndexPosition,
     /// Whether nothing more can be read now.
     pub is_last: bool,
+    /// Whether no committed change waits for an open transaction.
+    pub is_settled: bool,
     /// The generation that every index should have.
     pub generation: i64,
 }
@@ -104,8 +107,9 @@ pub async fn can_resume(pg: &PgPool, position: &IndexPosition) -> Result<bool, E
 /// Reads the changes after a position in the order of their transactions, up to the oldest open one. Fails if the position
 /// is in another sequence.
 pub async fn read_batch(pg: &PgPool, after: &IndexPosition) -> Result<ChangeBatch, Error> {
-    let (horizon, generation, relation): (i64, i64, String) = sqlx::query_as(
+    let (horizon, is_settled, generation, relation): (i64, bool, i64, String) = sqlx::query_as(
         "select pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
+             not exists (select from search_changes where txid >= pg_snapshot_xmin(pg_current_snapshot())),
              (select coalesce(max(generation), 0) from search_generations), 'search_changes'::regclass::oid::text",
     )
     .fetch_one(pg)
@@ -153,6 +157,7 @@ pub async fn read_batch(pg: &PgPool, after: &IndexPosition) -> Result<ChangeBatc
         removed_organizations,
         next: IndexPosition { txid, position, ..after.clone() },
         is_last,
+        is_settled,
         generation,
     })
 }
@@ -266,9 +271,10 @@ pub async fn prune(pg: &PgPool) -> Result<u64, Error> {
 
 /// Requests that every present and future follower rebuilds its index. Returns the new generation.
 pub async fn request_rebuild(pg: &PgPool) -> Result<i64, Error> {
-    Ok(sqlx::query_scalar("insert into search_generations default values returning generation")
-        .fetch_one(pg)
-        .await?)
+    let insert = "insert into search_generations default values returning generation";
+    let generation = sqlx::query_scalar(insert).fetch_one(pg).await?;
+    notifications::send(pg, Topic::Writes).await?;
+    Ok(generation)
 }
 
 /// The number of live followers, and of those with an index of an earlier generation.

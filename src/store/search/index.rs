@@ -19,6 +19,7 @@ use super::changes::{Document, ENTITIES, IndexPosition};
 use super::fields::{Fields, TOKENIZER, schema, tagged_id};
 use super::grams::GramTokenizer;
 use crate::store::Error;
+use crate::store::postgres::notifications::{self, Topic};
 use crate::store::write::Entity;
 
 /// Buffer of new documents.
@@ -115,6 +116,7 @@ impl DiskIndex {
     /// Records that a search or a write failed.
     pub fn mark_suspect(&self) {
         self.is_suspect.store(true, Ordering::Relaxed);
+        notifications::wake(Topic::Writes);
     }
 
     pub fn is_suspect(&self) -> bool {

@@ -9,6 +9,7 @@ use crate::model::platform::Platform;
 use crate::model::readable::FoundBy;
 use crate::store::Error;
 use crate::store::postgres::Transaction;
+use crate::store::postgres::notifications::Topic;
 
 /// The state that decides whether a target can be refreshed.
 #[derive(Debug, Clone, sqlx::FromRow)]
@@ -80,7 +81,7 @@ pub async fn queue<T>(
     .bind(accepted)
     .execute(&mut *transaction)
     .await?;
-    transaction.commit().await?;
+    transaction.commit_and_notify(Topic::Writes).await?;
     Ok(decision)
 }
 

@@ -35,6 +35,26 @@ pub(super) async fn append(
     Ok(())
 }
 
+/// Returns the next wakeup on some platforms: not before `now`, none if there is none.
+pub async fn fetch_next(
+    pg: &PgPool,
+    platforms: &[Platform],
+    now: DateTime<Utc>,
+) -> Result<Option<DateTime<Utc>>, Error> {
+    let next = sqlx::query_scalar(
+        "select min(greatest(next.wake_at, $2))
+         from unnest($1::text[]) as p(platform)
+         cross join lateral (
+            select wake_at from scrape_wakeups where platform = p.platform order by platform, wake_at limit 1
+         ) next",
+    )
+    .bind(platforms.iter().map(|platform| platform.as_str()).collect::<Vec<_>>())
+    .bind(now)
+    .fetch_one(pg)
+    .await?;
+    Ok(next)
+}
+
 /// Replaces passed wakeups of organizations that have nothing due, or several wakeups, by their next attempt; the longest
 /// passed first. Targets that are being scraped are due.
 ///

@@ -25,11 +25,13 @@ use crate::store::Error;
 use crate::store::clickhouse::history_writer::{self, RecomputeMode};
 use crate::store::lifecycle::rewrite::Rewrite;
 use crate::store::outbox::{self, BlockedOrganizations, Delivery, RelayLock};
+use crate::store::postgres::notifications::{self, Topic};
 
+/// The shortest pause after the outbox was empty.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// The pause before the next attempt to acquire the lock, or to reach a store that is down.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
-/// How often a relay checks ClickHouse's delivery number while it is idle, and looks for unblocked organizations.
+/// How often at most a relay checks ClickHouse's delivery number while it is idle, and looks for unblocked organizations.
 const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// The most bytes of encoded events in one delivery, a few hundred thousand snapshots.
 const MAX_DELIVERY_BYTES: i64 = 4 << 20;
@@ -79,6 +81,7 @@ async fn relay_with_lock(
     let Some(mut relay) = started? else { return Ok(()) };
     let mut blocked = BlockedOrganizations::default();
     let mut last_check = Instant::now();
+    let mut writes = notifications::subscribe(&[Topic::Writes]);
     let rewrite = timeout::short(Rewrite::start(pg)).await?;
     let mut maintenance = Maintenance { prune_at: Instant::now(), unblock_at: Instant::now(), rewrite };
     loop {
@@ -104,7 +107,7 @@ async fn relay_with_lock(
                 }
                 last_check = Instant::now();
             }
-            stop.run_until_cancelled(tokio::time::sleep(POLL_INTERVAL)).await;
+            stop.run_until_cancelled(writes.wait(POLL_INTERVAL, maintenance.is_work_left())).await;
         }
         log.record_success();
     }
@@ -118,6 +121,10 @@ struct Maintenance {
 }
 
 impl Maintenance {
+    fn is_work_left(&self) -> bool {
+        self.rewrite.is_some() || self.prune_at <= Instant::now()
+    }
+
     async fn run_due(&mut self, pg: &PgPool, blocked: &mut BlockedOrganizations) -> Result<(), Error> {
         let now = Instant::now();
         if self.unblock_at <= now {

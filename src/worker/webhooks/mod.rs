@@ -8,6 +8,7 @@ mod delivery;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use futures_util::{StreamExt, stream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -20,8 +21,10 @@ use crate::app::Databases;
 use crate::model::secret_key::SecretKey;
 use crate::platforms::webhooks::WebhookClient;
 use crate::store::Error;
+use crate::store::postgres::notifications::{self, Topic};
 use crate::store::records::webhooks::{self, attempts, queue};
 
+/// The shortest pause after nothing was found.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Webhooks that a process delivers at a time. Receivers that have stopped to answer hold a slot of those that work until their
 /// first timeout: hundreds may do so at once.
@@ -56,24 +59,37 @@ async fn fetch_secret_key(databases: &Databases) -> SecretKey {
 
 async fn enqueue_events(databases: &Databases) {
     let mut log = FailureLog::new("cannot read events for webhooks");
+    let mut writes = notifications::subscribe(&[Topic::Writes]);
     loop {
-        let has_more = log.record(enqueue_batch(databases).await).unwrap_or_default();
-        if !has_more {
-            tokio::time::sleep(POLL_INTERVAL).await;
+        let enqueued = log.record(enqueue_batch(databases).await).unwrap_or(Enqueued::All);
+        if enqueued != Enqueued::Batch {
+            writes.wait(POLL_INTERVAL, enqueued == Enqueued::All).await;
         }
     }
 }
 
-/// Makes messages of the next events of each webhook. Returns whether there may be more.
-async fn enqueue_batch(databases: &Databases) -> Result<bool, Error> {
+/// The result of a pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Enqueued {
+    /// No webhook was behind.
+    Nothing,
+    /// What there was, except for webhooks that were locked.
+    All,
+    /// There are more events.
+    Batch,
+}
+
+/// Makes messages of the next events of each webhook.
+async fn enqueue_batch(databases: &Databases) -> Result<Enqueued, Error> {
     let behind = timeout::short(queue::fetch_behind(&databases.pg, ENQUEUED_WEBHOOKS)).await?;
     let enqueue = |webhook| timeout::short(queue::enqueue(&databases.pg, webhook));
     let enqueued: Vec<_> =
         stream::iter(behind).map(enqueue).buffer_unordered(MAX_CONNECTIONS).collect().await;
     // A failed webhook does not stop the others; the first error is returned.
-    let mut result = Ok(false);
+    let mut result = Ok(Enqueued::Nothing);
     for has_more in enqueued {
-        result = result.and_then(|others| has_more.map(|more| others || more));
+        let one = has_more.map(|more| if more { Enqueued::Batch } else { Enqueued::All });
+        result = result.and_then(|others| one.map(|one| others.max(one)));
     }
     result
 }
@@ -89,15 +105,21 @@ async fn deliver_due(deliverer: &Deliverer, grace: Duration, stop: &Cancellation
     let mut log = FailureLog::new("cannot lease webhooks");
     let [mut working, mut failing] = [(false, WORKING_SLOTS), (true, FAILING_SLOTS)]
         .map(|(is_failing, count)| Slots { tasks: JoinSet::new(), is_failing, count });
+    let (pg, clock) = (&deliverer.databases.pg, &deliverer.databases.clock);
+    let mut messages = notifications::subscribe(&[Topic::Writes, Topic::Messages]);
     while !stop.is_cancelled() {
-        for slots in [&mut working, &mut failing] {
-            log.record(slots.fill(deliverer, stop).await);
-        }
+        let now = clock.now().await;
+        let filled = async {
+            let filled = working.fill(deliverer, stop, now).await;
+            failing.fill(deliverer, stop, now).await.and(filled)?;
+            timeout::short(attempts::fetch_next_due(pg, now)).await
+        };
+        let next_due = log.record(filled.await).unwrap_or(Some(now));
         tokio::select! {
             () = stop.cancelled() => {}
             Some(_) = working.tasks.join_next() => {}
             Some(_) = failing.tasks.join_next() => {}
-            () = tokio::time::sleep(POLL_INTERVAL) => {}
+            () = messages.wait_or(POLL_INTERVAL, false, clock.wait_until(next_due)) => {}
         }
     }
     let ended = async {
@@ -110,13 +132,17 @@ async fn deliver_due(deliverer: &Deliverer, grace: Duration, stop: &Cancellation
 
 impl Slots {
     /// Leases as many webhooks as there are free slots, and delivers them.
-    async fn fill(&mut self, deliverer: &Deliverer, stop: &CancellationToken) -> Result<(), Error> {
+    async fn fill(
+        &mut self,
+        deliverer: &Deliverer,
+        stop: &CancellationToken,
+        now: DateTime<Utc>,
+    ) -> Result<(), Error> {
         while self.tasks.try_join_next().is_some() {}
         let free = self.count - self.tasks.len();
         if free == 0 {
             return Ok(());
         }
-        let now = deliverer.databases.clock.now().await;
         let pg = &deliverer.databases.pg;
         for leased in timeout::short(attempts::lease(pg, now, self.is_failing, free as i64)).await? {
             self.tasks.spawn(deliverer.clone().deliver(leased, stop.clone()));

@@ -52,6 +52,12 @@ pub async fn lease(
     Ok(leased)
 }
 
+/// Returns when the next message is due: not before `now`, none if no message is.
+pub async fn fetch_next_due(pg: &PgPool, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, Error> {
+    let due = "select greatest(due_at, $1) from webhooks where due_at is not null order by due_at limit 1";
+    Ok(sqlx::query_scalar(due).bind(now).fetch_optional(pg).await?)
+}
+
 /// Ends a lease. The next message that is due may have been deleted meanwhile.
 pub async fn release(pg: &PgPool, leased: LeasedWebhook) -> Result<(), Error> {
     let LeasedWebhook { webhook, lease_until } = leased;

@@ -15,6 +15,7 @@ use crate::model::webhook::{ShownFilter, WebhookFilter};
 use crate::model::webhook_format::WebhookFormat;
 use crate::store::Error;
 use crate::store::postgres::Transaction;
+use crate::store::postgres::notifications::Topic;
 use crate::store::records::collections::membership::{self, Membership};
 
 /// Events that become messages of a webhook in a transaction.
@@ -93,7 +94,7 @@ pub async fn enqueue(pg: &PgPool, webhook: WebhookId) -> Result<bool, Error> {
     .bind(!events.is_empty())
     .execute(&mut *transaction)
     .await?;
-    transaction.commit().await?;
+    transaction.commit_and_notify(Topic::Messages).await?;
     failpoint::reached("webhook-enqueued");
     Ok(is_full)
 }
