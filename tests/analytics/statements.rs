@@ -15,8 +15,8 @@ fn expected_statements(path: &str) -> usize {
         "/accounts/top" => 3,
         // Posts: of all creators, while ClickHouse computes their gains, or of those that are shown.
         "/creators/top" => 2,
-        // The videos that match the filter, and those of the page.
-        "/content/top" if query.contains("account_id") => 3,
+        // The videos of the account, also without a gain, and those of the page.
+        "/content/top" if query.contains("account_id") && query.contains("include_all") => 3,
         "/content/top" | "/content/breakouts" => 2,
         // Its posts, with a plan for them.
         _ if resource.ends_with("/benchmarks") => 2,
@@ -58,6 +58,7 @@ async fn analytics_request_reads_records_and_version_in_one_statement() {
         .map(str::to_owned),
     );
     let account = records.account;
+    paths.push(format!("/content/top?account_id={account}&metric=likes"));
     paths.push(format!("/content/breakouts?account_id={account}&min_multiple=1"));
     paths.push(format!("/accounts/timeseries?account_ids={account}&metric=new_posts"));
     let ((_, uncached), (_, cached)) = (&test.uncached, &test.cached[0]);

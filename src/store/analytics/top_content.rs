@@ -133,7 +133,9 @@ impl Ranker<'_> {
     /// Returns the page by the gains of all videos that match the filter, if there is one and they are not too many.
     async fn rank_all_matching(&self, max: usize) -> Result<Option<Vec<RankedContent>>, Error> {
         let ContentRanking { filter, metric, window, direction, include_all, after, limit } = *self.ranking;
-        if !filter.is_selective() {
+        // Those without a gain are in no rollup.
+        let is_listed = filter.is_selective() || include_all && filter.is_limited_to_accounts();
+        if !is_listed {
             return Ok(None);
         }
         let pg = self.pg.acquire().await?;

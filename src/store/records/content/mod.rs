@@ -98,13 +98,16 @@ impl ContentFilter {
         Ok(ContentFilter { membership, ..self.clone() })
     }
 
-    /// Whether more than the existence of videos on a platform is checked.
+    /// Whether it selects among the videos of the subjects that match its accounts and platform.
     pub fn is_selective(&self) -> bool {
-        *self != ContentFilter { platform: self.platform, ..ContentFilter::default() }
+        let Self { platform, account_id, creator_id, labels, .. } = self;
+        let (platform, account_id, creator_id, labels) =
+            (*platform, *account_id, *creator_id, labels.clone());
+        *self != ContentFilter { platform, account_id, creator_id, labels, ..ContentFilter::default() }
     }
 
     /// Whether it excludes videos without an account.
-    fn is_limited_to_accounts(&self) -> bool {
+    pub fn is_limited_to_accounts(&self) -> bool {
         self.account_id.is_some() || self.creator_id.is_some() || !self.labels.is_empty()
     }
 
