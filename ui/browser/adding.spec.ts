@@ -105,6 +105,21 @@ test("selected accounts are labelled together, and removed", async ({ dashboard,
   };
   const bar = page.getByRole("toolbar", { name: "Selected accounts" });
   const outcome = dashboard.card("Accounts").getByRole("status");
+  const row = rows.filter({ hasText: `@${first?.username}` });
+  const more = row.getByRole("button", { name: "More: " });
+  for (const [action, done, status] of [
+    ["Pause tracking", "paused", "Paused"],
+    ["Resume tracking", "resumed", /Active|Waiting/],
+  ] as const) {
+    await more.click();
+    await expectAccessible(page, "what can be done with an account");
+    await dashboard.dialog.getByRole("button", { name: action }).click();
+    await expect(outcome).toHaveText(`@${first?.username}: ${done}`);
+    await expect(row).toContainText(status);
+  }
+  await more.click();
+  await page.keyboard.press("Escape");
+  await expect(more).toBeFocused();
   await select();
   await bar.getByRole("combobox", { name: /^Category/ }).fill("tides");
   await bar.getByRole("option", { name: /tides/ }).click();

@@ -218,7 +218,7 @@ test("posts are put into a collection and kept out of it", async ({ dashboard, w
 test("content is filtered by a collection", async ({ dashboard, page, world }) => {
   const { id, name } = await create(world, "Filter", { rule: { q: "tracked alone" } });
   await dashboard.open(PATHS.Content, world.keys.write);
-  await dashboard.main.getByText("Filters", { exact: true }).click();
+  await dashboard.main.getByText("More filters", { exact: true }).click();
   await dashboard.main.getByRole("combobox", { name: "Collection" }).fill(name);
   await dashboard.main.getByRole("option", { name }).click();
   await expect(page).toHaveURL(new RegExp(`collection_id=${id}`));

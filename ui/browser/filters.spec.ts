@@ -40,6 +40,10 @@ test("a tag is chosen once, and filters every page", async ({ dashboard, page, w
   await expect(page).not.toHaveURL(/metadata/);
   await page.setViewportSize({ width: 360, height: 780 });
   await expectNoSidewaysScroll(page, "filters, 360 px");
+  const tags = page.getByRole("combobox", { name: "Tag" });
+  await expect(tags).toBeHidden();
+  await page.getByRole("button", { name: "Filters", exact: true }).click();
+  await expect(tags).toBeVisible();
 });
 
 test("creators are ranked by platform, and to their end", async ({ dashboard, page, world }) => {

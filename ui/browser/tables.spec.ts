@@ -123,6 +123,33 @@ test("a list that is loaded completely is sorted without a request, as the API s
   }
 });
 
+test("a long table is sorted to its end, in elements that stay where they are", async ({
+  dashboard,
+  page,
+  world,
+}) => {
+  const names = Array.from({ length: 120 }, (_, n) => `account${1_000 + n}`);
+  await page.route(/\/v2\/accounts\?/, async (route) => {
+    const response = await route.fetch();
+    const { data, ...rest } = await response.json();
+    const rows = names.map((username) => ({ ...data[0], id: crypto.randomUUID(), username }));
+    const pagination = { has_next: false, next_cursor: null, limit: 200 };
+    await route.fulfill({ response, json: { ...rest, data: rows, pagination } });
+  });
+  const meta = { start_date: "2026-01-01", end_date: "2026-01-30", data_as_of: null, dates: [] };
+  await page.route(/\/v2\/accounts\/(metrics|timeseries)/, (route) =>
+    route.fulfill({ json: { data: {}, meta: { ...meta, complete_through: "2026-01-30" } } }),
+  );
+  await dashboard.open(`${PATHS.Accounts}?sort=username`, world.keys.read);
+  const { headings, rows } = dashboard.table("Accounts");
+  const shown = () => rows.getByRole("link").allTextContents();
+  await expect.poll(shown).toEqual(names.map((name) => `@${name}`));
+  const last = await rows.last().elementHandle();
+  await headings.filter({ hasText: "Account" }).getByRole("button").click();
+  await expect.poll(shown).toEqual(names.map((name) => `@${name}`).toReversed());
+  expect(await rows.last().evaluate((row, before) => row === before, last)).toBe(true);
+});
+
 test("a second click on a gain asks for the losses first", async ({ dashboard, page, world }) => {
   // The response is irrelevant: this checks the requests.
   await page.route(/order_direction=asc/, async (route) => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { isLoadedAgain, nearRows } from "../src/components/near-rows.ts";
+import { elementsOf, isLoadedAgain, nearRows } from "../src/components/near-rows.ts";
 
 const range = (top: number, bottom: number, count: number) => {
   const { from, to } = nearRows(top, bottom, count, 50);
@@ -25,4 +25,13 @@ test("a list that is loaded again has few new rows, in whatever order", () => {
   assert.ok(isLoadedAgain(keys(0, 100), keys(20, 100)));
   assert.ok(!isLoadedAgain(keys(0, 50), keys(0, 100)));
   assert.ok(!isLoadedAgain([], keys(0, 100)));
+});
+
+test("elements of another order stay, those of a list that is loaded again follow their records", () => {
+  const before = elementsOf({ keys: [], numbers: [], next: 0 }, ["a", "b", "c"], false);
+  assert.deepEqual(before.numbers, [0, 1, 2]);
+  assert.deepEqual(elementsOf(before, ["c", "b", "a", "d"], false).numbers, [0, 1, 2, 6]);
+  const again = elementsOf(before, ["c", "d", "a"], true);
+  assert.deepEqual(again.numbers, [2, 4, 0]);
+  assert.deepEqual(elementsOf(again, ["d", "e"], true).numbers, [4, 7]);
 });

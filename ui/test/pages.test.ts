@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { type Page, usePages } from "../src/api/pages.ts";
+import { type Page, usePages, useTotal } from "../src/api/pages.ts";
 import { rendered } from "./rendering.ts";
 
 interface List {
@@ -24,6 +24,22 @@ function show() {
 }
 
 const A = { key: "a", sort: "name" };
+
+test("rows are counted where not all of them are there", async () => {
+  let counted = 0;
+  const count = async () => ++counted && 30;
+  const pages = rendered((list: List) => {
+    const pages = usePages(list.key, (cursor) => load(list, cursor), { sort: list.sort });
+    return { ...pages, total: useTotal(pages, count) };
+  });
+  await pages.render(A);
+  assert.equal(pages.current().total, 30);
+  await pages.change(({ loadMore }) => loadMore());
+  assert.equal(pages.current().total, 30);
+  await pages.change(({ loadMore }) => loadMore());
+  assert.equal(pages.current().total, 3);
+  assert.equal(counted, 1);
+});
 
 test("a list that is shown again starts over", async () => {
   for (const other of [

@@ -53,6 +53,17 @@ const authenticate: Middleware = {
   },
 };
 
+/** How many entries a list has in all: of a request with `include_total`. */
+export async function countOf(
+  request: Promise<{
+    data?: { pagination: { total_count?: number } };
+    error?: unknown;
+    response: Response;
+  }>,
+): Promise<number | null> {
+  return (await unwrap(request)).pagination.total_count ?? null;
+}
+
 /** Lists are comma-separated, and the names of tags are parameters. */
 export const api = createClient<paths>({
   baseUrl: "/v2",

@@ -79,6 +79,16 @@ async function loadUntil<P extends Page<unknown>>(
   return { rows, page };
 }
 
+/** How many rows there are in all; null until that is known. They are counted if not all are there. */
+export function useTotal(
+  { data, hasMore }: PagedResource<Page<unknown>>,
+  count: (signal: AbortSignal) => Promise<number | null>,
+): number | null {
+  const counted = useResource(hasMore ? count : null, [data?.request.key], { isBelow: true });
+  if (hasMore) return counted.data ?? null;
+  return data && !data.page.isPart ? data.rows.length : null;
+}
+
 /**
  * Starts over when `key` or the order changes; the old rows stay until the first new page is there. Once all rows are there, they
  * are put in another order without a request.

@@ -7,7 +7,7 @@ import type { Column } from "./table.tsx";
 
 /** Columns that may be hidden: all that have a name above them, except the one that says what a row is. */
 function choosable<Row>(columns: readonly Column<Row>[]): string[] {
-  const named = columns.filter(({ render, heading }) => render && heading === undefined);
+  const named = columns.filter(({ render, isControl }) => render && !isControl);
   return named.slice(1).map(({ name }) => name);
 }
 

@@ -26,6 +26,11 @@ export const PLATFORM_NAMES: Readonly<Record<Platform, string>> = {
   instagram: "Instagram",
   tiktok: "TikTok",
 };
+/** What a username stands behind. */
+export const PROFILE_LINKS: Readonly<Record<Platform, string>> = {
+  instagram: "https://www.instagram.com/",
+  tiktok: "https://www.tiktok.com/@",
+};
 
 interface Props {
   /** Whether the page shows anything compared with the period before. */

@@ -1,8 +1,8 @@
 // What the tables of accounts and of creators have in common.
 
-import type { PagedResource } from "../api/pages.ts";
+import type { Page, PagedResource } from "../api/pages.ts";
 import { Sparkline } from "../charts/line.tsx";
-import { gain, rate } from "../format.ts";
+import { exact, gain, rate } from "../format.ts";
 import type { GainColumns, GainPage, Gains } from "../loads/gain-rows.ts";
 import type { RecordMetric } from "../state/metrics.ts";
 import { Change, Count, ProblemNotice } from "./parts.tsx";
@@ -65,17 +65,25 @@ export function GainsProblem({ pages }: { pages: PagedResource<GainPage<unknown,
   return <ProblemNotice of={{ problem: pages.data?.page.problem ?? undefined, retry: pages.reload }} />;
 }
 
-export function MoreButton({
-  pages: { hasMore, loadMore, status },
-}: {
-  pages: Pick<PagedResource<never>, "hasMore" | "loadMore" | "status">;
-}) {
+interface MoreProps {
+  pages: PagedResource<Page<unknown>>;
+  /** How many rows there are in all, if that is known. */
+  total?: number | null;
+}
+
+/** Below a list that is cut: how many of all it shows, and a button for more. */
+export function MoreButton({ pages: { data, hasMore, loadMore, status }, total = null }: MoreProps) {
   const isLoading = status === "loading";
   return hasMore ? (
     <p class="more">
       <button type="button" onClick={loadMore} disabled={isLoading}>
         {isLoading ? "Loading…" : "Show more"}
       </button>
+      {data && total !== null && (
+        <span class="quiet small">
+          {exact(data.rows.length)} of {exact(total)}
+        </span>
+      )}
     </p>
   ) : null;
 }

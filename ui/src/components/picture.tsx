@@ -24,7 +24,7 @@ export function Picture({ id, name, kind = "profile", src = null }: PictureProps
   const path = copyPath(src);
   return (
     <span class={`picture ${kind}`} style={{ "--hue": hue }} aria-hidden="true">
-      {initials(name)}
+      <span>{initials(name)}</span>
       {/* `loading` before `src`: the browser may fetch as soon as it has the latter. */}
       {path && <img key={path} loading="lazy" decoding="async" alt="" src={path} onError={hide} />}
     </span>

@@ -153,6 +153,7 @@ type Post = Pick<
 
 const CONTENT: Column<Post> = {
   name: "Post",
+  isName: true,
   csv: (row) => row.description,
   render: (row) => (
     <Entity
@@ -168,11 +169,12 @@ const CONTENT: Column<Post> = {
 };
 const MARK: Column<Post> = {
   name: "Collections",
-  heading: <span class="hidden-text">Collections</span>,
+  isControl: true,
   render: (row) => <MarkButton id={row.id} caption={row.description} />,
 };
 const ACCOUNT: Column<Response<"/accounts/top">> = {
   name: "Account",
+  isName: true,
   csv: (row) => row.username,
   render: (row) => (
     <Entity
@@ -191,6 +193,7 @@ const ACCOUNT: Column<Response<"/accounts/top">> = {
 const PLATFORM: Column<{ platform: Platform }> = { name: "Platform", csv: (row) => row.platform };
 const CREATOR: Column<Response<"/creators/top">> = {
   name: "Creator",
+  isName: true,
   csv: (row) => row.name,
   render: (row) => (
     <Entity

@@ -32,7 +32,10 @@ interface Asked extends Refresh {
   attemptBefore: string | null;
 }
 
-function answer({ status, refreshable_at }: Refresh): string {
+/** What became of a request; null if nothing was found to read. */
+export function refreshAnswer(refresh: Refresh | null): string {
+  if (!refresh) return "It is no longer tracked.";
+  const { status, refreshable_at } = refresh;
   const until = refreshable_at ? ` until ${time(refreshable_at)}` : "";
   switch (status) {
     case "queued":
@@ -86,7 +89,11 @@ export function RefreshButton({ record, request, onPoll, onRead }: Props) {
       </button>
       <span class="small quiet" role="status">
         {asked &&
-          (hasGivenUp && isUnread ? NOT_READ_YET : isUnderway && !isUnread ? outcome(record) : answer(asked))}
+          (hasGivenUp && isUnread
+            ? NOT_READ_YET
+            : isUnderway && !isUnread
+              ? outcome(record)
+              : refreshAnswer(asked))}
       </span>
       <ProblemNotice of={refresh} />
     </>

@@ -5,6 +5,7 @@ import { fetchTags } from "../loads/tags.ts";
 
 import { fetchCategories } from "../loads/tracking.ts";
 import { MAX_TAGS, setFilters, TAG_PREFIX, tagFilters, view } from "../state/view.ts";
+import { FilterBar } from "./filter-bar.tsx";
 import { type Option, Picker } from "./picker.tsx";
 import { Chip, RecordFilter } from "./record-pickers.tsx";
 
@@ -88,18 +89,29 @@ interface Props {
   hasCreator?: boolean;
   /** Whether it may be of the posts of a collection. */
   hasCollection?: boolean;
-  /** Filters that only this page has, before the others. */
+  /** Filters that only this page has: the field before the others, and what is behind them, of these names. */
+  first?: ComponentChildren;
+  names?: readonly string[];
   children?: ComponentChildren;
 }
 
-export function ScopeFilters({ hasCreator = true, hasCollection = false, children }: Props) {
+const SCOPE = ["creator_id", "category", "collection_id"];
+
+export function ScopeFilters({
+  hasCreator = true,
+  hasCollection = false,
+  first,
+  names = [],
+  children,
+}: Props) {
+  const own = SCOPE.filter((name) => hasCollection || name !== "collection_id");
   return (
-    <div class="controls filter-bar" role="group" aria-label="Filters">
-      {children}
+    <FilterBar names={[...own, ...names]} first={first}>
       {hasCreator && <RecordFilter name="creator_id" label="Creator" placeholder="Any creator" />}
       <CategoryFilter placeholder="Any category" />
       <TagFilter placeholder="Any tag" />
       {hasCollection && <RecordFilter name="collection_id" label="Collection" placeholder="Any collection" />}
-    </div>
+      {children}
+    </FilterBar>
   );
 }

@@ -19,6 +19,7 @@ export function selectColumn<Row extends { id: string }>({
   const isAll = rows.length > 0 && rows.every(({ id }) => selected.has(id));
   return {
     name: "Select",
+    isControl: true,
     heading: (
       <label class={css.target}>
         <input

@@ -5,7 +5,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { type CsvColumn, formatCsv, saveFile } from "../csv.ts";
 import { formatView, navigate, view } from "../state/view.ts";
-import { useNearRows } from "./near-rows.ts";
+import { useShownRows } from "./near-rows.ts";
 import * as css from "./table.module.css";
 
 export interface Column<Row> extends CsvColumn<Row> {
@@ -14,6 +14,10 @@ export interface Column<Row> extends CsvColumn<Row> {
   /** What stands above the column instead of its name. */
   heading?: ComponentChildren;
   isNumber?: boolean;
+  /** Whether it names what a row is of: it has the room that the others leave, and stays while a table scrolls sideways. */
+  isName?: boolean;
+  /** Whether it has controls, which are not on paper and have no name above them. */
+  isControl?: boolean;
   /** The value of `sort` in the address that sorts by this column; descending with `-` before it. */
   sort?: string;
 }
@@ -36,8 +40,7 @@ export function Table<Row>({ title, columns: all, rows, rowKey, sort = "", isDen
   const frame = useRef<HTMLDivElement>(null);
   const table = useRef<HTMLTableElement>(null);
   useStickyHead(frame, table);
-  const near = useNearRows(table, rows, rowKey, formatView(view.value));
-  const isNear = (position: number) => !near || (position >= near.from && position < near.to);
+  const shown = useShownRows(table, rows, rowKey, formatView(view.value));
   return (
     <div ref={frame} class={css.tableFrame} tabIndex={0} role="region" aria-label={`${title}: table`}>
       <table ref={table} class={isDense ? css.dense : ""}>
@@ -49,16 +52,9 @@ export function Table<Row>({ title, columns: all, rows, rowKey, sort = "", isDen
           </tr>
         </thead>
         <tbody>
-          {/* One array: a row that is moved within it is not made again. */}
-          {[
-            near && <Gap key="above" height={near.from * near.height} />,
-            ...rows.map((row, position) => (
-              <tr key={rowKey(row)} hidden={!isNear(position)}>
-                <Cells row={row} columns={all} />
-              </tr>
-            )),
-            near && <Gap key="below" height={(rows.length - near.to) * near.height} />,
-          ]}
+          {shown.map(({ element, row }) => (
+            <Cells key={element} row={row} columns={all} />
+          ))}
         </tbody>
       </table>
     </div>
@@ -79,13 +75,11 @@ function useStickyHead(frame: RefObject<HTMLElement | null>, table: RefObject<HT
   }, []);
 }
 
-/** As high as the rows that are not laid out. */
-function Gap({ height }: { height: number }) {
-  // biome-ignore lint/a11y/noAriaHiddenOnFocusable: a row without cells has no focus
-  return <tr aria-hidden="true" hidden={height === 0} style={{ height: `${height}px` }} />;
+function cellClass<Row>({ isNumber, isName, isControl }: Column<Row>): string {
+  return isNumber ? "number" : isName ? css.name : isControl ? css.control : "";
 }
 
-/** Rendered again only for another row or other columns, so that sorting moves rows. */
+/** A row, rendered again only for another record or other columns. */
 class Cells<Data> extends Component<{ row: Data; columns: readonly Column<Data>[] }> {
   override shouldComponentUpdate(next: Readonly<{ row: Data; columns: readonly Column<Data>[] }>): boolean {
     return next.row !== this.props.row || next.columns !== this.props.columns;
@@ -93,29 +87,28 @@ class Cells<Data> extends Component<{ row: Data; columns: readonly Column<Data>[
 
   override render() {
     const { row, columns } = this.props;
-    return columns.map(
-      ({ name, render, isNumber }) =>
-        render && (
-          <td key={name} class={isNumber ? "number" : ""}>
-            {render(row)}
-          </td>
-        ),
+    return (
+      <tr>
+        {columns.map(
+          (column) =>
+            column.render && (
+              <td key={column.name} class={cellClass(column)}>
+                {column.render(row)}
+              </td>
+            ),
+        )}
+      </tr>
     );
   }
 }
 
-function Heading<Row>({
-  column: { name, heading, sort, isNumber },
-  current,
-}: {
-  column: Column<Row>;
-  current: string;
-}) {
+function Heading<Row>({ column, current }: { column: Column<Row>; current: string }) {
+  const { name, heading = name, sort, isControl } = column;
   const direction = current === sort ? "ascending" : current === `-${sort}` ? "descending" : null;
   return (
     <th
       scope="col"
-      class={isNumber ? "number" : ""}
+      class={`${cellClass(column)}${sort ? "" : ` ${css.unsorted}`}`}
       {...(sort && direction ? { "aria-sort": direction } : {})}
     >
       {sort ? (
@@ -123,8 +116,10 @@ function Heading<Row>({
           {name}
           <Arrow direction={direction} />
         </button>
+      ) : isControl && heading === name ? (
+        <span class="hidden-text">{name}</span>
       ) : (
-        (heading ?? name)
+        heading
       )}
     </th>
   );

@@ -1,9 +1,9 @@
 // The rows of the accounts' table. Sorted by a gain: the ranking. Sorted by anything else: the list, and the gains of its rows.
 
-import { ApiProblem, api, unwrap } from "../api/client.ts";
+import { ApiProblem, api, countOf, unwrap } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { metricOf, RECORD_METRICS, type RecordMetric, SERIES_METRICS } from "../state/metrics.ts";
-import { labelParameters, type Platform, type View, windowParameters } from "../state/view.ts";
+import { labelParameters, type View, windowParameters } from "../state/view.ts";
 import { FAILURES, type FailureReason, STATUSES, type TrackingStatus } from "../tracking-reason.ts";
 import {
   fetchAccountGains,
@@ -27,18 +27,10 @@ const LIST_FIELDS = [
   "view_count",
 ] as const;
 
-type Tracking = components["schemas"]["Tracking"];
+type Listed = components["schemas"]["Account"];
+type Ranked = components["schemas"]["TopAccount"];
 
-export interface AccountRow extends GainColumns {
-  id: string;
-  platform: Platform;
-  username: string;
-  name: string | null;
-  profile_pic_url: string | null;
-  creator_id: string | null;
-  creator_name: string | null;
-  follower_count: number;
-  tracking: Tracking;
+export interface AccountRow extends Pick<Listed, keyof Listed & keyof Ranked>, GainColumns {
   total_post_count: number | null;
 }
 
@@ -107,6 +99,12 @@ export function listFilters(view: View) {
     ...(creator_id ? { creator_id: [creator_id] } : {}),
     ...(failure ? { failure } : {}),
   };
+}
+
+/** How many accounts match. */
+export async function countAccounts(view: View, signal: AbortSignal): Promise<number | null> {
+  const query = { ...listFilters(view), limit: 1, include_total: true };
+  return countOf(api.GET("/accounts", { params: { query }, signal }));
 }
 
 async function fetchSeries(view: View, account_ids: string[], signal: AbortSignal) {

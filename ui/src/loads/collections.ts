@@ -1,6 +1,6 @@
 // Collections: the list, one of them, and its report, which a share's token reaches as well.
 
-import { api, unwrap } from "../api/client.ts";
+import { api, countOf, unwrap } from "../api/client.ts";
 import type { Page } from "../api/pages.ts";
 import type { components, paths } from "../api/schema.d.ts";
 import { CONTENT_METRICS, metricOf } from "../state/metrics.ts";
@@ -34,6 +34,12 @@ export async function fetchCollections(
   };
   const { data, pagination } = await unwrap(api.GET("/collections", { params: { query }, signal }));
   return { rows: data, next: pagination.next_cursor ?? null };
+}
+
+export async function countCollections({ filters }: View, signal: AbortSignal): Promise<number | null> {
+  const q = filters.get("q");
+  const query = { ...(q ? { q } : {}), limit: 1, include_total: true };
+  return countOf(api.GET("/collections", { params: { query }, signal }));
 }
 
 export async function fetchCollection(collection_id: string, signal: AbortSignal): Promise<Collection> {

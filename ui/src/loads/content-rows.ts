@@ -1,12 +1,12 @@
 // Rows of the content page: the ranking by a gain, the list by a counter or time, or what is unusual, and then what the rows gained.
 
-import { api, unwrap } from "../api/client.ts";
+import { api, countOf, unwrap } from "../api/client.ts";
 import type { Page } from "../api/pages.ts";
+import type { components } from "../api/schema.d.ts";
 import { CONTENT_METRICS, type ContentMetric, metricOf } from "../state/metrics.ts";
 import {
   daysOf,
   MAX_SERIES_DAYS,
-  type Platform,
   rangeDays,
   scopeParameters,
   type View,
@@ -22,23 +22,13 @@ const LIST_FIELDS = ["create_time", "view_count", "like_count", "play_count", "a
 
 type Gains = Record<ContentMetric, number>;
 
-export interface ContentRow {
-  id: string;
-  platform: Platform;
-  url: string | null;
-  description: string | null;
-  media_type: string | null;
-  duration: number | null;
-  cover_image_url: string | null;
-  create_time: string | null;
-  account_id: string | null;
-  account_username: string | null;
-  creator_name: string | null;
-  view_count: number;
+type Schemas = components["schemas"];
+/** What posts have, however they are listed. `unknown_counters` are 0 in the record and in gains. */
+type Shared = keyof Schemas["Content"] & keyof Schemas["TopContent"] & keyof Schemas["BreakoutVideo"];
+
+export interface ContentRow extends Pick<Schemas["TopContent"], Shared> {
   /** In the window; null in the list, whose gains come as details. */
   gains: Gains | null;
-  /** Counters that were never known: 0 in the record and in gains. */
-  unknown_counters: readonly string[];
   /** How its views compare with those that earlier posts of its account had at the same age, where rows are ordered by that. */
   usual?: { multiple: number; baseline: number; actual: number; sample: number };
 }
@@ -168,6 +158,13 @@ async function fetchUnusual(view: View, cursor: string | null, signal: AbortSign
     usual: { multiple, baseline, actual, sample },
   }));
   return { rows, next: pagination.next_cursor ?? null, meta: null };
+}
+
+/** How many posts match; null for those that are compared with what is usual. */
+export async function countContent(view: View, signal: AbortSignal): Promise<number | null> {
+  if (contentOrder(view).field === "multiple") return null;
+  const query = { ...contentFilters(view), limit: 1, include_total: true };
+  return countOf(api.GET("/content", { params: { query }, signal }));
 }
 
 export async function fetchContent(

@@ -1,7 +1,7 @@
 // The rows of the creators' table. Sorted by a gain: the ranking. By name, or searched: the list, and the gains of its rows. Three
 // requests a page.
 
-import { ApiProblem, api, unwrap } from "../api/client.ts";
+import { ApiProblem, api, countOf, unwrap } from "../api/client.ts";
 import { metricOf, RECORD_METRICS, type RecordMetric, SERIES_METRICS } from "../state/metrics.ts";
 import { labelParameters, type View, windowParameters } from "../state/view.ts";
 import {
@@ -54,6 +54,14 @@ export function creatorOrder(view: View): CreatorOrder {
   if (creatorSearch(view))
     return orderOf<RecordMetric, (typeof LIST_FIELDS)[number]>(view, [], LIST_FIELDS, BY_NAME);
   return orderOf(view, RECORD_METRICS, isRankingFiltered(view) ? [] : LIST_FIELDS, rankedBy("views"));
+}
+
+/** How many creators match; null if they are filtered by what only the ranking has. */
+export async function countCreators(view: View, signal: AbortSignal): Promise<number | null> {
+  if (isRankingFiltered(view)) return null;
+  const q = creatorSearch(view);
+  const query = { ...(q ? { q } : {}), limit: 1, include_total: true };
+  return countOf(api.GET("/creators", { params: { query }, signal }));
 }
 
 async function fetchSeries(view: View, creator_ids: string[], signal: AbortSignal) {

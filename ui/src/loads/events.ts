@@ -1,6 +1,6 @@
 // What happened: the feed of events.
 
-import { api, unwrap } from "../api/client.ts";
+import { api, countOf, unwrap } from "../api/client.ts";
 import type { HappenedEvent } from "../api/live.ts";
 import type { Page } from "../api/pages.ts";
 import type { View } from "../state/view.ts";
@@ -31,25 +31,32 @@ export function eventKind({ filters }: View): EventKind | null {
   return (Object.keys(EVENT_KINDS) as EventKind[]).find((kind) => kind === filters.get("kind")) ?? null;
 }
 
-export async function fetchEvents(
-  view: View,
-  cursor: string | null,
-  signal: AbortSignal,
-): Promise<Page<HappenedEvent>> {
+function eventFilters(view: View) {
   const kind = eventKind(view);
   const [account_id, creator_id, collection_id] = [
     view.filters.get("account_id"),
     view.filters.get("creator_id"),
     view.filters.get("collection_id"),
   ];
-  const query = {
-    limit: PAGE_SIZE,
+  return {
     ...(kind ? { type: [...EVENT_KINDS[kind].types] } : {}),
     ...(account_id ? { account_id } : {}),
     ...(creator_id ? { creator_id } : {}),
     ...(collection_id ? { collection_id } : {}),
-    ...(cursor ? { cursor } : {}),
   };
+}
+
+export async function fetchEvents(
+  view: View,
+  cursor: string | null,
+  signal: AbortSignal,
+): Promise<Page<HappenedEvent>> {
+  const query = { ...eventFilters(view), limit: PAGE_SIZE, ...(cursor ? { cursor } : {}) };
   const { data, pagination } = await unwrap(api.GET("/events", { params: { query }, signal }));
   return { rows: data, next: pagination.next_cursor ?? null };
+}
+
+export async function countEvents(view: View, signal: AbortSignal): Promise<number | null> {
+  const query = { ...eventFilters(view), limit: 1, include_total: true };
+  return countOf(api.GET("/events", { params: { query }, signal }));
 }

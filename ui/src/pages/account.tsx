@@ -3,7 +3,7 @@
 import { api, unwrap } from "../api/client.ts";
 import { mayWrite } from "../api/identity.ts";
 import { useResource } from "../api/resource.ts";
-import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
+import { Controls, PLATFORM_NAMES, PROFILE_LINKS } from "../components/controls.tsx";
 import { Facts } from "../components/facts.tsx";
 import { Card, Count, Status, WindowNote } from "../components/parts.tsx";
 import { Picture } from "../components/picture.tsx";
@@ -21,11 +21,6 @@ import { reasonOf } from "../tracking-reason.ts";
 import { Benchmarks } from "./account/benchmarks.tsx";
 import { type Account, AccountSettings, PauseButton } from "./account/settings.tsx";
 import type { PageProps } from "./props.ts";
-
-const PROFILE_LINKS = {
-  instagram: "https://www.instagram.com/",
-  tiktok: "https://www.tiktok.com/@",
-} as const;
 
 export default function AccountPage({ id, identity }: PageProps) {
   const account = useResource((signal) => fetchAccount(id, signal), [id]);

@@ -3,7 +3,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { mayWrite } from "../api/identity.ts";
 
-import { type PagedResource, usePages } from "../api/pages.ts";
+import { type PagedResource, usePages, useTotal } from "../api/pages.ts";
 import { useColumnChoice } from "../components/column-choice.tsx";
 import { Compared } from "../components/compared.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
@@ -29,12 +29,14 @@ import {
 import { selectColumn } from "../components/select-column.tsx";
 import * as css from "../components/table.module.css";
 import { type Column, CsvButton, Table } from "../components/table.tsx";
+import { exact } from "../format.ts";
 import {
   type AccountPage,
   type AccountRow,
   accountOrder,
   canRank,
   compareAccounts,
+  countAccounts,
   fetchAccounts,
   listFilters,
 } from "../loads/account-rows.ts";
@@ -44,11 +46,13 @@ import { reasonOf } from "../tracking-reason.ts";
 import { AddAccounts } from "./accounts/add.tsx";
 import { useArrivals } from "./accounts/arrivals.ts";
 import { AccountFilters, isFiltered } from "./accounts/filters.tsx";
+import { useRowMenu } from "./accounts/row-menu.tsx";
 import { SelectionBar } from "./accounts/selection.tsx";
 import type { PageProps } from "./props.ts";
 
 const ACCOUNT: Column<AccountRow> = {
   name: "Account",
+  isName: true,
   sort: "username",
   csv: (row) => row.username,
   render: ({ id, username, platform, name, creator_name, profile_pic_url }) => (
@@ -73,7 +77,7 @@ const STATUS: Column<AccountRow> = {
     // What a pause means is said by its title.
     const reason = tracking && !tracking.status.startsWith("paused") && reasonOf(tracking);
     return tracking ? (
-      <div class={css.why}>
+      <div class={reason ? css.explained : css.why}>
         <Status status={tracking.status} />
         {reason && <small class="small quiet">{reason}</small>}
       </div>
@@ -126,13 +130,14 @@ export default function AccountsPage({ identity }: PageProps) {
     (cursor, signal) => fetchAccounts(current, cursor, signal),
     { sort: order.text, comparison: (page) => compareAccounts(order, page) },
   );
+  const total = useTotal(pages, (signal) => countAccounts(current, signal));
   useArrivals(pages);
   return (
     <>
       <div class="page-head">
         <div class="grow">
           <h1>Accounts</h1>
-          <Usage identity={identity} />
+          <Usage identity={identity} matching={isFiltered() ? total : null} />
           <WindowNote meta={pages.data?.page.meta} />
         </div>
         {canWrite && (
@@ -158,23 +163,24 @@ export default function AccountsPage({ identity }: PageProps) {
       <AccountFilters />
       <GainsProblem pages={pages} />
       <AccountsCard pages={pages} canWrite={canWrite} />
-      <MoreButton pages={pages} />
+      <MoreButton pages={pages} total={total} />
     </>
   );
 }
 
-function Usage({ identity: { data } }: Pick<PageProps, "identity">) {
+interface UsageProps extends Pick<PageProps, "identity"> {
+  /** How many accounts match the filters, if there are any. */
+  matching: number | null;
+}
+
+function Usage({ identity: { data }, matching }: UsageProps) {
   if (!data) return <p class="quiet small">{"\u00a0"}</p>;
   const { accounts, account_cap } = data.usage;
   return (
     <p class="quiet small">
-      <Count value={accounts} /> tracked
-      {account_cap !== null && (
-        <>
-          {" "}
-          of <Count value={account_cap} />
-        </>
-      )}
+      {matching !== null && <>{exact(matching)} of </>}
+      {exact(accounts)} tracked
+      {matching === null && account_cap !== null && <> of {exact(account_cap)}</>}
     </p>
   );
 }
@@ -203,11 +209,16 @@ function AccountsCard({ pages, canWrite }: CardProps) {
   );
   const choice = useColumnChoice("accounts", all);
   const shown = useMemo(() => choice.shown, [all, choice.hidden]);
+  const rowMenu = useRowMenu(canWrite, (outcome) => {
+    pages.refresh();
+    setOutcome(outcome);
+  });
   // Rows in another order are the same page.
   const selectable = useMemo(
     () => [
       selectColumn({ rows, selected, select: setSelected, nameOf: ({ username }) => `@${username}` }),
       ...shown,
+      rowMenu.column,
     ],
     [pages.data?.page, selected, shown],
   );
@@ -257,6 +268,7 @@ function AccountsCard({ pages, canWrite }: CardProps) {
           sort={(gainsProblem ? loaded : order).text}
         />
       )}
+      {rowMenu.menu}
     </section>
   );
 }

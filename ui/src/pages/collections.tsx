@@ -3,7 +3,7 @@
 import { useMemo, useState } from "preact/hooks";
 
 import { mayWrite } from "../api/identity.ts";
-import { usePages } from "../api/pages.ts";
+import { usePages, useTotal } from "../api/pages.ts";
 import { mapResource } from "../api/resource.ts";
 import { DeleteCollection } from "../components/delete-collection.tsx";
 import { MoreButton } from "../components/gain-columns.tsx";
@@ -13,7 +13,7 @@ import { type Column, CsvButton, Table } from "../components/table.tsx";
 import { TextFilter } from "../components/text-filter.tsx";
 import { When } from "../components/when.tsx";
 import { exact } from "../format.ts";
-import { type Collection, fetchCollections } from "../loads/collections.ts";
+import { type Collection, countCollections, fetchCollections } from "../loads/collections.ts";
 import { linkTo, view } from "../state/view.ts";
 import * as css from "./collections.module.css";
 import type { PageProps } from "./props.ts";
@@ -66,7 +66,7 @@ function columnsFor(remove: ((row: Collection) => void) | null): Column<Collecti
     },
     {
       name: "Action",
-      heading: <span class="hidden-text">Action</span>,
+      isControl: true,
       render: (row) =>
         remove && (
           <button
@@ -92,6 +92,7 @@ export default function CollectionsPage({ identity }: PageProps) {
     (cursor, signal) => fetchCollections(current, cursor, signal),
     { sort: current.sort || "name" },
   );
+  const total = useTotal(pages, (signal) => countCollections(current, signal));
   const columns = useMemo(() => columnsFor(canWrite ? setDeleting : null), [canWrite]);
   const rows = pages.data?.rows;
   const isFirst = rows?.length === 0 && !current.filters.has("q");
@@ -137,7 +138,7 @@ export default function CollectionsPage({ identity }: PageProps) {
                     sort="name"
                   />
                 )}
-                <MoreButton pages={pages} />
+                <MoreButton pages={pages} total={total} />
               </>
             )}
           </Card>

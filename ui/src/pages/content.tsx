@@ -3,13 +3,14 @@
 import { useLayoutEffect, useState } from "preact/hooks";
 
 import { useDetails } from "../api/details.ts";
-import { usePages } from "../api/pages.ts";
+import { usePages, useTotal } from "../api/pages.ts";
 import { mapResource } from "../api/resource.ts";
 import { Sparkline } from "../charts/line.tsx";
 import { useColumnChoice } from "../components/column-choice.tsx";
 import { Compared } from "../components/compared.tsx";
 import { Controls, PLATFORM_NAMES } from "../components/controls.tsx";
 import { ExportButton } from "../components/export.tsx";
+import { MoreButton } from "../components/gain-columns.tsx";
 import { Card, Count, Empty, Entity, ProblemNotice, WindowNote } from "../components/parts.tsx";
 import { ScopeFilters } from "../components/scope-filters.tsx";
 import { type Column, CsvButton, Table } from "../components/table.tsx";
@@ -22,6 +23,7 @@ import {
   contentFilters,
   contentMetric,
   contentOrder,
+  countContent,
   fetchContent,
   fetchContentDetails,
   PAGE_SIZE,
@@ -91,6 +93,7 @@ function columns(metric: ContentMetric, today: number, isUnusual: boolean, q: st
     { name: "Id", csv: (row) => row.id },
     {
       name: "Post",
+      isName: true,
       csv: (row) => row.description,
       render: (row) => (
         <Entity
@@ -160,7 +163,13 @@ export default function ContentPage() {
         </div>
         <Controls hasComparison={false} />
       </div>
-      <ScopeFilters hasCollection />
+      <ScopeFilters
+        hasCollection
+        first={<TextFilter label="Filter by caption" placeholder="Caption contains" />}
+        names={LISTED_FILTERS}
+      >
+        <ContentFilters />
+      </ScopeFilters>
       <Toolbar />
       {isCalendar ? <PostCalendar /> : <PostList onMeta={setMeta} />}
     </>
@@ -179,7 +188,6 @@ function Toolbar() {
   const shown = layoutOf(view.value);
   return (
     <div class={css.toolbar}>
-      <TextFilter label="Filter by caption" placeholder="Caption contains" />
       <select
         aria-label="Sort"
         value={order.text}
@@ -204,7 +212,6 @@ function Toolbar() {
           </button>
         ))}
       </div>
-      <ContentFilters />
     </div>
   );
 }
@@ -219,6 +226,7 @@ function PostList({ onMeta }: { onMeta: (meta: Meta) => void }) {
     (cursor, signal) => fetchContent(current, cursor, signal),
     { sort: order.text },
   );
+  const total = useTotal(pages, (signal) => countContent(current, signal));
   const details = useDetails(pages.data?.rows, (ids, signal) => fetchContentDetails(current, ids, signal));
   const resource = mapResource(pages, ({ rows }) =>
     rows.map((row): Row => ({ ...row, detail: details.data?.details.get(row.id) })),
@@ -297,11 +305,7 @@ function PostList({ onMeta }: { onMeta: (meta: Meta) => void }) {
           </button>
         </p>
       )}
-      {pages.hasMore && (
-        <button type="button" class="more" onClick={pages.loadMore} disabled={pages.status === "loading"}>
-          Show {PAGE_SIZE} more
-        </button>
-      )}
+      <MoreButton pages={pages} total={total} />
     </>
   );
 }

@@ -206,6 +206,7 @@ function AccountsCard({ creatorId, accounts, canWrite, onChanged }: AccountsProp
   const columns: Column<AccountRow>[] = [
     {
       name: "Account",
+      isName: true,
       csv: (row) => row.username,
       render: ({ id, username, platform, profile_pic_url }) => (
         <Entity
@@ -248,7 +249,7 @@ function AccountsCard({ creatorId, accounts, canWrite, onChanged }: AccountsProp
   ];
   const unlinkColumn: Column<AccountRow> = {
     name: "Unlink",
-    heading: <span class="hidden-text">Unlink</span>,
+    isControl: true,
     render: ({ id, username }) => (
       <button
         type="button"

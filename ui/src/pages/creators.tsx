@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { useAction } from "../api/action.ts";
 import { api, unwrap } from "../api/client.ts";
 import { mayWrite } from "../api/identity.ts";
-import { type PagedResource, usePages } from "../api/pages.ts";
+import { type PagedResource, usePages, useTotal } from "../api/pages.ts";
 import { useColumnChoice } from "../components/column-choice.tsx";
 import { Compared } from "../components/compared.tsx";
 import { Controls } from "../components/controls.tsx";
@@ -35,6 +35,7 @@ import { TextFilter } from "../components/text-filter.tsx";
 import {
   type CreatorPage,
   type CreatorRow,
+  countCreators,
   creatorFilters,
   creatorOrder,
   creatorSearch,
@@ -68,7 +69,7 @@ function columns(ranked: RecordMetric | undefined): Column<CreatorRow>[] {
   return [
     {
       name: "Compare",
-      heading: <span class="hidden-text">Compare</span>,
+      isControl: true,
       render: ({ id, name }) => {
         const isCompared = compared.includes(id);
         return (
@@ -86,6 +87,7 @@ function columns(ranked: RecordMetric | undefined): Column<CreatorRow>[] {
     },
     {
       name: "Creator",
+      isName: true,
       sort: "name",
       csv: (row) => row.name,
       render: ({ id, name, account_count, is_active }) => (
@@ -133,6 +135,7 @@ export default function CreatorsPage({ identity }: PageProps) {
     (cursor, signal) => fetchCreators(current, cursor, signal),
     { sort: creatorOrder(current).text },
   );
+  const total = useTotal(pages, (signal) => countCreators(current, signal));
   return (
     <>
       <div class="page-head">
@@ -159,12 +162,13 @@ export default function CreatorsPage({ identity }: PageProps) {
         names={pages.data && new Map(pages.data.rows.map(({ id, name }) => [id, name]))}
         code={() => import("./comparison.tsx")}
       />
-      <ScopeFilters hasCreator={false}>
-        {!isRankingFiltered(current) && <TextFilter label="Name contains" placeholder="Name" />}
-      </ScopeFilters>
+      <ScopeFilters
+        hasCreator={false}
+        first={!isRankingFiltered(current) && <TextFilter label="Name contains" placeholder="Name" />}
+      />
       <GainsProblem pages={pages} />
       <CreatorsCard pages={pages} />
-      <MoreButton pages={pages} />
+      <MoreButton pages={pages} total={total} />
     </>
   );
 }

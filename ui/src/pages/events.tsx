@@ -4,16 +4,17 @@ import type { ComponentChildren } from "preact";
 
 import { type HappenedEvent, isLive } from "../api/live.ts";
 import { useNews } from "../api/news.ts";
-import { usePages } from "../api/pages.ts";
+import { usePages, useTotal } from "../api/pages.ts";
 import { mapResource } from "../api/resource.ts";
 import { PLATFORM_NAMES } from "../components/controls.tsx";
+import { FilterBar } from "../components/filter-bar.tsx";
 import { MoreButton } from "../components/gain-columns.tsx";
 import { Card, Empty } from "../components/parts.tsx";
 import { RecordFilter } from "../components/record-pickers.tsx";
 import { type Column, CsvButton, Table } from "../components/table.tsx";
 import { When } from "../components/when.tsx";
 import { compact, exact, plural, times } from "../format.ts";
-import { EVENT_KINDS, eventKind, fetchEvents } from "../loads/events.ts";
+import { countEvents, EVENT_KINDS, eventKind, fetchEvents } from "../loads/events.ts";
 import { linkTo, setFilters, view } from "../state/view.ts";
 import { SHORT_FAILURE_NAMES } from "../tracking-reason.ts";
 import * as css from "./events.module.css";
@@ -117,23 +118,27 @@ const COLUMNS: readonly Column<HappenedEvent>[] = [
 
 function Filters() {
   return (
-    <div class="controls filter-bar" role="group" aria-label="Filters">
-      <select
-        aria-label="Kind"
-        value={eventKind(view.value) ?? ""}
-        onChange={(event) => setFilters({ kind: event.currentTarget.value })}
-      >
-        <option value="">Everything</option>
-        {Object.entries(EVENT_KINDS).map(([kind, { name }]) => (
-          <option key={kind} value={kind}>
-            {name}
-          </option>
-        ))}
-      </select>
+    <FilterBar
+      names={["creator_id", "account_id", "collection_id"]}
+      first={
+        <select
+          aria-label="Kind"
+          value={eventKind(view.value) ?? ""}
+          onChange={(event) => setFilters({ kind: event.currentTarget.value })}
+        >
+          <option value="">Everything</option>
+          {Object.entries(EVENT_KINDS).map(([kind, { name }]) => (
+            <option key={kind} value={kind}>
+              {name}
+            </option>
+          ))}
+        </select>
+      }
+    >
       <RecordFilter name="creator_id" label="Creator" placeholder="Any creator" />
       <RecordFilter name="account_id" label="Account" placeholder="Any account" />
       <RecordFilter name="collection_id" label="Collection" placeholder="Any collection" />
-    </div>
+    </FilterBar>
   );
 }
 
@@ -144,6 +149,7 @@ export default function EventsPage() {
     (cursor, signal) => fetchEvents(current, cursor, signal),
     { sort: "" },
   );
+  const total = useTotal(pages, (signal) => countEvents(current, signal));
   useNews(RELOAD_MS, true, pages.refresh);
   const rows = pages.data?.rows ?? [];
   return (
@@ -177,7 +183,7 @@ export default function EventsPage() {
           )
         }
       </Card>
-      <MoreButton pages={pages} />
+      <MoreButton pages={pages} total={total} />
     </>
   );
 }

@@ -4,6 +4,7 @@ import { mayWrite } from "../api/identity.ts";
 import { useNews } from "../api/news.ts";
 import { usePages } from "../api/pages.ts";
 import { mapResource } from "../api/resource.ts";
+import { MoreButton } from "../components/gain-columns.tsx";
 import { Card, Empty } from "../components/parts.tsx";
 import { fetchImports, isUnfinished } from "../loads/imports.ts";
 import { FileCard } from "./imports/file.tsx";
@@ -45,13 +46,7 @@ export default function ImportsPage({ identity }: PageProps) {
           )
         }
       </Card>
-      {imports.hasMore && (
-        <p>
-          <button type="button" onClick={imports.loadMore}>
-            Show more
-          </button>
-        </p>
-      )}
+      <MoreButton pages={imports} />
     </>
   );
 }

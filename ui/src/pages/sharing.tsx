@@ -217,7 +217,7 @@ function ShareTable({ rows, onRevoked }: { rows: readonly Share[]; onRevoked: ()
     },
     {
       name: "Action",
-      heading: <span class="hidden-text">Action</span>,
+      isControl: true,
       render: (row) => (
         <button
           type="button"

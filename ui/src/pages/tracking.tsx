@@ -229,6 +229,7 @@ function Verdict({ health }: { health: Health }) {
 const ACCOUNT_COLUMNS: readonly Column<AccountRow>[] = [
   {
     name: "Account",
+    isName: true,
     csv: ({ username }) => username,
     render: ({ id, username, platform, creator_name, profile_pic_url }) => (
       <Entity

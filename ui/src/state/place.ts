@@ -26,7 +26,7 @@ export function keepRows(of: string, count: number): void {
 }
 
 export function keepScroll(): void {
-  keep({ scroll: scrollY });
+  if ((place().scroll ?? 0) !== scrollY) keep({ scroll: scrollY });
 }
 
 /** What has to be there before a page has its height. */

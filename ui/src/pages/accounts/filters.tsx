@@ -1,5 +1,6 @@
 // Filters of the accounts' table, all in the address.
 
+import { FilterBar } from "../../components/filter-bar.tsx";
 import { statusName } from "../../components/parts.tsx";
 import { RecordFilter } from "../../components/record-pickers.tsx";
 import { CategoryFilter, TagFilter } from "../../components/scope-filters.tsx";
@@ -28,8 +29,10 @@ export function AccountFilters() {
   const { filters } = view.value;
   const value = (name: string) => filters.get(name) ?? "";
   return (
-    <div class="controls filter-bar">
-      <TextFilter label="Username contains" placeholder="Username" />
+    <FilterBar
+      names={FILTERS.filter((name) => name !== "q")}
+      first={<TextFilter label="Username contains" placeholder="Username" />}
+    >
       <select
         aria-label="Status"
         value={value("status")}
@@ -73,6 +76,6 @@ export function AccountFilters() {
           Clear filters
         </button>
       )}
-    </div>
+    </FilterBar>
   );
 }

@@ -104,19 +104,30 @@ function Changes({ count, change }: ChangesProps) {
         {button("Remove accounts…", () => setRemoving(true))}
       </Menu>
       {isRemoving && (
-        <ConfirmDialog
-          title={`Remove ${plural(count, "account")}?`}
-          action="Remove"
+        <RemoveDialog
+          count={count}
           isRunning={isRunning}
           onConfirm={() => void change.run("removed", removeAll)}
           onClose={() => setRemoving(false)}
-        >
-          <p>
-            Their posts and history are deleted with them. This cannot be undone. To stop reading them and
-            keep the history, pause them instead.
-          </p>
-        </ConfirmDialog>
+        />
       )}
     </>
+  );
+}
+
+interface RemoveProps
+  extends Pick<Parameters<typeof ConfirmDialog>[0], "isRunning" | "onConfirm" | "onClose"> {
+  count: number;
+}
+
+export function RemoveDialog({ count, ...dialog }: RemoveProps) {
+  return (
+    <ConfirmDialog title={`Remove ${plural(count, "account")}?`} action="Remove" {...dialog}>
+      <p>
+        {count === 1 ? "Its" : "Their"} posts and history are deleted with {count === 1 ? "it" : "them"}. This
+        cannot be undone. To stop reading {count === 1 ? "it" : "them"} and keep the history, pause{" "}
+        {count === 1 ? "it" : "them"} instead.
+      </p>
+    </ConfirmDialog>
   );
 }

@@ -130,7 +130,7 @@ function markColumns(collection: Option | undefined): Column<Post>[] {
   return [
     {
       name: "Collection",
-      heading: <span class="hidden-text">Collection</span>,
+      isControl: true,
       render: (row) => <MarkButton id={row.id} caption={row.description} collection={collection} />,
     },
   ];
@@ -147,6 +147,7 @@ export function Posts({ source, collection }: PostsProps) {
   const columns: Column<Post>[] = [
     {
       name: "Post",
+      isName: true,
       csv: (row) => row.description,
       render: (row) => (
         <Entity
@@ -211,6 +212,7 @@ export function Accounts({ source }: { source: ReportSource }) {
   const columns: Column<Account>[] = [
     {
       name: "Account",
+      isName: true,
       csv: (row) => row.username,
       render: (row) => (
         <Entity
@@ -253,6 +255,7 @@ export function Creators({ source }: { source: ReportSource }) {
   const columns: Column<Creator>[] = [
     {
       name: "Creator",
+      isName: true,
       csv: (row) => row.name,
       render: (row) => (
         <Entity

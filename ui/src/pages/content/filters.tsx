@@ -44,7 +44,7 @@ export function ContentFilters() {
   const types = [...new Set([...MEDIA_TYPES, ...(filters.has("media_type") ? [value("media_type")] : [])])];
   return (
     <details class={css.filters} open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary class="button">Filters{count > 0 && <> · {count}</>}</summary>
+      <summary class="button">More filters{count > 0 && <> · {count}</>}</summary>
       <div class={`card ${css.filterFields}`}>
         <div class="field">
           <span class="quiet small">Account</span>

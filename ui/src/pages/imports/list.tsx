@@ -49,7 +49,7 @@ function columnsFor(cancel: ((row: Import) => void) | null): Column<Import>[] {
     { name: "When", render: ({ created_at }) => <When value={created_at} /> },
     {
       name: "Action",
-      heading: <span class="hidden-text">Action</span>,
+      isControl: true,
       render: (row) =>
         cancel &&
         isUnfinished(row) && (
