@@ -1,7 +1,7 @@
 //! Wakes the loops of all processes that look for work, when something is committed for which they wait.
 //!
 //! `NOTIFY` holds a lock of the whole server until its transaction is on disk. So it is sent after the transaction of a change,
-//! in one of its own that does not wait for the disk. If a process is killed between them, nobody is notified, so loops also
+//! in one of its own that does not wait for the disk. If a process is killed between them, no notification is sent, so loops also
 //! look at intervals. Those of a process that does not listen poll.
 
 use std::convert::Infallible;

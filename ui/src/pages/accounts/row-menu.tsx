@@ -20,7 +20,7 @@ interface Opened {
   button: DOMRect;
 }
 
-/** The column of the buttons, and the menu whose button was pressed. `onChanged` is told what was done. */
+/** The column of the buttons, and the menu whose button was pressed. `onChanged` receives the outcome of a change. */
 export function useRowMenu(canWrite: boolean, onChanged: (outcome: string) => void) {
   const [opened, open] = useState<Opened | null>(null);
   const column = useMemo(
