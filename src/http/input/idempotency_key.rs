@@ -116,7 +116,7 @@ impl IdempotencyKey {
     /// with the key is in flight.
     pub fn begin(&self, app: &App, organization: Uuid) -> Result<Option<InFlightKey>, Problem> {
         let Some(request) = &self.0 else { return Ok(None) };
-        app.idempotency_keys.begin(organization, request).map(Some).ok_or_else(in_flight)
+        app.idempotency_keys.begin(organization, request).map(Some).ok_or_else(Problem::in_flight)
     }
 
     /// Returns the response stored under the key without claiming it, before slow work outside the transaction.
@@ -146,12 +146,8 @@ fn replay<R: Replayable>(claim: Claim) -> Result<Option<R>, Problem> {
         Claim::BodyMismatch => {
             Err(Problem::invalid_field(HEADER, "was used with another body: use a new key"))
         }
-        Claim::InFlight => Err(in_flight()),
+        Claim::InFlight => Err(Problem::in_flight()),
     }
-}
-
-fn in_flight() -> Problem {
-    Problem::conflict("the first request with this Idempotency-Key is still in flight")
 }
 
 #[cfg(test)]

@@ -48,8 +48,8 @@ pub struct Problem {
 /// How a transaction failed because of a concurrent one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Conflict {
-    /// Aborted; can be retried immediately.
-    Aborted,
+    /// Gone in a moment: the transaction was aborted, or waits for one that may be.
+    Momentary,
     LockTimeout,
 }
 
@@ -114,6 +114,13 @@ impl Problem {
 
     pub fn conflict(detail: impl Into<String>) -> Self {
         Self::new(&kind::CONFLICT, detail)
+    }
+
+    /// The first request with an idempotency key is still running. It may also be an aborted attempt of this request, whose
+    /// transaction ends a moment after its error.
+    pub fn in_flight() -> Self {
+        let detail = "the first request with this Idempotency-Key is still in flight";
+        Problem { conflict: Some(Conflict::Momentary), ..Self::conflict(detail) }
     }
 
     pub fn payload_too_large() -> Self {
@@ -218,7 +225,7 @@ impl Problem {
     }
 
     fn transaction_conflict(error: &store::Error) -> Self {
-        let conflict = if error.is_lock_unavailable() { Conflict::LockTimeout } else { Conflict::Aborted };
+        let conflict = if error.is_lock_unavailable() { Conflict::LockTimeout } else { Conflict::Momentary };
         let detail = "conflict with a concurrent change: retry shortly";
         let problem = Self::caused_by(&kind::SERVICE_UNAVAILABLE, detail, error);
         Problem { conflict: Some(conflict), ..problem }
@@ -280,7 +287,7 @@ impl Problem {
 
 impl Retryable for Problem {
     fn is_retryable(&self) -> bool {
-        self.conflict == Some(Conflict::Aborted)
+        self.conflict == Some(Conflict::Momentary)
     }
 }
 
