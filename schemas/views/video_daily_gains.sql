@@ -1,5 +1,5 @@
 -- Gains per video and UTC day of observation, and its counters at the end of that day. A gain is the last known value by the
--- end of the day minus the last known value before it, as in recompute.sql: the first known value of a counter is a baseline
+-- end of the day minus the last known value before it, as in the rollups: the first known value of a counter is a baseline
 -- and no gain, except in the first snapshot of a video that was posted on or after the day tracking began. Filters on the
 -- keys are pushed below the window function; one on the date is not, because a gain depends on all earlier snapshots.
 CREATE OR REPLACE VIEW {public:Identifier}.video_daily_gains /*cluster:ON CLUSTER `{cluster}`*/
