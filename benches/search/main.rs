@@ -1,6 +1,7 @@
 //! Measures /search over a million captions: query latency in the store's function and over HTTP, compared with Postgres and
 //! pg_trgm over the same rows; indexing rate, index size, and memory of the API.
-//! Prints the tables of docs/measurements/search.md: `make bench-search`.
+//! Prints the tables of docs/measurements/search.md: `make bench-search`. `TIDEMARK_BENCH_LENGTHS=1,2,3,5` measures queries of some
+//! lengths, and `TIDEMARK_BENCH_PG_TRGM=0` search alone.
 
 mod captions;
 mod process;
@@ -20,13 +21,18 @@ use tidemark::worker::indexer;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-const LENGTHS: [usize; 6] = [1, 2, 3, 5, 20, 128];
 /// Queries of each length and kind, and repetitions of each.
 const QUERIES: usize = 20;
 const REPETITIONS: usize = 15;
 const LIMIT: usize = 25;
 /// Per query; repetitions stop when it is used up.
-const PG_TRGM_TIME_BUDGET: Duration = Duration::from_secs(2);
+const PG_TRGM_TIME_BUDGET: Duration = Duration::from_millis(500);
+
+/// Characters of queries.
+fn lengths() -> Vec<usize> {
+    let lengths = std::env::var("TIDEMARK_BENCH_LENGTHS").unwrap_or_else(|_| "1,2,3,5,20,128".to_owned());
+    lengths.split(',').map(|length| length.parse().expect("TIDEMARK_BENCH_LENGTHS are numbers")).collect()
+}
 
 #[tokio::main]
 async fn main() {
@@ -49,20 +55,20 @@ async fn main() {
     index.wait_applied(0).await;
     print_index_size(&pg, &index, folder.path(), began.elapsed()).await;
 
-    sqlx::raw_sql(
-        "create extension if not exists pg_trgm;
-         create index videos_trigrams on videos using gin (description_key gin_trgm_ops)",
-    )
-    .execute(&pg)
-    .await
-    .unwrap();
+    let with_pg_trgm = std::env::var("TIDEMARK_BENCH_PG_TRGM").is_err();
+    if with_pg_trgm {
+        create_trigrams(&pg).await;
+    }
     let queries = queries(&records.captions);
     println!(
         "\n| Characters | Occurs | Found | Search: min ms, p50, p99 | pg_trgm: min, p50, p99 | Faster at p99 |"
     );
     println!("|---|---|---|---|---|---|");
     for (characters, kind, queries) in &queries {
-        compare(&pg, &index, &records, *characters, kind, queries).await;
+        let limit = if *characters < 3 { 10 } else { LIMIT };
+        let (found, search, compared) = compare(&pg, &index, &records, queries, limit, with_pg_trgm).await;
+        let compared = compared.map(|times| format!("{times} | {:.1}", times.p99 / search.p99));
+        println!("| {characters} | {kind} | {found:.1} | {search} | {} |", compared.unwrap_or_default());
     }
     stop.cancel();
     indexer_task.await.unwrap();
@@ -75,7 +81,7 @@ type Queries = Vec<(usize, &'static str, Vec<String>)>;
 fn queries(captions: &[String]) -> Queries {
     let mut random = Random(0x5ea7_c4ed);
     let mut queries = Vec::new();
-    for characters in LENGTHS {
+    for characters in lengths() {
         queries.push((characters, "often", frequent(captions, characters, QUERIES, &mut random)));
         queries.push((characters, "never", absent(captions, characters, QUERIES, &mut random)));
     }
@@ -102,27 +108,39 @@ async fn print_index_size(pg: &PgPool, index: &SearchIndex, folder: &std::path::
     println!("| index | {:.1} MB, {:.2} times the text |", bytes / 1e6, bytes / text as f64);
 }
 
-/// Times search and Postgres alternately and prints a table row.
+async fn create_trigrams(pg: &PgPool) {
+    sqlx::raw_sql(
+        "create extension if not exists pg_trgm;
+         create index videos_trigrams on videos using gin (description_key gin_trgm_ops)",
+    )
+    .execute(pg)
+    .await
+    .unwrap();
+}
+
+/// Times search, and alternately Postgres, which must find the same videos. Returns how many videos a query finds, too.
 async fn compare(
     pg: &PgPool,
     index: &SearchIndex,
     records: &Records,
-    characters: usize,
-    kind: &str,
     queries: &[String],
-) {
+    limit: usize,
+    with_pg_trgm: bool,
+) -> (f64, LatencySummary, Option<LatencySummary>) {
     let (mut search, mut postgres, mut found) = (Vec::new(), Vec::new(), 0);
     for query in queries {
-        let limit = if characters < 3 { 10 } else { LIMIT };
         let hits = index.search(pg, records.organization, query, LIMIT).await.unwrap().videos;
-        let expected = search_postgres(pg, records.organization, query, limit).await;
-        assert_eq!(hits.iter().map(|hit| hit.id).collect::<Vec<_>>(), expected, "{query:?}");
         found += hits.len();
         for _ in 0..REPETITIONS {
             let began = Instant::now();
             index.search(pg, records.organization, query, LIMIT).await.unwrap();
             search.push(began.elapsed());
         }
+        if !with_pg_trgm {
+            continue;
+        }
+        let expected = search_postgres(pg, records.organization, query, limit).await;
+        assert_eq!(hits.iter().map(|hit| hit.id).collect::<Vec<_>>(), expected, "{query:?}");
         let began = Instant::now();
         for _ in 0..REPETITIONS {
             let began_one = Instant::now();
@@ -133,10 +151,9 @@ async fn compare(
             }
         }
     }
-    let (search, postgres) = (LatencySummary::from_times(search), LatencySummary::from_times(postgres));
     let found = found as f64 / queries.len() as f64;
-    let ratio = postgres.p99 / search.p99;
-    println!("| {characters} | {kind} | {found:.1} | {search} | {postgres} | {ratio:.1} |");
+    let postgres = with_pg_trgm.then(|| LatencySummary::from_times(postgres));
+    (found, LatencySummary::from_times(search), postgres)
 }
 
 /// Finds equal videos in equal order by Postgres alone.
