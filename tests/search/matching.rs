@@ -228,8 +228,8 @@ async fn matches_with_the_fewest_views_are_found() {
     let folder = TempDir::new().unwrap();
     let organization = organization(&pg).await;
     let follower = IndexFollower::open(&pg, folder.path()).await;
-    // The first 632 of 4,000 records are scanned in ranking order, and up to 1,200 candidates are fetched at once.
-    let captions: Vec<_> = (0..4_000)
+    // A scan reads the first 4,096 records to find up to 1,232 candidates, and the first 1,024 to find more.
+    let captions: Vec<_> = (0..6_000)
         .map(|number| {
             let text = match number {
                 0..5 => "it is abcabd".to_owned(),
@@ -245,6 +245,33 @@ async fn matches_with_the_fewest_views_are_found() {
     follower.wait_applied(&pg).await;
     let queries =
         ["s", "m", "small", "small 1", "l", "abcabd", "abca cabd", "a", "ab", "b", "other 3", "small 1499"];
+    assert_equals_naive_search(
+        &follower,
+        &pg,
+        organization,
+        &captions,
+        queries.map(str::to_owned).into_iter(),
+    )
+    .await;
+    follower.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn records_of_equal_size_are_found_by_id() {
+    let pg = api_database().await;
+    let folder = TempDir::new().unwrap();
+    let organization = organization(&pg).await;
+    let follower = IndexFollower::open(&pg, folder.path()).await;
+    // All have the first word, which is too frequent for candidates to be listed, and a fifth the second one.
+    let captions: Vec<_> = (0..2_000)
+        .map(|number| {
+            let text = if number % 5 == 0 { "alpha xyz" } else { "alpha" };
+            Caption { id: Uuid::now_v7(), text: format!("{text} {number}"), views: number / 500 }
+        })
+        .collect();
+    add_videos(&pg, organization, None, &captions).await;
+    follower.wait_applied(&pg).await;
+    let queries = ["a", "al", "alp", "alpha", "l", "lp", "lph", "x", "xy", "xyz", "pha xyz"];
     assert_equals_naive_search(
         &follower,
         &pg,
@@ -289,7 +316,7 @@ async fn account_with_the_fewest_followers_is_found() {
     let folder = TempDir::new().unwrap();
     let organization = organization(&pg).await;
     let follower = IndexFollower::open(&pg, folder.path()).await;
-    // The others have all terms of the query, and are more than the 1,200 candidates that are fetched at once.
+    // The others have all terms of the query, and are more than the 960 candidates that are listed.
     let usernames = (0..1_500).map(|n| if n < 2 { format!("abcabd.{n}") } else { format!("abca.cabd.{n}") });
     let ids = add_accounts(&pg, organization, &usernames.collect::<Vec<_>>()).await;
     follower.wait_applied(&pg).await;

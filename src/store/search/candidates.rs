@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::fields::{Fields, ID_COLUMNS};
 use super::grams;
-use super::strategy::{Candidates, Limits, Tier};
+use super::strategy::{Candidates, Tier};
 use crate::store::Error;
 
 /// The rarest terms of a long query find nearly as few candidates as all of them.
@@ -22,10 +22,9 @@ pub(super) struct Searcher {
 }
 
 impl Searcher {
-    /// The limits for the number of documents; None if there are none.
-    pub(super) fn limits(&self) -> Result<Option<Limits>, Error> {
-        let records = self.searcher.doc_freq(&self.scope)?;
-        Ok((records > 0).then(|| Limits::for_records(records)))
+    /// The number of documents.
+    pub(super) fn records(&self) -> Result<u64, Error> {
+        Ok(self.searcher.doc_freq(&self.scope)?)
     }
 
     /// Finds at most `max` documents that have the terms of the query. They include all that match.
@@ -36,16 +35,18 @@ impl Searcher {
             Tier::Anywhere => grams::substring_terms(&self.query),
         };
         let terms: Vec<_> = terms.iter().map(|term| Term::from_field_text(self.fields.text, term)).collect();
-        let mut ids = Vec::new();
+        let mut found = Vec::new();
+        let mut count = 0;
         for segment in self.searcher.segment_readers() {
-            let found = self.intersect(segment, &terms, max - ids.len())?;
-            let Some(found) = found else { return Ok(None) };
-            if found.is_empty() {
-                continue;
-            }
+            let Some(docs) = self.intersect(segment, &terms, max - count)? else { return Ok(None) };
+            count += docs.len();
+            found.push((segment, docs));
+        }
+        let mut ids = Vec::with_capacity(count);
+        for (segment, docs) in found.into_iter().filter(|(_, docs)| !docs.is_empty()) {
             let [high, low] = ID_COLUMNS.map(|column| segment.fast_fields().u64(column));
             let (high, low) = (high?.first_or_default_col(0), low?.first_or_default_col(0));
-            ids.extend(found.into_iter().map(|doc| Uuid::from_u64_pair(high.get_val(doc), low.get_val(doc))));
+            ids.extend(docs.into_iter().map(|doc| Uuid::from_u64_pair(high.get_val(doc), low.get_val(doc))));
         }
         Ok(Some(ids))
     }

@@ -1,13 +1,14 @@
 //! The sections of search results, fetched from Postgres: candidates that match by their current text, ranked.
 //!
-//! Exact matches first, then prefixes, then matches anywhere; equal ones by size, then by id. Values are bound; numbers of
-//! rows are literals, so that Postgres plans for them.
+//! Exact matches first, then prefixes, then matches anywhere; equal ones by size, then by id. Numbers of rows are literals, so
+//! that Postgres plans for them. It does not plan for the organization and the text, which it would do again for every search: that
+//! takes longer than most searches.
 
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::postgres::PgRow;
-use sqlx::{FromRow, PgPool, Postgres, QueryBuilder};
+use sqlx::{FromRow, PgConnection, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::strategy::{Candidates, Strategy, Tier};
@@ -114,9 +115,8 @@ impl RankedHit for AccountHit {
     const JOIN: &'static str =
         "join accounts on accounts.id = best.id left join creators on creators.id = accounts.creator_id";
 
-    fn push_contains(query: &mut QueryBuilder<Postgres>, _organization: Uuid, text: &str) {
-        query.push(" and ");
-        push_match(query, "v.username", Tier::Anywhere, text);
+    fn push_contains(query: &mut QueryBuilder<Postgres>, _organization: Uuid, _text: &str) {
+        query.push(" and ").push(condition("v.username", Tier::Anywhere));
     }
 }
 
@@ -140,6 +140,17 @@ impl RankedHit for VideoHit {
     }
 }
 
+/// The organization and the text of a query that starts with [`push_input`].
+const ORGANIZATION: &str = "(select organization from input)";
+const TEXT: &str = "(select text from input)";
+
+/// Pushes the beginning of a query. The planner does not see values in a common table expression, so that no plan is made for
+/// them.
+fn push_input(query: &mut QueryBuilder<Postgres>, organization: Uuid, text: &str) {
+    query.push("with input as materialized (select ").push_bind(organization).push(" as organization, ");
+    query.push_bind(text.to_owned()).push(" as text), ");
+}
+
 /// The query for the best records that the strategies find, each with its `tier`. A strategy finds the best of its tier and
 /// better ones. Candidates that match less well are left out: others that do are unknown.
 pub(super) fn ranked_query<H: RankedHit>(
@@ -149,19 +160,18 @@ pub(super) fn ranked_query<H: RankedHit>(
     limit: usize,
 ) -> QueryBuilder<Postgres> {
     let (table, column, size) = (H::TABLE, H::TEXT_COLUMN, H::SIZE_COLUMN);
-    let mut query = QueryBuilder::new("with candidate as (");
+    let mut query = QueryBuilder::default();
+    push_input(&mut query, organization, text);
+    query.push("candidate as (");
     push_candidates::<H>(&mut query, organization, text, strategies, limit);
-    query.push("), matching as (select id, candidate.tier as found_tier, case when ");
-    push_match(&mut query, column, Tier::Exact, text);
-    query.push(" then 0 when ");
-    push_match(&mut query, column, Tier::Prefix, text);
+    let [is_exact, is_prefix, is_match] = Tier::ALL.map(|tier| condition(column, tier));
     query.push(format_args!(
-        " then 1 else 2 end as tier, {size} as size
-         from (select id, max(tier) as tier from candidate group by id) candidate join {table} using (id)
-         where organization_id = "
+        "), matching as (
+             select id, candidate.tier as found_tier,
+                 case when {is_exact} then 0 when {is_prefix} then 1 else 2 end as tier, {size} as size
+             from (select id, max(tier) as tier from candidate group by id) candidate join {table} using (id)
+             where organization_id = {ORGANIZATION} and {is_match}"
     ));
-    query.push_bind(organization).push(" and ");
-    push_match(&mut query, column, Tier::Anywhere, text);
     query.push(format_args!(
         "), best as (
              select id, tier, size from matching where tier <= found_tier order by tier, size desc, id limit {limit}
@@ -180,15 +190,13 @@ fn push_candidates<H: RankedHit>(
     strategies: &[Strategy; 3],
     limit: usize,
 ) {
-    let (table, column, size) = (H::TABLE, H::TEXT_COLUMN, H::SIZE_COLUMN);
     query.push("select null::uuid as id, 0 as tier where false");
     if strategies.iter().any(|strategy| matches!(strategy, Strategy::CompareAll)) {
         let anywhere = Tier::Anywhere as i32;
-        query
-            .push(format_args!(
-                " union all select v.id, {anywhere} from {table} v where v.organization_id = "
-            ))
-            .push_bind(organization);
+        query.push(format_args!(
+            " union all select v.id, {anywhere} from {} v where v.organization_id = {ORGANIZATION}",
+            H::TABLE
+        ));
         H::push_contains(query, organization, text);
     }
     for (strategy, tier) in strategies.iter().zip(Tier::ALL) {
@@ -199,66 +207,81 @@ fn push_candidates<H: RankedHit>(
                 query.push(" union all select unnest(").push_bind(ids.clone());
                 query.push(format_args!("::uuid[]), {number}"));
             }
-            Strategy::Scan { candidates, rows } => push_scan(query, size, tier, |query, condition, order| {
-                query.push(format_args!("select id, {size} from {table} where organization_id = "));
-                query.push_bind(organization).push(condition);
-                // `is true` keeps the planner from joining: each row of the ordered scan is looked up in a hash table.
-                query
-                    .push(" and (id in (select unnest(")
-                    .push_bind(candidates.clone())
-                    .push("::uuid[]))) is true");
-                query.push(format_args!(" order by {order} limit {rows}"));
-            }),
-            Strategy::Compare { rows } => push_scan(query, size, tier, |query, condition, order| {
-                query.push(format_args!(
-                    "select id, {size} from (select id, {size}, {column} from {table} where organization_id = "
-                ));
-                query.push_bind(organization).push(condition);
-                // Texts are compared while the scan runs, which ends with the last match that is needed.
-                query.push(format_args!(" order by {order} limit {rows}) scanned where "));
-                push_match(query, column, tier, text);
-                query.push(format_args!(" order by {order} limit {limit}"));
-            }),
+            Strategy::Scan { candidates, rows } => {
+                Scan { tier, candidates: candidates.as_deref(), rows: *rows, limit }.push::<H>(query);
+            }
         }
     }
 }
 
-/// Pushes the select of what a scan of the index by size finds. `scan` pushes its select with a condition and an order. The
-/// index, read backwards, has the last ids of a size first, so those of the least size are read again by id.
-fn push_scan(
-    query: &mut QueryBuilder<Postgres>,
-    size: &str,
+/// Reads the largest records of an organization in the index by size, until `limit` of them match.
+struct Scan<'a> {
     tier: Tier,
-    scan: impl Fn(&mut QueryBuilder<Postgres>, &str, &str),
-) {
-    let tier = tier as i32;
-    query.push(" union all (with first as materialized (");
-    scan(query, "", &format!("{size} desc, id desc"));
-    query.push(format_args!(
-        "), least as (select min({size}) as least from first)
-         select id, {tier} from first where {size} > (select least from least)
-         union all (select id, {tier} from ("
-    ));
-    scan(query, &format!(" and {size} = (select least from least)"), "id");
-    query.push(") of_least_size))");
+    candidates: Option<&'a [Uuid]>,
+    rows: usize,
+    limit: usize,
 }
 
-/// Adds the condition of a tier.
-fn push_match(query: &mut QueryBuilder<Postgres>, column: &str, tier: Tier, text: &str) {
-    let (function, end) = match tier {
-        Tier::Exact => {
-            query.push(format_args!("{column} = ")).push_bind(text.to_owned());
-            return;
+impl Scan<'_> {
+    /// Pushes the select of what it finds. The index, read backwards, has the last ids of a size first, so those of the size of
+    /// the last match that come before it are read, too.
+    fn push<H: RankedHit>(&self, query: &mut QueryBuilder<Postgres>) {
+        let (size, tier) = (H::SIZE_COLUMN, self.tier as i32);
+        query.push(" union all (with ");
+        if let Some(candidates) = self.candidates {
+            query.push("listed as materialized (select ").push_bind(candidates.to_owned());
+            query.push("::uuid[] as ids), ");
         }
-        Tier::Prefix => ("starts_with", ")"),
-        Tier::Anywhere => ("strpos", ") > 0"),
-    };
-    query.push(format_args!("{function}({column}, ")).push_bind(text.to_owned()).push(end);
+        query.push("first as materialized (");
+        query.push(self.matches::<H>("", &format!("{size} desc, id desc")));
+        query.push(format_args!(
+            "), last as (select {size}, id from first order by {size}, id limit 1)
+             select id, {tier} from first union all (select id, {tier} from ("
+        ));
+        let earlier = format!(" and {size} = (select {size} from last) and id < (select id from last)");
+        query.push(self.matches::<H>(&earlier, "id"));
+        query.push(") of_last_size))");
+    }
+
+    /// The select of matches in an order of the index. Texts are compared while the scan runs, which ends with the last match
+    /// that is needed.
+    fn matches<H: RankedHit>(&self, range: &str, order: &str) -> String {
+        let (table, column, size) = (H::TABLE, H::TEXT_COLUMN, H::SIZE_COLUMN);
+        let (rows, limit) = (self.rows, self.limit);
+        let scanned = format!(
+            "from {table} where organization_id = {ORGANIZATION}{range} order by {order} limit {rows}"
+        );
+        if self.candidates.is_some() {
+            // The index has all that is read of other records. `offset 0` and `is true` keep the planner from joining in another
+            // order: each row of the scan is looked up in a hash table.
+            let is_match = condition(&format!("v.{column}"), self.tier);
+            format!(
+                "select id, {size} from (select id, {size} {scanned}) scanned
+                 cross join lateral (select from {table} v where v.id = scanned.id and {is_match} offset 0) matching
+                 where (id in (select unnest(ids) from listed)) is true order by {order} limit {limit}"
+            )
+        } else {
+            let is_match = condition(column, self.tier);
+            format!(
+                "select id, {size} from (select id, {size}, {column} {scanned}) scanned
+                 where {is_match} order by {order} limit {limit}"
+            )
+        }
+    }
+}
+
+/// The condition of a tier.
+fn condition(column: &str, tier: Tier) -> String {
+    match tier {
+        Tier::Exact => format!("{column} = {TEXT}"),
+        Tier::Prefix => format!("starts_with({column}, {TEXT})"),
+        Tier::Anywhere => format!("strpos({column}, {TEXT}) > 0"),
+    }
 }
 
 /// Fetches the best of the candidates, or of all creators.
 pub(super) async fn fetch_creators(
-    pg: &PgPool,
+    connection: &mut PgConnection,
     organization: Uuid,
     candidates: Candidates,
     text: &str,
@@ -268,12 +291,10 @@ pub(super) async fn fetch_creators(
         return Ok(Vec::new());
     }
     let name = creators::SEARCH_KEY;
-    let mut query = QueryBuilder::new(format!("with page as (select id, {name} = "));
-    query
-        .push_bind(text)
-        .push(format_args!(" as is_exact, starts_with({name}, "))
-        .push_bind(text)
-        .push(") as is_prefix, ");
+    let [is_exact, is_prefix, is_match] = Tier::ALL.map(|tier| condition(name, tier));
+    let mut query = QueryBuilder::default();
+    push_input(&mut query, organization, text);
+    query.push(format_args!("page as (select id, {is_exact} as is_exact, {is_prefix} as is_prefix, "));
     match candidates {
         Some(ids) => query
             .push(
@@ -283,19 +304,18 @@ pub(super) async fn fetch_creators(
             )
             .push_bind(ids)
             .push(")"),
-        None => query
-            .push(
-                "coalesce(total.followers, 0) as followers from creators left join (
-                     select creator_id, sum(follower_count) as followers from accounts
-                     where creator_id is not null and organization_id = ",
-            )
-            .push_bind(organization)
-            .push(" group by creator_id) total on total.creator_id = creators.id where true"),
+        None => query.push(format_args!(
+            "coalesce(total.followers, 0) as followers from creators left join (
+                 select creator_id, sum(follower_count) as followers from accounts
+                 where creator_id is not null and organization_id = {ORGANIZATION} group by creator_id
+             ) total on total.creator_id = creators.id where true"
+        )),
     };
-    query.push(" and organization_id = ").push_bind(organization);
-    query.push(format_args!(" and strpos({name}, ")).push_bind(text).push(") > 0");
-    query.push(format_args!(" order by is_exact desc, is_prefix desc, followers desc, id limit {limit}) "));
+    query.push(format_args!(
+        " and organization_id = {ORGANIZATION} and {is_match}
+         order by is_exact desc, is_prefix desc, followers desc, id limit {limit}) "
+    ));
     query.push(creators::SELECT);
     query.push(" order by page.is_exact desc, page.is_prefix desc, page.followers desc, page.id");
-    Ok(query.build_query_as().fetch_all(pg).await?)
+    Ok(query.build_query_as().fetch_all(connection).await?)
 }
