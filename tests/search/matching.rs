@@ -228,7 +228,7 @@ async fn matches_with_the_fewest_views_are_found() {
     let folder = TempDir::new().unwrap();
     let organization = organization(&pg).await;
     let follower = IndexFollower::open(&pg, folder.path()).await;
-    // A scan reads the first 4,096 records to find up to 1,232 candidates, and the first 1,024 to find more.
+    // A scan reads the first 4,096 records to find up to 774 candidates, and the first 1,024 to find more.
     let captions: Vec<_> = (0..6_000)
         .map(|number| {
             let text = match number {
@@ -262,7 +262,7 @@ async fn records_of_equal_size_are_found_by_id() {
     let folder = TempDir::new().unwrap();
     let organization = organization(&pg).await;
     let follower = IndexFollower::open(&pg, folder.path()).await;
-    // All have the first word, which is too frequent for candidates to be listed, and a fifth the second one.
+    // All have the first word, too many for a list of candidates, and a fifth the second one.
     let captions: Vec<_> = (0..2_000)
         .map(|number| {
             let text = if number % 5 == 0 { "alpha xyz" } else { "alpha" };
@@ -316,7 +316,7 @@ async fn account_with_the_fewest_followers_is_found() {
     let folder = TempDir::new().unwrap();
     let organization = organization(&pg).await;
     let follower = IndexFollower::open(&pg, folder.path()).await;
-    // The others have all terms of the query, and are more than the 960 candidates that are listed.
+    // The others have all terms of the query, and are more than the 384 candidates that are listed.
     let usernames = (0..1_500).map(|n| if n < 2 { format!("abcabd.{n}") } else { format!("abca.cabd.{n}") });
     let ids = add_accounts(&pg, organization, &usernames.collect::<Vec<_>>()).await;
     follower.wait_applied(&pg).await;
