@@ -1,7 +1,7 @@
 //! Measures /search over a million captions: query latency in the store's function and over HTTP, compared with Postgres and
 //! pg_trgm over the same rows; indexing rate, index size, and memory of the API.
-//! Prints the tables of docs/measurements/search.md: `make bench-search`. `TIDEMARK_BENCH_LENGTHS=1,2,3,5` measures queries of some
-//! lengths, and `TIDEMARK_BENCH_PG_TRGM=0` search alone.
+//! Prints the tables of docs/measurements/search.md: `make bench-search`. `TIDEMARK_BENCH_LENGTHS=1,2,3,5` measures queries of
+//! some lengths, and `TIDEMARK_BENCH_PG_TRGM=0` search alone.
 
 mod captions;
 mod process;

@@ -1,7 +1,7 @@
 //! Ranks matches: selects the records to look at so that the best are among them, and widens until that is certain.
 //!
 //! Few candidates are looked up by id. More are found in an ordered scan of the index by size in Postgres; if there are too
-//! many, the scan compares texts. Sizes are in Postgres only, so that a scrape updates the ranking without the index.
+//! many to list, the scan compares all texts. Sizes are in Postgres only, so that a scrape updates the ranking without the index.
 
 use sqlx::{PgConnection, PgPool, Row};
 use uuid::Uuid;

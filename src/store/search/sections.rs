@@ -1,8 +1,8 @@
 //! The sections of search results, fetched from Postgres: candidates that match by their current text, ranked.
 //!
 //! Exact matches first, then prefixes, then matches anywhere; equal ones by size, then by id. Numbers of rows are literals, so
-//! that Postgres plans for them. It does not plan for the organization and the text, which it would do again for every search: that
-//! takes longer than most searches.
+//! that Postgres plans for them. The organization and the text are hidden from the planner: planning for them again in every
+//! search takes longer than most searches.
 
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
@@ -144,8 +144,8 @@ impl RankedHit for VideoHit {
 const ORGANIZATION: &str = "(select organization from input)";
 const TEXT: &str = "(select text from input)";
 
-/// Pushes the beginning of a query. The planner does not see values in a common table expression, so that no plan is made for
-/// them.
+/// Pushes the beginning of a query. The planner does not see values in a materialized common table expression, so that Postgres
+/// soon keeps one plan for all values.
 fn push_input(query: &mut QueryBuilder<Postgres>, organization: Uuid, text: &str) {
     query.push("with input as materialized (select ").push_bind(organization).push(" as organization, ");
     query.push_bind(text.to_owned()).push(" as text), ");
@@ -252,8 +252,8 @@ impl Scan<'_> {
             "from {table} where organization_id = {ORGANIZATION}{range} order by {order} limit {rows}"
         );
         if self.candidates.is_some() {
-            // The index has all that is read of other records. `offset 0` and `is true` keep the planner from joining in another
-            // order: each row of the scan is looked up in a hash table.
+            // The index has all that is read of other records. `offset 0` and `is true` keep the planner from joining in
+            // another order: each row of the scan is looked up in a hash table.
             let is_match = condition(&format!("v.{column}"), self.tier);
             format!(
                 "select id, {size} from (select id, {size} {scanned}) scanned
