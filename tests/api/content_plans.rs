@@ -85,6 +85,8 @@ async fn check_filters(database: &PopulatedDatabase) {
     );
     let day = DateOrTime::Date(day.bind(organization).fetch_one(pg).await.unwrap());
     let (few, part) = (LIMIT + 1, 20 * LIMIT);
+    // For a page of at most 50, the first 1,000 rows of the range are searched before the index on hashtags.
+    let scanned = 1_000;
     let tagged = |tag: &str| ContentFilter { hashtag: Some(vec![tag.to_owned()]), ..all() };
     for (name, filter, sorts, max_rows) in [
         ("platform", ContentFilter { platform: Some(Platform::Instagram), ..all() }, &SORTS[..], part),
@@ -111,10 +113,9 @@ async fn check_filters(database: &PopulatedDatabase) {
             100,
         ),
         ("days", ContentFilter { posted_after: Some(day), ..all() }, &[BY_CREATE_TIME], few),
-        // The nullable sort reads twice what the index on hashtags finds.
-        ("frequent hashtag", tagged("frequent"), &SORTS, part + LIMIT),
-        ("rare hashtag", tagged("rare"), &SORTS, 10),
-        ("no hashtag", tagged("none"), &SORTS, 0),
+        ("frequent hashtag", tagged("frequent"), &SORTS, scanned),
+        ("rare hashtag", tagged("rare"), &SORTS, scanned + 5),
+        ("no hashtag", tagged("none"), &SORTS, scanned),
     ] {
         let statement = |page: &PageRequest<ContentSort>| {
             content::list_query(organization, readable, &filter, LabelScope::Accounts, page)

@@ -177,7 +177,7 @@ impl Population {
                  now() - (n::bigint * 3571 % $2) * interval '2 minutes',
                  case when n % 5 = 0 then now() - (n::bigint * 6101 % $2) * interval '3 minutes' end, now(),
                  n::bigint * 7919 % $2, n::bigint * 5981 % ($2 / 2), n::bigint * 5651 % $2,
-                 case when n % 1000 = 7 then array['rare'] when n % 20 = 0 then array['frequent'] else '{{}}' end
+                 case when n % 1000 = 7 then array['rare'] when n % 3 = 0 then array['frequent'] else '{{}}' end
              from numbered join account using (account_number)
              cross join lateral (
                  select string_agg(words[1 + ('x' || substr(md5(n || '.' || part), 1, 7))::bit(28)::int % 27], ' '){rare_words}

@@ -143,6 +143,7 @@ fn build_list(organization: Uuid, filter: &CreatorFilter) -> List<impl Fn(&mut Q
         parents: None,
         sorted: None,
         text,
+        tags: None,
         custom_plan: false,
     }
 }

@@ -7,6 +7,12 @@ use uuid::Uuid;
 
 use crate::model::hashtag;
 use crate::store::Error;
+use crate::store::postgres::keyset::TagFilter;
+
+/// Limits a list of videos `v` to those that have any of some hashtags.
+pub(super) fn filter(organization: Uuid, tags: Vec<String>) -> TagFilter {
+    TagFilter { column: "v.hashtags", organization, tags, push_indexed: push_condition }
+}
 
 /// Pushes the condition that a video `v` has any of some hashtags.
 ///

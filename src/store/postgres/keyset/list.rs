@@ -7,12 +7,11 @@
 use std::fmt::Display;
 
 use sqlx::postgres::PgRow;
-use sqlx::{Encode, FromRow, PgPool, Postgres, QueryBuilder, Type};
+use sqlx::{FromRow, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
+use super::filters::{ParentFilter, SortedRows, TagFilter, TextBlocks, TextFilter};
 use super::{KeysetPosition, ListPage, Nulls, PageRequest, Sort, SortColumn, SortDirection, SortKey};
-use crate::model::account::AccountLabels;
-use crate::model::text::search_key;
 use crate::store::Error;
 
 /// A filtered list of a table.
@@ -27,48 +26,13 @@ pub(in crate::store) struct List<F> {
     /// The rows that have a sort value; all, if there is no such filter.
     pub sorted: Option<SortedRows>,
     pub text: Option<TextFilter>,
+    pub tags: Option<TagFilter>,
     /// Whether to plan the statement for its values. A generic plan does not know how many rows a comparison with a bound
     /// leaves.
     pub custom_plan: bool,
 }
 
-/// Parent rows: those of `table` in the organization with one of the given values in each column, and all labels.
-/// `reference` is the foreign key.
-pub(in crate::store) struct ParentFilter {
-    pub table: &'static str,
-    pub organization: Uuid,
-    pub values: Vec<(&'static str, Vec<Uuid>)>,
-    /// Labels of parents that are accounts.
-    pub labels: AccountLabels,
-    pub reference: &'static str,
-}
-
-/// Only rows with one of `values` in `column` have a sort value. The others are listed with the rows whose sort column is
-/// null. Not for a sort that is combined with text blocks.
-pub(in crate::store) struct SortedRows {
-    pub column: &'static str,
-    pub values: Vec<&'static str>,
-}
-
-/// A search key that a column of search keys has to contain.
-pub(in crate::store) struct TextFilter {
-    column: &'static str,
-    key: String,
-    /// Read when the first rows of the range do not fill the page; without blocks, the range is read further.
-    blocks: Option<TextBlocks>,
-}
-
-/// A table that packs many texts of an organization into a row: `texts`, separated by `A`, which a search key never
-/// contains, and in `numbers` the `number` of each text's record.
-pub(in crate::store) struct TextBlocks {
-    pub table: &'static str,
-    pub texts: &'static str,
-    pub numbers: &'static str,
-    pub number: &'static str,
-    pub organization: Uuid,
-}
-
-/// How many rows of a range are scanned for a text before its blocks are read: twenty per row of the page.
+/// How many rows of a range are scanned for a text or tags before they are searched for: twenty per row of the page.
 fn max_scanned_rows(limit: i64) -> i64 {
     20 * limit.max(50)
 }
@@ -82,11 +46,10 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         push_select: impl FnOnce(&mut QueryBuilder<Postgres>),
     ) -> QueryBuilder<Postgres> {
         let mut query = QueryBuilder::new("with ");
-        match &self.text {
-            Some(text @ TextFilter { blocks: Some(_), .. }) => {
-                self.push_block_search(&mut query, page, text);
-            }
-            _ => self.push_range(&mut query, page, "page", page.rows_to_read()),
+        if self.searched_text().is_some() || self.tags.is_some() {
+            self.push_search(&mut query, page);
+        } else {
+            self.push_range(&mut query, page, "page", page.rows_to_read());
         }
         query.push(" ");
         push_select(&mut query);
@@ -133,14 +96,24 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         if let Some(text) = &self.text {
             text.push(query);
         }
+        if let Some(TagFilter { organization, tags, push_indexed, .. }) = &self.tags {
+            query.push(" and ");
+            push_indexed(query, *organization, tags);
+        }
     }
 
     /// Pushes all conditions on a row of the list, for statements that find rows in any order: a text through its blocks.
     pub fn push_search_conditions(&self, query: &mut QueryBuilder<Postgres>) {
         self.push_conditions(query);
-        if let Some(TextFilter { key, blocks: Some(blocks), .. }) = &self.text {
+        if let Some((_, key, blocks)) = self.searched_text() {
             blocks.push_condition(query, key);
         }
+    }
+
+    /// The column, the key and the blocks of a text that has blocks.
+    fn searched_text(&self) -> Option<(&str, &str, &TextBlocks)> {
+        let TextFilter { column, key, blocks } = self.text.as_ref()?;
+        Some((column, key.as_str(), blocks.as_ref()?))
     }
 
     /// Defines `name` as the first `count` rows after the page's position. Rows without a sort value are read only if
@@ -190,8 +163,11 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
             )),
             _ => query.push(format_args!("select {id} as id, {} as sort_key", sort_column.name)),
         };
-        if let Some(TextFilter { column, blocks: Some(_), .. }) = &self.text {
+        if let Some((column, ..)) = self.searched_text() {
             query.push(format_args!(", {column} as text"));
+        }
+        if let Some(TagFilter { column, .. }) = &self.tags {
+            query.push(format_args!(", {column} as tags"));
         }
         query.push(format_args!(" from {} where ", self.table));
         (self.conditions)(query);
@@ -250,20 +226,21 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         }
     }
 
-    /// Defines `page` as the rows that contain the text: among the first rows of the range, or, if the range has more and
-    /// these do not fill the page, among all rows whose text is found in the blocks.
-    fn push_block_search<S: Sort>(
-        &self,
-        query: &mut QueryBuilder<Postgres>,
-        page: &PageRequest<S>,
-        text: &TextFilter,
-    ) {
+    /// Defines `page` as the rows that contain the text and have any of the tags: among the first rows of the range, or, if
+    /// the range has more and these do not fill the page, among all rows that blocks and index find.
+    fn push_search<S: Sort>(&self, query: &mut QueryBuilder<Postgres>, page: &PageRequest<S>) {
         let (name, id, wanted) = (page.sort.column().name, self.id, page.rows_to_read());
         let (scanned, direction) = (max_scanned_rows(page.limit), page.direction.as_str());
         self.push_range(query, page, "first_rows", scanned);
-        query.push(", found as materialized (select id, sort_key from first_rows where strpos(text, ");
-        query.push_bind(&text.key).push(format_args!(
-            ") > 0 order by sort_key {direction} nulls last, id {direction} limit {wanted}
+        query.push(", found as materialized (select id, sort_key from first_rows where true");
+        if let Some((_, key, _)) = self.searched_text() {
+            query.push(" and strpos(text, ").push_bind(key).push(") > 0");
+        }
+        if let Some(TagFilter { tags, .. }) = &self.tags {
+            query.push(" and tags && ").push_bind(tags);
+        }
+        query.push(format_args!(
+            " order by sort_key {direction} nulls last, id {direction} limit {wanted}
              ), short as materialized (
              select (select count(*) from found) < {wanted} and (select count(*) from first_rows) = {scanned} as short
              ), page as (select id, sort_key from found where not (select short from short) union all ("
@@ -293,60 +270,6 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
 enum RangePart<'a> {
     Valued(Option<&'a KeysetPosition>),
     Null(Option<Uuid>),
-}
-
-impl TextFilter {
-    /// The filter for texts that contain a query; none for a query that is empty or nothing but variation selectors.
-    pub(in crate::store) fn new(
-        query: Option<&str>,
-        column: &'static str,
-        blocks: Option<TextBlocks>,
-    ) -> Option<Self> {
-        let key = search_key(query?);
-        (!key.is_empty()).then_some(TextFilter { column, key, blocks })
-    }
-
-    /// Adds the condition to a query.
-    pub(in crate::store) fn push(&self, query: &mut QueryBuilder<Postgres>) {
-        query.push(format_args!(" and strpos({}, ", self.column)).push_bind(&self.key).push(") > 0");
-    }
-}
-
-impl ParentFilter {
-    fn push_condition(&self, query: &mut QueryBuilder<Postgres>) {
-        query.push("parent.organization_id = ").push_bind(self.organization);
-        for (column, ids) in &self.values {
-            query.push(format_args!(" and parent.{column}"));
-            match ids[..] {
-                [id] => query.push(" = ").push_bind(id),
-                _ => query.push(" = any(").push_bind(ids.clone()).push(")"),
-            };
-        }
-        push_labels(query, "parent", &self.labels);
-    }
-
-    fn push_child_condition(&self, query: &mut QueryBuilder<Postgres>) {
-        query.push(format_args!(" and {} in (select id from {} parent where ", self.reference, self.table));
-        self.push_condition(query);
-        query.push(")");
-    }
-}
-
-impl TextBlocks {
-    /// Adds the condition that a record's text contains a search key.
-    pub(in crate::store) fn push_condition(&self, query: &mut QueryBuilder<Postgres>, text: &str) {
-        let TextBlocks { table, texts, numbers, number, organization } = self;
-        query
-            .push(format_args!(" and {number} = any(array(select entry.number from {table} block"))
-            .push(format_args!(" cross join unnest(block.{numbers}, string_to_array(block.{texts}, 'A'))"))
-            .push(" as entry(number, text) where block.organization_id = ")
-            .push_bind(*organization)
-            .push(format_args!(" and strpos(block.{texts}, "))
-            .push_bind(text)
-            .push(") > 0 and strpos(entry.text, ")
-            .push_bind(text)
-            .push(") > 0))");
-    }
 }
 
 impl KeysetPosition {
@@ -380,29 +303,5 @@ impl<S: Sort> PageRequest<S> {
             (Nulls::Last, SortDirection::Desc) | (Nulls::First, SortDirection::Asc) => " nulls first",
         };
         format!("{key} {direction}{nulls}, {id} {direction}")
-    }
-}
-
-/// Pushes the condition that a column equals a value, if one is given.
-pub(in crate::store) fn push_equal<'t, T>(query: &mut QueryBuilder<Postgres>, column: &str, value: Option<T>)
-where
-    T: Encode<'t, Postgres> + Type<Postgres>,
-{
-    if let Some(value) = value {
-        query.push(format_args!(" and {column} = ")).push_bind(value);
-    }
-}
-
-/// Pushes the conditions that accounts have labels.
-pub(in crate::store) fn push_labels(
-    query: &mut QueryBuilder<Postgres>,
-    accounts: &str,
-    AccountLabels { category, metadata }: &AccountLabels,
-) {
-    push_equal(query, &format!("{accounts}.category"), category.as_ref());
-    // coalesce: the planner has no statistics of tags, and would rather sort all rows than expect many.
-    for (key, value) in metadata {
-        query.push(format_args!(" and coalesce({accounts}.metadata ->> ")).push_bind(key);
-        query.push(" = ").push_bind(value).push(", false)");
     }
 }

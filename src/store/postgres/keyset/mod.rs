@@ -3,6 +3,7 @@
 //! Ties are broken by id in the direction of the sort. Rows without a sort value come last in both directions. The
 //! statement that reads a page is in [`list`].
 
+mod filters;
 mod list;
 
 use chrono::{DateTime, Utc};
@@ -10,9 +11,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-pub(in crate::store) use list::{
-    List, ParentFilter, SortedRows, TextBlocks, TextFilter, push_equal, push_labels,
+pub(in crate::store) use filters::{
+    ParentFilter, SortedRows, TagFilter, TextBlocks, TextFilter, push_equal, push_labels,
 };
+pub(in crate::store) use list::List;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

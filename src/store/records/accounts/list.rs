@@ -203,6 +203,7 @@ fn build_list(
             parents,
             sorted: None,
             text,
+            tags: None,
             custom_plan: false,
         };
     }
@@ -212,5 +213,5 @@ fn build_list(
         .any(|platform| !readable.accounts.contains(platform))
         .then(|| SortedRows { column: "t.platform", values: names(&readable.accounts) });
     let table = "scrape_targets t join accounts a on a.id = t.id";
-    List { table, id: "t.id", conditions, parents, sorted, text, custom_plan: false }
+    List { table, id: "t.id", conditions, parents, sorted, text, tags: None, custom_plan: false }
 }

@@ -236,8 +236,16 @@ pub async fn list(
         query.push(")");
     };
     let (id, text) = ("v.id", None);
-    let list =
-        List { table: "videos v", id, conditions, parents: None, sorted: None, text, custom_plan: true };
+    let list = List {
+        table: "videos v",
+        id,
+        conditions,
+        parents: None,
+        sorted: None,
+        text,
+        tags: None,
+        custom_plan: true,
+    };
     let query = list.select_page(page, |query| {
         videos::push_select_with(query, VideoType::Content, readable, |query| {
             query.push(

@@ -124,6 +124,7 @@ pub async fn list(
         parents: None,
         sorted: None,
         text,
+        tags: None,
         custom_plan: false,
     };
     let query = list.select_page(page, |query| _ = query.push(SELECT));

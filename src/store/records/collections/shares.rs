@@ -155,6 +155,7 @@ pub async fn list(
         parents: None,
         sorted: None,
         text: None,
+        tags: None,
         custom_plan: false,
     };
     let query = list.select_page(page, |query| {

@@ -21,7 +21,8 @@ use crate::model::video::VideoType;
 use crate::store::Error;
 use crate::store::postgres::FairReads;
 use crate::store::postgres::keyset::{
-    KeysetPosition, List, ListPage, PageRequest, Sort, SortColumn, SortKey, push_equal, push_labels,
+    KeysetPosition, List, ListPage, PageRequest, Sort, SortColumn, SortKey, TagFilter, push_equal,
+    push_labels,
 };
 use crate::store::records::collections::membership::{self, Membership};
 use crate::store::records::hashtags;
@@ -120,8 +121,12 @@ impl ContentFilter {
             || self.collection_id.is_some()
     }
 
-    /// Pushes the conditions on a video `v`, except on its account, its organization and its caption.
-    fn push(&self, organization: Uuid, query: &mut QueryBuilder<Postgres>) {
+    fn tags(&self, organization: Uuid) -> Option<TagFilter> {
+        Some(hashtags::filter(organization, self.hashtag.clone()?))
+    }
+
+    /// Pushes the conditions on a video `v`, except on its account, its organization, its caption and its hashtags.
+    fn push(&self, query: &mut QueryBuilder<Postgres>) {
         query.push(match self.kind {
             None => "true",
             Some(ContentKind::Discovered) => "v.account_id is not null",
@@ -141,10 +146,6 @@ impl ContentFilter {
         }
         if let Some(views) = self.min_views {
             query.push(" and v.view_count >= ").push_bind(views);
-        }
-        if let Some(tags) = &self.hashtag {
-            query.push(" and ");
-            hashtags::push_condition(query, organization, tags);
         }
         match &self.membership {
             Some(membership) => {
@@ -258,7 +259,7 @@ fn build_list(
     // The condition on the parents includes the organization.
     let organization_filter = parents.is_none().then_some(organization);
     let conditions = move |query: &mut QueryBuilder<Postgres>| {
-        filter.push(organization, query);
+        filter.push(query);
         push_account_condition(query, organization, &checked);
         push_equal(query, "v.organization_id", organization_filter);
     };
@@ -270,6 +271,7 @@ fn build_list(
         parents,
         sorted: None,
         text,
+        tags: filter.tags(organization),
         custom_plan: filter.needs_custom_plan(),
     }
 }

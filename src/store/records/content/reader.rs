@@ -159,7 +159,16 @@ fn build_scan(organization: Uuid, rows: &ContentRows) -> List<impl Fn(&mut Query
             query.push("true");
         }
     };
-    List { table: "videos v", id: "v.id", conditions, parents, sorted: None, text: None, custom_plan: false }
+    List {
+        table: "videos v",
+        id: "v.id",
+        conditions,
+        parents,
+        sorted: None,
+        text: None,
+        tags: None,
+        custom_plan: false,
+    }
 }
 
 /// Builds the query that reads those of some videos that match, in no particular order. Their accounts match already.
@@ -169,13 +178,13 @@ pub fn matching_query(
     rows: &ContentRows,
     ids: &[Uuid],
 ) -> QueryBuilder<Postgres> {
-    let conditions = |query: &mut QueryBuilder<Postgres>| filter.push(organization, query);
+    let conditions = |query: &mut QueryBuilder<Postgres>| filter.push(query);
     let mut query = QueryBuilder::new("select ");
     query.push(COLUMNS.as_str()).push(" from unnest(").push_bind(ids);
     query.push(SELECT_BY_ID).push_bind(organization).push(" and ");
     let text = caption_filter(organization, filter.q.as_deref());
-    let (parents, sorted, custom_plan) = (None, None, false);
-    List { table: "videos v", id: "v.id", conditions, parents, sorted, text, custom_plan }
+    let (parents, sorted, tags, custom_plan) = (None, None, filter.tags(organization), false);
+    List { table: "videos v", id: "v.id", conditions, parents, sorted, text, tags, custom_plan }
         .push_conditions(&mut query);
     if matches!(rows, ContentRows::WithoutAccount) {
         query.push(" and v.account_id is null");

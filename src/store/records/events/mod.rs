@@ -210,7 +210,16 @@ fn build_list(
         }
     };
     let custom_plan = filter.created_after.is_some() || membership.is_some();
-    List { table: "events e", id: "e.id", conditions, parents: None, sorted: None, text: None, custom_plan }
+    List {
+        table: "events e",
+        id: "e.id",
+        conditions,
+        parents: None,
+        sorted: None,
+        text: None,
+        tags: None,
+        custom_plan,
+    }
 }
 
 /// What streams of an organization follow.

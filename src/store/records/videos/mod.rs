@@ -291,7 +291,16 @@ fn build_list(
         push_equal(query, "v.is_active", filter.is_active);
         push_equal(query, "v.organization_id", organization_filter);
     };
-    List { table: "videos v", id: "v.id", conditions, parents, sorted: None, text, custom_plan: false }
+    List {
+        table: "videos v",
+        id: "v.id",
+        conditions,
+        parents,
+        sorted: None,
+        text,
+        tags: None,
+        custom_plan: false,
+    }
 }
 
 /// Reads one video of a view.
