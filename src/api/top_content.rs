@@ -17,7 +17,6 @@ use crate::model::period::Window;
 use crate::model::platform::Platform;
 use crate::model::unknown_counters::UnknownCounters;
 use crate::store::analytics::top_content::{self, ContentRanking};
-use crate::store::analytics::videos::{self, VideoRef};
 use crate::store::analytics::{SubjectScope, VersionedHistory};
 use crate::store::records::content::{ContentFilter, RankedContent};
 
@@ -137,15 +136,10 @@ pub(super) async fn rank(
         let ranked = top_content::rank(&analytics.pg, &history, &scope, &ranking).await?;
         let meta = TopContentMeta { window: request.meta(ranked.as_of), metric: args.metric };
         let page = page.page(ranked.videos, |video| (video.rank, video.identity.id))?;
-        let videos: Vec<_> = page.entries.iter().map(VideoRef::from).collect();
-        let gains = videos::fetch_totals(&history, &videos, *window).await?;
-        let entry = |video: &RankedContent| {
-            let gains = gains.get(&video.into()).copied().unwrap_or_default();
-            TopContent {
-                identity: video.identity.clone(),
-                metrics: gains.into(),
-                unknown_counters: video.unknown_counters.clone(),
-            }
+        let entry = |RankedContent { identity, unknown_counters, .. }: &RankedContent| TopContent {
+            identity: identity.clone(),
+            metrics: ranked.gains.get(&identity.internal_id).copied().unwrap_or_default().into(),
+            unknown_counters: unknown_counters.clone(),
         };
         let data = page.entries.iter().map(entry).collect();
         Ok(page.into_response(data, meta))

@@ -10,6 +10,7 @@
 //! Gains are summed by video, whatever its subject: the rollup contains a video that moves to another subject exactly once.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use chrono::{DateTime, Utc};
@@ -23,7 +24,8 @@ use super::post_gains::{self, PostKey};
 use super::reader::VersionedHistory;
 use super::scope::{ScopedSql, SubjectScope};
 use super::subjects;
-use crate::model::gains::GainMetric;
+use super::videos::{self, VideoRef};
+use crate::model::gains::{GainMetric, Gains};
 use crate::model::period::Window;
 use crate::store::Error;
 use crate::store::postgres::keyset::SortDirection;
@@ -43,6 +45,8 @@ const MAX_LISTED_IF_RARE: usize = 50_000;
 const SPARE_CANDIDATES: usize = 20;
 /// How many candidates the first query returns if a filter selects from them.
 const FILTERED_CANDIDATES: usize = 1_000;
+/// How many candidates for each missing video of the page are compared with the filter at first.
+const SELECTED_CANDIDATES: usize = 8;
 /// The factor by which each further query returns more.
 const CANDIDATE_GROWTH: usize = 16;
 /// The largest result that ClickHouse returns.
@@ -66,6 +70,8 @@ pub struct ContentRanking<'a> {
 /// A page of a ranking, and the latest observation of its subjects by the end of the window.
 pub struct RankedPage {
     pub videos: Vec<RankedContent>,
+    /// By internal id, at least those of the page; videos without an observation are absent.
+    pub gains: HashMap<i64, Gains>,
     pub as_of: Option<DateTime<Utc>>,
 }
 
@@ -90,8 +96,14 @@ pub async fn rank(
 ) -> Result<RankedPage, Error> {
     let ranker = Ranker { pg, history, ranking, scope };
     let as_of = subjects::fetch_latest_observation(history, scope, ranking.window);
-    let (videos, as_of) = tokio::try_join!(ranker.rank(), as_of)?;
-    Ok(RankedPage { videos, as_of })
+    let (Ranked { videos, gains }, as_of) = tokio::try_join!(ranker.rank(), as_of)?;
+    Ok(RankedPage { videos, gains, as_of })
+}
+
+/// A page of a ranking, and gains by internal id, at least those of the page.
+struct Ranked {
+    videos: Vec<RankedContent>,
+    gains: HashMap<i64, Gains>,
 }
 
 #[derive(Row, Deserialize)]
@@ -108,31 +120,34 @@ struct Ranker<'a> {
 }
 
 impl Ranker<'_> {
-    async fn rank(&self) -> Result<Vec<RankedContent>, Error> {
-        let ContentRanking { after, include_all, limit, .. } = *self.ranking;
-        if let Some(page) = self.rank_all_matching(MAX_LISTED).await? {
-            return Ok(page);
-        }
+    async fn rank(&self) -> Result<Ranked, Error> {
+        let ContentRanking { filter, after, include_all, limit, .. } = *self.ranking;
         let start = after.map_or(i64::MAX, |(rank, _)| rank);
+        let count = if filter.is_selective() { FILTERED_CANDIDATES } else { limit + SPARE_CANDIDATES };
+        if let Some(listed) = self.list_matching(MAX_LISTED).await? {
+            return self.rank_listed(listed).await;
+        }
+        let ranks = self.fetch_ranks(1..=start, count).await?;
         let mut videos = Vec::new();
-        if start > 0
-            && let Some(page) = self.add_ranked(&mut videos, 1..=start).await?
-        {
+        if let Some(page) = self.add_ranked(&mut videos, 1..=start, count, ranks).await? {
             return Ok(page);
         }
         if include_all && start >= 0 && videos.len() < limit {
             self.append_zero_gain(&mut videos).await?;
         }
         if include_all && videos.len() < limit {
-            let page = self.add_ranked(&mut videos, i64::MIN..=start.min(-1)).await?;
-            return Ok(page.unwrap_or(videos));
+            let bounds = i64::MIN..=start.min(-1);
+            let losses = self.fetch_ranks(bounds.clone(), count).await?;
+            if let Some(page) = self.add_ranked(&mut videos, bounds, count, losses).await? {
+                return Ok(page);
+            }
         }
-        Ok(videos)
+        self.add_gains(videos).await
     }
 
-    /// Returns the page by the gains of all videos that match the filter, if there is one and they are not too many.
-    async fn rank_all_matching(&self, max: usize) -> Result<Option<Vec<RankedContent>>, Error> {
-        let ContentRanking { filter, metric, window, direction, include_all, after, limit } = *self.ranking;
+    /// Lists the videos that match the filter, if there is one and they are not too many.
+    async fn list_matching(&self, max: usize) -> Result<Option<Vec<VideoKey>>, Error> {
+        let ContentRanking { filter, include_all, .. } = *self.ranking;
         // Those without a gain are in no rollup.
         let is_listed = filter.is_selective() || include_all && filter.is_limited_to_accounts();
         if !is_listed {
@@ -140,10 +155,12 @@ impl Ranker<'_> {
         }
         let pg = self.pg.acquire().await?;
         let listed = content::list_matching(&pg, self.history.organization(), filter, max as i64 + 1).await?;
-        drop(pg);
-        if listed.len() > max {
-            return Ok(None);
-        }
+        Ok(Some(listed).filter(|listed| listed.len() <= max))
+    }
+
+    /// Returns the page by the gains of all videos that match the filter.
+    async fn rank_listed(&self, listed: Vec<VideoKey>) -> Result<Ranked, Error> {
+        let ContentRanking { metric, window, direction, include_all, after, limit, .. } = *self.ranking;
         let key = |video: &VideoKey| PostKey { subject_id: video.subject_id, internal_id: video.internal_id };
         let keys: Vec<_> = listed.iter().map(key).collect();
         let gains = post_gains::fetch_totals(self.history, &keys, window).await?;
@@ -159,35 +176,45 @@ impl Ranker<'_> {
         ranked.sort_unstable_by_key(|(rank, id, _)| (*rank, *id));
         ranked.truncate(limit);
         let candidate = |(Reverse(rank), _, video): &(_, _, VideoKey)| Candidate::new(*video, *rank);
-        self.select(ranked.iter().map(candidate).collect(), limit).await.map(Some)
+        let candidates: Vec<_> = ranked.iter().map(candidate).collect();
+        Ok(Ranked { videos: self.select(&candidates, limit).await?, gains })
     }
 
-    /// Adds videos whose ranks are within bounds that exclude 0, until the page is full. Returns the whole page if too few of
-    /// those with the largest gains match.
+    /// Adds videos whose ranks are within bounds that exclude 0, until the page is full; `ranks` are the `count` largest. Returns
+    /// the whole page if too few of those with the largest gains match.
     async fn add_ranked(
         &self,
         videos: &mut Vec<RankedContent>,
         bounds: RangeInclusive<i64>,
-    ) -> Result<Option<Vec<RankedContent>>, Error> {
-        let ContentRanking { filter, limit, .. } = *self.ranking;
-        let (least, mut most) = bounds.into_inner();
-        let mut count = if filter.is_selective() { FILTERED_CANDIDATES } else { limit + SPARE_CANDIDATES };
+        mut count: usize,
+        mut ranks: Vec<Candidate>,
+    ) -> Result<Option<Ranked>, Error> {
+        let limit = self.ranking.limit;
+        let least = *bounds.start();
         loop {
-            let rows = self.fetch_ranks(least..=most, count).await?;
-            let is_last = rows.len() < count;
-            let smallest = rows.last().map(|row| row.rank);
-            videos.extend(self.select(rows, limit - videos.len()).await?);
-            match smallest {
-                Some(smallest) if !is_last && videos.len() < limit && smallest > least => most = smallest - 1,
+            videos.extend(self.select(&ranks, limit - videos.len()).await?);
+            let most = match ranks.last() {
+                Some(smallest) if ranks.len() >= count && videos.len() < limit && smallest.rank > least => {
+                    smallest.rank - 1
+                }
                 _ => return Ok(None),
-            }
+            };
             if count == FILTERED_CANDIDATES
-                && let Some(page) = self.rank_all_matching(MAX_LISTED_IF_RARE).await?
+                && let Some(listed) = self.list_matching(MAX_LISTED_IF_RARE).await?
             {
-                return Ok(Some(page));
+                return self.rank_listed(listed).await.map(Some);
             }
             count = MAX_CANDIDATES.min(count * CANDIDATE_GROWTH);
+            ranks = self.fetch_ranks(least..=most, count).await?;
         }
+    }
+
+    /// Adds what videos gained by their snapshots, of which there are fewer than rows of the rollup.
+    async fn add_gains(&self, videos: Vec<RankedContent>) -> Result<Ranked, Error> {
+        let refs: Vec<_> = videos.iter().map(VideoRef::from).collect();
+        let totals = videos::fetch_totals(self.history, &refs, self.ranking.window).await?;
+        let gains = refs.iter().filter_map(|video| Some((video.internal_id, *totals.get(video)?))).collect();
+        Ok(Ranked { videos, gains })
     }
 
     /// Adds videos with a gain of 0, in the order of their ids, until the page is full.
@@ -214,24 +241,37 @@ impl Ranker<'_> {
             count = MAX_CANDIDATES.min(count * CANDIDATE_GROWTH);
         }
         ungained.truncate(limit - videos.len());
-        videos.extend(self.select(ungained, limit).await?);
+        videos.extend(self.select(&ungained, limit - videos.len()).await?);
         Ok(())
     }
 
-    /// Selects the first candidates after the start of the page that match the filter.
-    async fn select(&self, candidates: Vec<Candidate>, limit: usize) -> Result<Vec<RankedContent>, Error> {
-        if candidates.is_empty() {
-            return Ok(Vec::new());
-        }
+    /// Selects the first candidates after the start of the page that match the filter. Candidates are in the order of their
+    /// ranks; the first of them often suffice.
+    async fn select(&self, candidates: &[Candidate], limit: usize) -> Result<Vec<RankedContent>, Error> {
         let ContentRanking { filter, after, .. } = *self.ranking;
         let organization = self.history.organization();
-        let pg = self.pg.acquire().await?;
-        content::select_candidates(&pg, organization, filter, &candidates, after, limit as i64).await
+        let (mut selected, mut rest) = (Vec::new(), candidates);
+        let mut count = SELECTED_CANDIDATES * limit;
+        while selected.len() < limit
+            && let Some(last) = rest.get(..count).unwrap_or(rest).last()
+        {
+            let (chunk, smaller) =
+                rest.split_at(rest.partition_point(|candidate| candidate.rank >= last.rank));
+            let missing = (limit - selected.len()) as i64;
+            let pg = self.pg.acquire().await?;
+            selected
+                .extend(content::select_candidates(&pg, organization, filter, chunk, after, missing).await?);
+            rest = smaller;
+            count *= CANDIDATE_GROWTH;
+        }
+        Ok(selected)
     }
 
     /// Reads up to `count` of the largest ranks within bounds, descending, and those that equal the last one.
     async fn fetch_ranks(&self, bounds: RangeInclusive<i64>, count: usize) -> Result<Vec<Candidate>, Error> {
-        let Some(window) = self.history.clip(self.ranking.window) else { return Ok(Vec::new()) };
+        let Some(window) = self.history.clip(self.ranking.window).filter(|_| !bounds.is_empty()) else {
+            return Ok(Vec::new());
+        };
         let chunks = self.scope.chunks(SQL);
         let is_split = chunks.len() > 1;
         let bind = |query| self.bind(query, &bounds, count);
