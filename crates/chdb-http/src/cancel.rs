@@ -22,12 +22,18 @@ pub(crate) struct Cancellation(Arc<QueryState>);
 
 impl Cancellation {
     pub(crate) fn is_requested(&self) -> bool {
-        self.0.disconnected.load(Ordering::Acquire)
+        self.0.disconnected.load(Ordering::SeqCst)
+    }
+
+    /// Marks the statement as ended. Returns whether a `KILL QUERY` may still arrive.
+    pub(crate) fn end(&self) -> bool {
+        self.disable();
+        self.is_requested()
     }
 
     /// Lets the statement complete even if the client disconnects.
     pub(crate) fn disable(&self) {
-        self.0.done.store(true, Ordering::Release);
+        self.0.done.store(true, Ordering::SeqCst);
     }
 }
 
@@ -53,21 +59,21 @@ impl KillOnDrop {
     }
 
     pub(crate) fn disarm(&self) {
-        self.state.done.store(true, Ordering::Release);
+        self.state.done.store(true, Ordering::SeqCst);
     }
 }
 
 impl Drop for KillOnDrop {
     fn drop(&mut self) {
-        if self.state.done.load(Ordering::Acquire) {
+        if self.state.done.load(Ordering::SeqCst) {
             return;
         }
-        self.state.disconnected.store(true, Ordering::Release);
+        self.state.disconnected.store(true, Ordering::SeqCst);
         let (engine, marker, state) =
             (Arc::clone(&self.engine), std::mem::take(&mut self.marker), Arc::clone(&self.state));
         let kill = move || {
             let mut interval = FIRST_KILL_INTERVAL;
-            while !state.done.load(Ordering::Acquire) {
+            while !state.done.load(Ordering::SeqCst) {
                 if let Err(exception) = engine.kill(&marker) {
                     tracing::warn!(code = exception.code, "cannot kill the query of a disconnected client");
                 }

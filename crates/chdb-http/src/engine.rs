@@ -1,5 +1,5 @@
-//! The engine of one data directory: its lock, configuration and connections. A base connection keeps it open; every request
-//! gets a new one.
+//! The engine of one data directory: its lock, configuration and connections. A base connection keeps it open; a request gets a
+//! new one, or one that requests of the service have used.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -14,6 +14,8 @@ use crate::exception::{Exception, Result};
 use crate::ffi::{Api, Connection, set_time_zone_utc};
 use crate::limits::Limits;
 use crate::logins::LoginAccess;
+use crate::request::QueryRequest;
+use crate::reuse::ConnectionState;
 use crate::settings_table;
 
 /// The version of libchdb whose C interface this crate declares.
@@ -34,6 +36,7 @@ const CONNECTION_OPTIONS: [&str; 7] = [
 /// The only directory for `BACKUP … TO File('NAME')` and `RESTORE`, in the data directory.
 const BACKUP_DIRECTORY: &str = "backups";
 const MAX_SPARE_CONNECTIONS: usize = 2;
+const MAX_USED_CONNECTIONS: usize = 6;
 /// Identifies a query in `system.processes`: a setting that has no effect without ClickHouse's own HTTP server. A comment would
 /// not do, because the text of a query with parameters is formatted anew.
 pub(crate) const MARKER_SETTING: &str = "http_response_headers";
@@ -63,6 +66,8 @@ pub struct Engine {
     base: Mutex<Option<Connection>>,
     /// Open connections that no request has used.
     spares: Mutex<Vec<Connection>>,
+    /// Open connections that other requests can use again, the last used one last.
+    used: Mutex<Vec<(Connection, ConnectionState)>>,
     version: String,
     readonly_limits: Limits,
     login_limits: Limits,
@@ -123,6 +128,7 @@ impl Engine {
             arguments,
             base: Mutex::new(Some(base)),
             spares: Mutex::default(),
+            used: Mutex::default(),
             version,
             login_limits: readonly_limits.for_logins(),
             readonly_limits,
@@ -160,6 +166,33 @@ impl Engine {
         spare.map_or_else(|| self.open_connection(), Ok)
     }
 
+    /// Returns a connection for a request of the service.
+    pub(crate) fn connect_for(&self, request: &QueryRequest) -> Result<(Connection, ConnectionState)> {
+        let mut used = self.used.lock();
+        let accepts =
+            |(_, state): &(_, ConnectionState)| state.accepts(request.database.as_deref(), &request.settings);
+        match used.iter().rposition(accepts) {
+            Some(position) => Ok(used.remove(position)),
+            None => {
+                drop(used);
+                Ok((self.connect()?, ConnectionState::default()))
+            }
+        }
+    }
+
+    /// Keeps a connection for other requests, unless it has lost one of its options: the default of such a setting differs.
+    pub(crate) fn keep(&self, connection: Connection, state: ConnectionState) {
+        let option_name = |option: &'static str| option.trim_start_matches('-').split('=').next();
+        if CONNECTION_OPTIONS.into_iter().filter_map(option_name).any(|name| state.has_set(name)) {
+            return;
+        }
+        let mut used = self.used.lock();
+        used.push((connection, state));
+        let oldest = (used.len() > MAX_USED_CONNECTIONS).then(|| used.remove(0));
+        drop(used);
+        drop(oldest);
+    }
+
     /// Opens spare connections for later requests.
     pub(crate) fn refill(&self) {
         while self.spares.lock().len() < MAX_SPARE_CONNECTIONS {
@@ -193,6 +226,7 @@ impl Engine {
     /// Closes the engine's connections and stops its threads. No statement may be running.
     pub(crate) fn close(&self) {
         self.spares.lock().clear();
+        self.used.lock().clear();
         let base = self.base.lock().take();
         drop(base);
         self.api.shutdown();
@@ -241,7 +275,8 @@ fn write_private(path: &Path, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// The engine's configuration: inserts and merges are flushed to disk before they complete.
+/// The engine's configuration: inserts and merges are flushed to disk before they complete. Without a minimum, every few small
+/// inserts are merged with all rows of a table of some megabytes.
 fn configuration(max_memory: Option<u64>, backups: &Path, users: Option<&Path>) -> String {
     let text = |path: &Path| path.display().to_string().replace('&', "&amp;").replace('<', "&lt;");
     let backups = text(backups);
@@ -261,6 +296,7 @@ fn configuration(max_memory: Option<u64>, backups: &Path, users: Option<&Path>) 
         <fsync_after_insert>1</fsync_after_insert>
         <fsync_part_directory>1</fsync_part_directory>
         <min_rows_to_fsync_after_merge>1</min_rows_to_fsync_after_merge>
+        <min_parts_to_merge_at_once>12</min_parts_to_merge_at_once>
     </merge_tree>
 </clickhouse>
 "

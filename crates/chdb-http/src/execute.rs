@@ -17,6 +17,7 @@ use crate::formatting::{format_query, quote, syntax_error};
 use crate::logins::Login;
 use crate::permits::{Permit, PermittedMemory};
 use crate::request::QueryRequest;
+use crate::reuse::ConnectionState;
 use crate::session::Session;
 use crate::settings::{self, Caller};
 use crate::settings_clause;
@@ -121,12 +122,22 @@ pub(crate) fn run(
         send(sender, result);
         return;
     }
-    match engine.connect() {
-        Ok(mut connection) => {
-            let result = execute(engine, &mut connection, &statement, &mut sender, cancellation);
+    let opened = match statement.role {
+        Role::Admin => engine.connect_for(&statement.request),
+        Role::Readonly => engine.connect().map(|connection| (connection, ConnectionState::default())),
+    };
+    match opened {
+        Ok((mut connection, mut state)) => {
+            state.is_reusable = false;
+            let context = (&mut connection, &mut state);
+            let result = execute(engine, context, &statement, &mut sender, cancellation);
             send(sender, result);
-            // Never reused: a failed statement leaves state behind. The response is already on its way.
-            drop(connection);
+            // The response is already on its way.
+            if state.is_reusable && statement.role == Role::Admin && !cancellation.end() {
+                engine.keep(connection, state);
+            } else {
+                drop(connection);
+            }
             engine.refill();
         }
         Err(exception) => send(sender, Err(exception)),
@@ -155,7 +166,10 @@ fn run_in_session(
         none => none.insert(engine.connect()?),
     };
     let restore = restore_statement(connection, &statement.request.settings);
-    let result = restore.clone().and_then(|_| execute(engine, connection, statement, sender, cancellation));
+    // Whatever the session has set, the request's settings are set again.
+    let mut state = ConnectionState::default();
+    let context = (&mut *connection, &mut state);
+    let result = restore.clone().and_then(|_| execute(engine, context, statement, sender, cancellation));
     let mut clean = true;
     if result.is_err() {
         clean &= connection.execute("SELECT 1 FORMAT Null").is_ok();
@@ -186,7 +200,7 @@ fn restore_statement(connection: &mut Connection, settings: &[(String, String)])
 
 fn execute(
     engine: &Engine,
-    connection: &mut Connection,
+    (connection, state): (&mut Connection, &mut ConnectionState),
     statement: &Statement,
     sender: &mut Option<ResultSender>,
     cancellation: &Cancellation,
@@ -204,7 +218,8 @@ fn execute(
         marker: statement.marker.as_deref(),
     };
     let buffered = statement.request.buffer_all || output_format(&statement.request, &text).1.is_none();
-    settings::apply(engine, connection, &statement.request, &caller, buffered)?;
+    settings::apply(engine, connection, state, &statement.request, &caller, buffered)?;
+    let is_insert = insert.is_some();
     match insert {
         Some(InsertSource::File) => Err(Exception::unsupported(
             "FROM INFILE reads files of the server's machine: send the data as the body",
@@ -214,7 +229,9 @@ fn execute(
             check(connection, statement, &with_format)?;
             cancellation.disable();
             let sql = &with_format[..insert.statement_end];
-            insert_data(connection, statement, sql, &insert.format, [inline, body]).map(Some)
+            let result = insert_data(connection, statement, sql, &insert.format, [inline, body])?;
+            state.is_reusable = true;
+            Ok(Some(result))
         }
         Some(InsertSource::Query) | None => {
             let class = check(connection, statement, &text)?;
@@ -223,7 +240,9 @@ fn execute(
             {
                 text = replaced.into();
             }
-            query(connection, statement, &text, class, sender, cancellation)
+            let result = query(connection, statement, &text, class, sender, cancellation)?;
+            state.is_reusable = result.is_some() && (is_insert || class == StatementClass::Read);
+            Ok(result)
         }
     }
 }

@@ -17,6 +17,7 @@ mod logins;
 mod permits;
 mod process;
 mod request;
+mod reuse;
 mod server;
 mod session;
 mod settings;

@@ -27,7 +27,7 @@ const LOGIN_LIMITS: [(&str, u64); 4] = [
 
 /// A setting of every statement that the user cannot change. Its queries pause while statements of the service are executed,
 /// whose connections have priority 1: for up to a second at a time, so that they progress beside a long one.
-const PRIORITY: &str = "priority=2";
+const PRIORITY: (&str, &str) = ("priority", "2");
 
 const DEFAULTS: &str = "SELECT name, toUInt64(default) FROM system.settings
     WHERE startsWith(name, 'max_') AND type IN ('UInt64', 'NonZeroUInt64', 'Seconds')
@@ -76,9 +76,8 @@ impl Limits {
         limits
     }
 
-    /// The assignments of a `SET` statement with which every statement of the user begins. `buffered`: the result is not
-    /// streamed.
-    pub(crate) fn assignments(&self, buffered: bool) -> impl Iterator<Item = String> {
+    /// The settings with which every statement of the user begins. `buffered`: the result is not streamed.
+    pub(crate) fn settings(&self, buffered: bool) -> impl Iterator<Item = (String, String)> {
         let limits = [
             "max_rows_to_read",
             "max_result_rows",
@@ -92,7 +91,8 @@ impl Limits {
             .into_iter()
             .filter_map(move |name| Some((name, self.bound(name, buffered)?)))
             .filter(|(_, bound)| *bound > 0);
-        bounds.map(|(name, bound)| format!("{name}={bound}")).chain([PRIORITY.to_owned()])
+        let settings = bounds.map(|(name, bound)| (name, bound.to_string()));
+        settings.chain([(PRIORITY.0, PRIORITY.1.to_owned())]).map(|(name, value)| (name.to_owned(), value))
     }
 
     fn bound(&self, name: &str, buffered: bool) -> Option<u64> {
@@ -185,9 +185,10 @@ mod tests {
 
     #[test]
     fn every_statement_begins_with_the_limits() {
-        let assignments: Vec<_> = limits().assignments(true).collect();
+        let limits = limits();
+        let settings = limits.settings(true).map(|(name, value)| format!("{name}={value}"));
         assert_eq!(
-            assignments.join(", "),
+            settings.collect::<Vec<_>>().join(", "),
             "max_execution_time=300, max_memory_usage=250000000, max_temporary_data_on_disk_size_for_query=5000000000, \
              max_threads=2, max_result_bytes=62500000, priority=2"
         );

@@ -2,12 +2,12 @@
 
 use crate::access;
 use crate::engine::{Engine, MARKER_SETTING, marker_value};
-use crate::exception::{Exception, Result};
+use crate::exception::Result;
 use crate::ffi::Connection;
-use crate::formatting::quote;
 use crate::limits::Limits;
 use crate::logins::Login;
 use crate::request::QueryRequest;
+use crate::reuse::{self, ConnectionState};
 use crate::table_filters::{self, TABLE_FILTERS};
 
 /// Whose statement it is.
@@ -18,10 +18,11 @@ pub(crate) struct Caller<'a> {
     pub marker: Option<&'a str>,
 }
 
-/// `buffered`: the result is not streamed.
+/// `state` is that of the connection. `buffered`: the result is not streamed.
 pub(crate) fn apply(
     engine: &Engine,
     connection: &mut Connection,
+    state: &mut ConnectionState,
     request: &QueryRequest,
     caller: &Caller<'_>,
     buffered: bool,
@@ -32,22 +33,20 @@ pub(crate) fn apply(
         database = Some(logins.database(database)?);
     }
     if let Some(database) = database {
-        connection.execute(&format!("USE `{}`", database.replace('\\', "\\\\").replace('`', "\\`")))?;
+        state.use_database(connection, database)?;
     }
     let limits = if login.is_some() { engine.login_limits() } else { engine.readonly_limits() };
-    let mut assignments = Vec::new();
+    let mut settings = Vec::new();
     if caller.readonly {
-        assignments.extend(limits.assignments(buffered));
+        settings.extend(limits.settings(buffered));
         request.parameters.iter().try_for_each(|(_, value)| access::check_parameter(value))?;
     }
     if let Some(marker) = caller.marker {
         let value = marker_value(marker, login.map(|(login, _)| &*login.name));
-        assignments.push(format!("{MARKER_SETTING}={}", quote(&value)));
+        settings.push((MARKER_SETTING.to_owned(), value));
     }
     for (name, value) in &request.settings {
-        if name.is_empty() || !name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_' || c == b'.') {
-            return Err(Exception::new(115, "UNKNOWN_SETTING", format!("Unknown setting {name:?}")));
-        }
+        reuse::check_name(name)?;
         let value = match caller.readonly {
             true if name == "readonly" => continue,
             true if name == TABLE_FILTERS => {
@@ -56,11 +55,9 @@ pub(crate) fn apply(
             true => readonly_value(name, value, limits, buffered)?,
             false => value.clone(),
         };
-        assignments.push(format!("{name}={}", quote(&value)));
+        settings.push((name.clone(), value));
     }
-    if !assignments.is_empty() {
-        connection.execute(&format!("SET {}", assignments.join(", ")))?;
-    }
+    state.apply(connection, settings)?;
     if let Some((login, logins)) = login {
         logins.restrict(connection, login)?;
     }

@@ -131,6 +131,37 @@ async fn sessions_have_tables_and_settings() {
     assert_eq!(admin.post_with(&a, "SELECT sum(x) FROM scratch").ok(), "3\n");
 }
 
+/// Requests use the connections of earlier ones.
+#[tokio::test]
+async fn state_of_a_request_ends_with_it() {
+    let server = Server::start().await;
+    let admin = server.admin();
+    admin.post("CREATE DATABASE other").ok();
+    let names = ["max_threads", "log_comment", "readonly", "max_insert_block_size", "http_response_headers"];
+    let state =
+        format!("SELECT currentDatabase(), {}", names.map(|n| format!("getSetting('{n}')")).join(", "));
+    let new = admin.post(&state).ok();
+    for settings in [
+        &[("max_threads", "7"), ("log_comment", "it's")][..],
+        &[("readonly", "2"), ("cancel_http_readonly_queries_on_client_close", "1")],
+        &[("readonly", "2"), ("log_comment", "a")],
+        &[("max_insert_block_size", "5")],
+        &[("database", "other")],
+    ] {
+        for _ in 0..2 {
+            assert_ne!(admin.post_with(settings, &state).ok(), new, "{settings:?}");
+        }
+        assert_eq!(admin.post(&state).ok(), new, "{settings:?}");
+    }
+    assert_eq!(admin.post_with(&[("param_x", "3")], "SELECT {x:UInt8}").ok(), "3\n");
+    assert!(admin.post("SELECT {x:UInt8}").status >= 400);
+    admin.post("CREATE TEMPORARY TABLE scratch (x UInt8)").ok();
+    admin.post("SELECT * FROM scratch").assert_exception(404, "60", "scratch");
+    admin.post("SET max_threads = 7").ok();
+    admin.post("USE other").ok();
+    assert_eq!(admin.post(&state).ok(), new);
+}
+
 #[tokio::test]
 async fn unsafe_and_oversized_requests_are_rejected() {
     let server = Server::start_with(&["--max-body", "100000"]).await;
