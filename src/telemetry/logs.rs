@@ -24,7 +24,7 @@ pub struct LogArgs {
     #[arg(
         long = "log",
         env = "TIDEMARK_LOG",
-        default_value = "info,sqlx=warn,salvo_core=warn",
+        default_value = "info,sqlx=warn,salvo_core=warn,clickhouse=warn",
         value_name = "FILTER",
         global = true
     )]

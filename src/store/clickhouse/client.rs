@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use clickhouse::error::Error as ClickhouseError;
 use clickhouse::query::{Query, RowCursor};
-use clickhouse::{Client, RowOwned, RowRead, RowWrite};
+use clickhouse::{Client, Compression, QuerySummary, RowOwned, RowRead, RowWrite};
+use futures_util::FutureExt;
 use sqlx::SqlSafeStr;
 use tracing::Instrument;
 
 use crate::config::ClickhouseArgs;
+use crate::model::network::is_loopback;
 use crate::store::Error;
 use crate::store::clickhouse::cluster;
 use crate::telemetry::trace::{self, StatementTelemetry};
@@ -34,13 +36,15 @@ impl From<Duration> for Timeout {
     }
 }
 
-/// A client of ClickHouse's HTTP interface. Opens no connection yet.
+/// A client of ClickHouse's HTTP interface. Opens no connection yet. Bodies are compressed for the network only.
 pub fn connect(args: &ClickhouseArgs) -> Client {
     let client = Client::default()
         .with_url(&args.clickhouse_url)
         .with_user(&args.clickhouse_user)
         .with_password(args.clickhouse_password.reveal())
         .with_database(&args.clickhouse_database);
+    let is_local = args.clickhouse_url.parse().is_ok_and(|url| is_loopback(&url));
+    let client = if is_local { client.with_compression(Compression::None) } else { client };
     cluster::configure(client, &args.clickhouse_cluster)
 }
 
@@ -61,6 +65,26 @@ pub(in crate::store) async fn execute(
     let sql = cluster::render(client, sql.as_str());
     let query = with_trace_headers(client, &statement).query_raw(&sql);
     finish(statement, timeout, bind(with_execution_limit(query, timeout)).execute()).await
+}
+
+/// Runs an insert that reads its rows, and returns their number: none if ClickHouse did not report it.
+pub(in crate::store) async fn execute_insert(
+    client: &Client,
+    sql: &'static str,
+    timeout: Duration,
+    bind: impl FnOnce(Query) -> Query,
+) -> Result<Option<u64>, Error> {
+    let statement = StatementTelemetry::begin(&sql);
+    let sql = cluster::render(client, sql);
+    let query = with_trace_headers(client, &statement).query_raw(&sql);
+    // The number is complete if the response begins after the insert.
+    let query = with_execution_limit(query, timeout.into()).with_setting("http_wait_end_of_query", "1");
+    let written = async {
+        let mut cursor = bind(query).fetch_bytes("RowBinary")?;
+        while cursor.next().await?.is_some() {}
+        Ok(cursor.summary().and_then(QuerySummary::written_rows))
+    };
+    finish(statement, timeout.into(), written).await
 }
 
 /// Runs a query and returns its rows.
@@ -124,8 +148,14 @@ impl<T: RowOwned + RowRead> Rows<T> {
 
     /// Returns the next row; fails if it does not arrive within the timeout.
     pub async fn next(&mut self) -> Result<Option<T>, Error> {
-        let row = tokio::time::timeout(self.timeout, self.cursor.next()).await;
-        let row = row.unwrap_or(Err(ClickhouseError::TimedOut));
+        // Most rows have arrived with earlier ones: a timer for each would cost as much as the row.
+        let row = match self.cursor.next().now_or_never() {
+            Some(row) => row,
+            None => {
+                let row = tokio::time::timeout(self.timeout, self.cursor.next()).await;
+                row.unwrap_or(Err(ClickhouseError::TimedOut))
+            }
+        };
         if !matches!(row, Ok(Some(_)))
             && let Some(statement) = self.statement.take()
         {

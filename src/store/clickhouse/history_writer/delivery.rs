@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use clickhouse::query::Query;
 use clickhouse::{Client, Row};
 use serde::Deserialize;
 
@@ -35,9 +36,10 @@ pub async fn last_delivery(client: &Client) -> Result<RecordedDelivery, Error> {
 /// Records a delivery, after everything else of it is written. Returns false, and records nothing, if the last recorded
 /// one is not `before`: ClickHouse has lost files meanwhile, maybe some of this very delivery.
 pub async fn record_delivery(client: &Client, before: i64, delivery: i64) -> Result<bool, Error> {
-    client::execute(client, include_str!("record_delivery.sql"), TIMEOUT, |query| {
-        query.param("before", before).param("delivery", delivery)
-    })
-    .await?;
-    Ok(last_delivery(client).await?.number == delivery)
+    let sql = include_str!("record_delivery.sql");
+    let bind = |query: Query| query.param("before", before).param("delivery", delivery);
+    match client::execute_insert(client, sql, TIMEOUT, bind).await? {
+        Some(rows) => Ok(rows > 0),
+        None => Ok(last_delivery(client).await?.number == delivery),
+    }
 }

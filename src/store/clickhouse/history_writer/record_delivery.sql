@@ -4,5 +4,5 @@
 -- delivery  number of this delivery
 INSERT INTO relay_position (relay, delivery)
 SELECT 'outbox', {delivery:UInt64}
-FROM (SELECT maxIf(delivery, relay = 'outbox') AS last FROM relay_position)
-WHERE last = {before:UInt64}
+FROM relay_position
+HAVING maxIf(delivery, relay = 'outbox') = {before:UInt64}

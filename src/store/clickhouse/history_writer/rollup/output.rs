@@ -63,9 +63,14 @@ impl<'a> Output<'a> {
     }
 
     pub async fn write_all(mut self) -> Result<(), Error> {
-        client::insert(self.client, "account_daily", &self.days, STATEMENT_TIMEOUT).await?;
-        failpoint::reached("relay-account-rollup");
-        self.write_videos().await
+        let (client, days) = (self.client, std::mem::take(&mut self.days));
+        let write_days = async {
+            client::insert(client, "account_daily", &days, STATEMENT_TIMEOUT).await?;
+            failpoint::reached("relay-account-rollup");
+            Ok(())
+        };
+        tokio::try_join!(write_days, self.write_videos())?;
+        Ok(())
     }
 
     async fn write_videos(&mut self) -> Result<(), Error> {

@@ -48,7 +48,7 @@ fn snapshots_of(condition: &str) -> String {
 
 pub(super) const STORED_VIDEO_DAYS: &str = "
     SELECT
-        org_id, date, subject_id, video_id, toString(platform) AS platform,
+        org_id, date, subject_id, video_id, platform,
         view_gain, play_gain, like_gain, comment_gain, share_gain, saved_gain, version, is_deleted
     FROM video_daily FINAL
     WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))} AND date >= {since:Date}
@@ -56,8 +56,8 @@ pub(super) const STORED_VIDEO_DAYS: &str = "
 
 pub(super) const STORED_AGES: &str = "
     SELECT
-        org_id, subject_id, video_id, id, toString(platform) AS platform,
-        CAST(media_type, 'Nullable(String)') AS media_type, posted_at, views_1, views_3, views_7, views_14, views_30,
+        org_id, subject_id, video_id, id, platform,
+        media_type, posted_at, views_1, views_3, views_7, views_14, views_30,
         interpolated, version, is_deleted
     FROM video_ages FINAL
     WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))}

@@ -64,7 +64,7 @@ struct Reader<'a> {
 /// A subject whose videos are being read.
 struct OpenSubject {
     subject: Subject,
-    platform: String,
+    platform: &'static str,
     days: SubjectDays,
     /// Digests of its days in the rollup.
     stored: BTreeMap<NaiveDate, u64>,
@@ -74,7 +74,7 @@ struct OpenSubject {
 /// The first day of a video, which counts from zero if the video was posted since tracking began.
 struct FirstDay {
     video_id: u64,
-    platform: String,
+    platform: &'static str,
     posted_on: NaiveDate,
     counts: Counts,
     day: VideoDay,
@@ -214,7 +214,7 @@ impl<'a> Reader<'a> {
             if let (Some(counts), Some(posted_at)) = (first, posted_at) {
                 open.first_days.push(FirstDay {
                     video_id: video.video_id,
-                    platform: platform.to_owned(),
+                    platform,
                     posted_on: posted_at.date_naive(),
                     counts,
                     day: *day,
@@ -256,7 +256,7 @@ impl<'a> Reader<'a> {
                     first.day.gains = first.counts;
                 }
                 let row =
-                    VideoDayRow::new(*subject, first.video_id, &first.platform, &first.day, output.version);
+                    VideoDayRow::new(*subject, first.video_id, first.platform, &first.day, output.version);
                 output.add_video_day(row, first.stored);
             }
         }
@@ -272,7 +272,7 @@ impl<'a> Reader<'a> {
             let mut removed = self.removed.days.remove(&subject).unwrap_or_default();
             for (date, day) in days.finish() {
                 removed.remove(&date);
-                let row = DayRow::new(subject, date, &platform, &day, version);
+                let row = DayRow::new(subject, date, platform, &day, version);
                 self.output.add_day(row, stored.remove(&date));
             }
             removed.extend(stored.into_keys());
@@ -326,7 +326,7 @@ impl OpenSubject {
     fn new(subject: Subject) -> Self {
         OpenSubject {
             subject,
-            platform: String::new(),
+            platform: "",
             days: SubjectDays::default(),
             stored: BTreeMap::new(),
             first_days: Vec::new(),
@@ -334,8 +334,6 @@ impl OpenSubject {
     }
 
     fn set_platform(&mut self, record: Option<&Record>) {
-        if let Some(record) = record.filter(|record| *record.platform > *self.platform) {
-            self.platform.clone_from(&record.platform);
-        }
+        self.platform = self.platform.max(record.map_or("", |record| record.platform.as_str()));
     }
 }

@@ -7,6 +7,7 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::super::batch::STATEMENT_TIMEOUT;
+use crate::model::platform::Platform;
 use crate::store::Error;
 use crate::store::postgres::with_timeout;
 
@@ -16,7 +17,7 @@ pub(super) struct Record {
     organization_id: Uuid,
     internal_id: i64,
     pub id: Uuid,
-    pub platform: String,
+    pub platform: Platform,
     pub posted_at: Option<DateTime<Utc>>,
     pub media_type: Option<String>,
 }

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, NaiveDate, Utc};
 use clickhouse::Row;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use uuid::Uuid;
 
 use super::super::batch::Subject;
@@ -11,6 +11,7 @@ use super::records::Record;
 use super::sorted_rows::{Keyed, SubjectKey, VideoDayKey, VideoKey};
 use crate::model::ages::{LevelOnDay, STORED_AGES};
 use crate::model::counters::{Counters, with_video_counters};
+use crate::model::platform::Platform;
 
 macro_rules! snapshot_row {
     ($($counter:ident: $latest:ty, $description:literal, $example:literal;)*) => {
@@ -93,7 +94,7 @@ macro_rules! day_row {
             #[serde(with = "clickhouse::serde::chrono::date")]
             date: NaiveDate,
             subject_id: u64,
-            platform: String,
+            platform: &'static str,
             $($gain: Option<i64>,)*
             $($base: i64,)*
             #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
@@ -107,7 +108,7 @@ macro_rules! day_row {
             pub fn new(
                 (org_id, subject_id): Subject,
                 date: NaiveDate,
-                platform: &str,
+                platform: &'static str,
                 day: &Day,
                 version: u64,
             ) -> Self {
@@ -116,7 +117,7 @@ macro_rules! day_row {
                     org_id,
                     date,
                     subject_id: subject_id.cast_unsigned(),
-                    platform: platform.to_owned(),
+                    platform,
                     $($gain,)*
                     $($base,)*
                     observed_at: day.observed_at,
@@ -151,7 +152,8 @@ pub(super) struct VideoDayRow {
     pub date: NaiveDate,
     pub subject_id: u64,
     pub video_id: u64,
-    pub platform: String,
+    #[serde(deserialize_with = "platform_name")]
+    pub platform: PlatformName,
     pub view_gain: i64,
     pub play_gain: i64,
     pub like_gain: i64,
@@ -172,7 +174,8 @@ pub(super) struct AgesRow {
     pub video_id: u64,
     #[serde(with = "clickhouse::serde::uuid")]
     pub id: Uuid,
-    pub platform: String,
+    #[serde(deserialize_with = "platform_name")]
+    pub platform: PlatformName,
     pub media_type: Option<String>,
     #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
     pub posted_at: DateTime<Utc>,
@@ -184,6 +187,15 @@ pub(super) struct AgesRow {
     pub interpolated: Vec<u8>,
     pub version: u64,
     pub is_deleted: u8,
+}
+
+/// The name of a platform; "" is none. By this name, serde does not take it for a text of the response.
+type PlatformName = &'static str;
+
+/// Reads the name of a platform without an allocation.
+fn platform_name<'de, D: Deserializer<'de>>(row: D) -> Result<PlatformName, D::Error> {
+    let name = <&str>::deserialize(row)?;
+    Ok(name.parse::<Platform>().map_or("", Platform::as_str))
 }
 
 impl DayRow {
@@ -201,7 +213,7 @@ impl VideoDayRow {
     pub fn new(
         (org_id, subject_id): Subject,
         video_id: u64,
-        platform: &str,
+        platform: &'static str,
         day: &VideoDay,
         version: u64,
     ) -> Self {
@@ -212,7 +224,7 @@ impl VideoDayRow {
             date: day.date,
             subject_id: subject_id.cast_unsigned(),
             video_id,
-            platform: platform.to_owned(),
+            platform,
             view_gain: views,
             play_gain: plays,
             like_gain: likes,
@@ -244,7 +256,7 @@ impl AgesRow {
             subject_id: subject_id.cast_unsigned(),
             video_id,
             id: record.map(|record| record.id).unwrap_or_default(),
-            platform: record.map(|record| record.platform.clone()).unwrap_or_default(),
+            platform: record.map_or("", |record| record.platform.as_str()),
             media_type: record.and_then(|record| record.media_type.clone()),
             posted_at: record.and_then(|record| record.posted_at).unwrap_or_default(),
             views_1,
