@@ -1,6 +1,6 @@
 // Days of one's own: two fields, and a calendar whose first click chooses the first day and whose second the last.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { day, month } from "../format.ts";
 import { addDays, isDay, MAX_DAYS, type Range, rangeDays, utcToday } from "../state/range.ts";
@@ -92,10 +92,17 @@ function Calendar({ chosen, onChoose }: { chosen: Chosen; onChoose: (days: Chose
   const isStarted = isDay(chosen.start) && !chosen.end;
   const pick = (date: string) =>
     onChoose(isStarted && date >= chosen.start ? { ...chosen, end: date } : { start: date, end: "" });
+  const isMoved = useRef(false);
   const move = (date: string) => {
-    setCurrent([date, today].sort()[0] ?? today);
-    setTimeout(() => grid.current?.querySelector<HTMLElement>("[tabindex='0']")?.focus());
+    const shown = date < today ? date : today;
+    isMoved.current = shown !== current;
+    setCurrent(shown);
   };
+  // Before the next key is handled, which may choose the day.
+  useLayoutEffect(() => {
+    if (isMoved.current) grid.current?.querySelector<HTMLElement>("[tabindex='0']")?.focus();
+    isMoved.current = false;
+  }, [current]);
   const onKeyDown = (event: KeyboardEvent) => {
     const step = STEPS[event.key];
     const turn = event.key === "PageUp" ? -1 : event.key === "PageDown" ? 1 : 0;
