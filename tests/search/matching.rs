@@ -94,15 +94,16 @@ async fn assert_equals_naive_search(
     pg: &PgPool,
     organization: Uuid,
     captions: &[Caption],
-    queries: impl Iterator<Item = String>,
+    queries: impl IntoIterator<Item = impl AsRef<str>>,
 ) {
     let captions: Vec<_> = captions.iter().map(|caption| (caption, search_key(&caption.text))).collect();
     let mut found = 0;
     for query in queries {
+        let query = query.as_ref();
         let limit = if query.trim().chars().count() < 3 { 10 } else { 25 };
-        let hits = follower.search(pg, organization, &query).await;
+        let hits = follower.search(pg, organization, query).await;
         let ids: Vec<_> = hits.videos.iter().map(|hit| hit.id).collect();
-        assert_eq!(ids, naive_search(&captions, &query, limit), "{query:?}");
+        assert_eq!(ids, naive_search(&captions, query, limit), "{query:?}");
         assert_eq!(hits.effective_caps.videos, limit, "{query:?}");
         found += ids.len();
     }
@@ -153,7 +154,7 @@ async fn compare_random_texts(seed: u64, texts: usize, cases: usize) {
         queries.push(text.chars().take(128).collect());
         queries.push(random.text(PIECES, 5));
     }
-    assert_equals_naive_search(&follower, &pg, organization, &captions, queries.into_iter()).await;
+    assert_equals_naive_search(&follower, &pg, organization, &captions, queries).await;
     follower.close().await;
 }
 
@@ -191,7 +192,7 @@ async fn real_captions_match_a_naive_scan() {
             random.substring(text, max_length)
         })
         .collect();
-    assert_equals_naive_search(&follower, &pg, organization, &captions, queries.into_iter()).await;
+    assert_equals_naive_search(&follower, &pg, organization, &captions, queries).await;
     follower.close().await;
 }
 
@@ -245,14 +246,7 @@ async fn matches_with_the_fewest_views_are_found() {
     follower.wait_applied(&pg).await;
     let queries =
         ["s", "m", "small", "small 1", "l", "abcabd", "abca cabd", "a", "ab", "b", "other 3", "small 1499"];
-    assert_equals_naive_search(
-        &follower,
-        &pg,
-        organization,
-        &captions,
-        queries.map(str::to_owned).into_iter(),
-    )
-    .await;
+    assert_equals_naive_search(&follower, &pg, organization, &captions, queries).await;
     follower.close().await;
 }
 
@@ -272,14 +266,7 @@ async fn records_of_equal_size_are_found_by_id() {
     add_videos(&pg, organization, None, &captions).await;
     follower.wait_applied(&pg).await;
     let queries = ["a", "al", "alp", "alpha", "l", "lp", "lph", "x", "xy", "xyz", "pha xyz"];
-    assert_equals_naive_search(
-        &follower,
-        &pg,
-        organization,
-        &captions,
-        queries.map(str::to_owned).into_iter(),
-    )
-    .await;
+    assert_equals_naive_search(&follower, &pg, organization, &captions, queries).await;
     follower.close().await;
 }
 
@@ -299,14 +286,7 @@ async fn candidates_for_prefixes_do_not_hide_larger_matches() {
     add_videos(&pg, organization, None, &captions).await;
     follower.wait_applied(&pg).await;
     let queries = ["worki", "world", "working 1", "hard w", "rking 39"];
-    assert_equals_naive_search(
-        &follower,
-        &pg,
-        organization,
-        &captions,
-        queries.map(str::to_owned).into_iter(),
-    )
-    .await;
+    assert_equals_naive_search(&follower, &pg, organization, &captions, queries).await;
     follower.close().await;
 }
 
