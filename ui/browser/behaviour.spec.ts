@@ -104,6 +104,17 @@ test("the content is reached by one key", async ({ dashboard, page, world }) => 
   await expect(dashboard.main).toBeFocused();
 });
 
+test("a menu takes the next key", async ({ dashboard, world }) => {
+  await dashboard.open(PATHS.Accounts, world.keys.read);
+  const more = dashboard.table("Accounts").rows.first().getByRole("button", { name: "More: " });
+  const isOpenBeforePaint = await more.evaluate(async (button: HTMLElement) => {
+    button.click();
+    await Promise.resolve();
+    return document.querySelector("dialog")?.open;
+  });
+  expect(isOpenBeforePaint).toBe(true);
+});
+
 test("only the page that is shown of many accounts is requested", async ({ dashboard, page, world }) => {
   const [lists, limits]: [string[], number[]] = [[], []];
   await page.route(/\/v2\/accounts\/top/, async (route) => {

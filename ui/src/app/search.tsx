@@ -1,13 +1,14 @@
 // The search palette: accounts, creators, content and pages, by keyboard.
 
 import { signal } from "@preact/signals-core";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
 import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import { useCombobox } from "../components/combobox.ts";
 import { PLATFORM_NAMES } from "../components/controls.tsx";
 import { useDebounced } from "../components/debounce.ts";
+import { useModal } from "../components/focus.ts";
 import { Highlighted } from "../components/highlighted.tsx";
 import { Picture, type PictureProps } from "../components/picture.tsx";
 import { compact, day, exact, plural } from "../format.ts";
@@ -159,12 +160,11 @@ function useHits(text: string) {
 }
 
 function Palette() {
-  const dialog = useRef<HTMLDialogElement>(null);
+  const dialog = useModal();
   const [input, setInput] = useState("");
   const [isEntered, setEntered] = useState(false);
   const text = input.trim();
   const { hits, isCurrent, problem } = useHits(text);
-  useEffect(() => dialog.current?.showModal(), []);
   const go = (hit: Hit | undefined) => {
     if (!hit) return;
     dialog.current?.close();

@@ -1,8 +1,9 @@
 // A question before something that cannot be undone.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+
 import * as css from "./confirm.module.css";
+import { useModal } from "./focus.ts";
 
 interface Props {
   title: string;
@@ -15,8 +16,7 @@ interface Props {
 }
 
 export function ConfirmDialog({ title, action, isRunning, onConfirm, onClose, children }: Props) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  const dialog = useModal();
   return (
     <dialog ref={dialog} class={css.confirm} aria-labelledby="confirm-title" onClose={onClose}>
       <h2 id="confirm-title">{title}</h2>

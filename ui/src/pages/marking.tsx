@@ -1,11 +1,12 @@
 // The dialog that puts posts into a collection, keeps them out, or leaves them to its rule.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 
 import { useAction } from "../api/action.ts";
 import { MAX_BATCH } from "../api/batch.ts";
 import { ApiProblem, api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
+import { useModal } from "../components/focus.ts";
 import type { Marking } from "../components/marks.tsx";
 import { markChanges } from "../components/marks.tsx";
 import { ProblemNotice } from "../components/parts.tsx";
@@ -65,9 +66,8 @@ interface Props {
 }
 
 export default function MarkingDialog({ posts, onClose }: Props) {
-  const dialog = useRef<HTMLDialogElement>(null);
+  const dialog = useModal();
   const [collection, setCollection] = useState<Option | null>(posts.collection ?? null);
-  useEffect(() => dialog.current?.showModal(), []);
   return (
     <dialog ref={dialog} class={css.marking} aria-labelledby="marking-title" onClose={onClose}>
       <header>

@@ -1,6 +1,6 @@
 // The links of a collection: what each shows and who looked, and making and revoking one. Loaded when the dialog opens.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 
 import { useAction } from "../api/action.ts";
 import { api, unwrap } from "../api/client.ts";
@@ -8,6 +8,7 @@ import { useResource } from "../api/resource.ts";
 import type { components } from "../api/schema.d.ts";
 import { ConfirmDialog } from "../components/confirm.tsx";
 import { CopyButton } from "../components/copy.tsx";
+import { useModal } from "../components/focus.ts";
 import { Card, Count, Empty, ProblemNotice } from "../components/parts.tsx";
 import { type Column, Table } from "../components/table.tsx";
 import { When } from "../components/when.tsx";
@@ -43,10 +44,9 @@ interface Props {
 }
 
 export default function SharingDialog({ collection, onClose }: Props) {
-  const dialog = useRef<HTMLDialogElement>(null);
+  const dialog = useModal();
   const [made, setMade] = useState<Share | null>(null);
   const shares = useResource((signal) => fetchShares(collection.id, signal), [collection.id]);
-  useEffect(() => dialog.current?.showModal(), []);
   return (
     <dialog ref={dialog} class={css.sharing} aria-labelledby="sharing-title" onClose={onClose}>
       <header>

@@ -1,10 +1,11 @@
 // What can be done with one account, behind three dots at the end of its row. The table has the buttons only: rows are cheap.
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 
 import { useAction } from "../../api/action.ts";
 import { api, unwrap } from "../../api/client.ts";
 import { PLATFORM_NAMES, PROFILE_LINKS } from "../../components/controls.tsx";
+import { useModal } from "../../components/focus.ts";
 import { ProblemNotice } from "../../components/parts.tsx";
 import { refreshAnswer } from "../../components/refresh.tsx";
 import type { Column } from "../../components/table.tsx";
@@ -72,10 +73,9 @@ function placeAt({ top, bottom, right }: DOMRect) {
 
 function RowMenu({ row, button, canWrite, onChanged, onClose }: Props) {
   const { id, username, platform, tracking } = row;
-  const dialog = useRef<HTMLDialogElement>(null);
+  const dialog = useModal();
   const [isRemoving, setRemoving] = useState(false);
   useEffect(() => {
-    dialog.current?.showModal();
     // It would stay where it is.
     const close = () => dialog.current?.close();
     addEventListener("scroll", close, { passive: true });
