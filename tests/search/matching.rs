@@ -271,6 +271,26 @@ async fn records_of_equal_size_are_found_by_id() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn matches_in_the_middle_of_records_of_equal_size_are_found_by_id() {
+    let pg = api_database().await;
+    let folder = TempDir::new().unwrap();
+    let organization = organization(&pg).await;
+    let follower = IndexFollower::open(&pg, folder.path()).await;
+    // Without views, as new records are. A scan from either end reads fewer than half of them.
+    let captions: Vec<_> = (0..5_000)
+        .map(|number| {
+            let text = if number < 2_500 { "beta" } else { "alpha" };
+            Caption { id: Uuid::now_v7(), text: format!("{text} {number}"), views: 0 }
+        })
+        .collect();
+    add_videos(&pg, organization, None, &captions).await;
+    follower.wait_applied(&pg).await;
+    let queries = ["al", "alp", "alpha", "lpha", "alpha 4", "beta"];
+    assert_equals_naive_search(&follower, &pg, organization, &captions, queries).await;
+    follower.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn candidates_for_prefixes_do_not_hide_larger_matches() {
     let pg = api_database().await;
     let folder = TempDir::new().unwrap();

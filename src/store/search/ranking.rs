@@ -72,12 +72,15 @@ impl Search<'_> {
             let mut query = sections::ranked_query::<H>(self.organization, self.query, &tiers, limit);
             let rows = query.build().fetch_all(&mut *connection).await?;
             let mut is_certain = true;
+            let uncertain: Vec<i32> =
+                rows.first().map_or(Ok(vec![]), |row| row.try_get("uncertain_tiers"))?;
             for (tier, strategy) in Tier::ALL.into_iter().zip(&mut tiers) {
                 let mut count = 0;
                 for row in &rows {
                     count += usize::from(row.try_get::<i32, _>("tier")? <= tier as i32);
                 }
-                if count < limit && !strategy.is_exhaustive() {
+                let is_missing_some = count < limit && !strategy.is_exhaustive();
+                if is_missing_some || uncertain.contains(&(tier as i32)) {
                     is_certain = false;
                     let narrow = std::mem::replace(strategy, Strategy::Skip);
                     *strategy = self.widen(H::ENTITY, tier, narrow, limits).await?;

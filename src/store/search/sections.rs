@@ -151,8 +151,9 @@ fn push_input(query: &mut QueryBuilder<Postgres>, organization: Uuid, text: &str
     query.push_bind(text.to_owned()).push(" as text), ");
 }
 
-/// The query for the best records that the strategies find, each with its `tier`. A strategy finds the best of its tier and
-/// better ones. Candidates that match less well are left out: others that do are unknown.
+/// The query for the best records that the strategies find, each with its `tier`, and with the tiers that it cannot be certain of
+/// in `uncertain_tiers`. A strategy finds the best of its tier and better ones. Candidates that match less well are left out:
+/// others that do are unknown.
 pub(super) fn ranked_query<H: RankedHit>(
     organization: Uuid,
     text: &str,
@@ -162,9 +163,14 @@ pub(super) fn ranked_query<H: RankedHit>(
     let (table, column, size) = (H::TABLE, H::TEXT_COLUMN, H::SIZE_COLUMN);
     let mut query = QueryBuilder::default();
     push_input(&mut query, organization, text);
+    let scans: Vec<_> = Scan::of(strategies, limit).collect();
+    for scan in &scans {
+        scan.push::<H>(&mut query);
+    }
     query.push("candidate as (");
-    push_candidates::<H>(&mut query, organization, text, strategies, limit);
+    push_candidates::<H>(&mut query, organization, text, strategies);
     let [is_exact, is_prefix, is_match] = Tier::ALL.map(|tier| condition(column, tier));
+    let uncertain: String = scans.iter().map(Scan::uncertain_tier::<H>).collect();
     query.push(format_args!(
         "), matching as (
              select id, candidate.tier as found_tier,
@@ -175,7 +181,8 @@ pub(super) fn ranked_query<H: RankedHit>(
     query.push(format_args!(
         "), best as (
              select id, tier, size from matching where tier <= found_tier order by tier, size desc, id limit {limit}
-         ) select best.tier, {} from best {} order by best.tier, best.size desc, best.id",
+         ) select best.tier, array(select null::int where false{uncertain}) as uncertain_tiers, {}
+         from best {} order by best.tier, best.size desc, best.id",
         H::COLUMNS,
         H::JOIN
     ));
@@ -188,7 +195,6 @@ fn push_candidates<H: RankedHit>(
     organization: Uuid,
     text: &str,
     strategies: &[Strategy; 3],
-    limit: usize,
 ) {
     query.push("select null::uuid as id, 0 as tier where false");
     if strategies.iter().any(|strategy| matches!(strategy, Strategy::CompareAll)) {
@@ -207,14 +213,18 @@ fn push_candidates<H: RankedHit>(
                 query.push(" union all select unnest(").push_bind(ids.clone());
                 query.push(format_args!("::uuid[]), {number}"));
             }
-            Strategy::Scan { candidates, rows } => {
-                Scan { tier, candidates: candidates.as_deref(), rows: *rows, limit }.push::<H>(query);
+            Strategy::Scan { .. } => {
+                query.push(format_args!(
+                    " union all select id, {number} from first_{number}
+                     union all select id, {number} from earlier_{number}"
+                ));
             }
         }
     }
 }
 
-/// Reads the largest records of an organization in the index by size, until `limit` of them match.
+/// Reads the largest records of an organization in the index by size, until `limit` of them match. The index, read backwards, has
+/// the last ids of a size first, so records of the size of the last match that come before it are read, too: at most `rows`.
 struct Scan<'a> {
     tier: Tier,
     candidates: Option<&'a [Uuid]>,
@@ -223,31 +233,57 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    /// Pushes the select of what it finds. The index, read backwards, has the last ids of a size first, so those of the size of
-    /// the last match that come before it are read, too.
+    fn of(strategies: &[Strategy; 3], limit: usize) -> impl Iterator<Item = Scan<'_>> {
+        strategies.iter().zip(Tier::ALL).filter_map(move |(strategy, tier)| match strategy {
+            Strategy::Scan { candidates, rows } => {
+                Some(Scan { tier, candidates: candidates.as_deref(), rows: *rows, limit })
+            }
+            _ => None,
+        })
+    }
+
+    /// Pushes the common table expressions of what it finds.
     fn push<H: RankedHit>(&self, query: &mut QueryBuilder<Postgres>) {
         let (size, tier) = (H::SIZE_COLUMN, self.tier as i32);
-        query.push(" union all (with ");
         if let Some(candidates) = self.candidates {
-            query.push("listed as materialized (select ").push_bind(candidates.to_owned());
+            query
+                .push(format_args!("listed_{tier} as materialized (select "))
+                .push_bind(candidates.to_owned());
             query.push("::uuid[] as ids), ");
         }
-        query.push("first as materialized (");
-        query.push(self.matches::<H>("", &format!("{size} desc, id desc")));
+        let first = self.matches::<H>("", &format!("{size} desc, id desc"));
+        let earlier = self.matches::<H>(&self.range_before_last::<H>(), "id");
         query.push(format_args!(
-            "), last as (select {size}, id from first order by {size}, id limit 1)
-             select id, {tier} from first union all (select id, {tier} from ("
+            "first_{tier} as materialized ({first}),
+             last_{tier} as (select {size}, id from first_{tier} order by {size}, id limit 1),
+             earlier_{tier} as materialized ({earlier}), "
         ));
-        let earlier = format!(" and {size} = (select {size} from last) and id < (select id from last)");
-        query.push(self.matches::<H>(&earlier, "id"));
-        query.push(") of_last_size))");
+    }
+
+    /// The condition of records of the size of the last match that come before it.
+    fn range_before_last<H: RankedHit>(&self) -> String {
+        let (size, tier) = (H::SIZE_COLUMN, self.tier as i32);
+        format!(" and {size} = (select {size} from last_{tier}) and id < (select id from last_{tier})")
+    }
+
+    /// The select of the tier if more records than `rows` come before the last match in its size, and not enough of those that were
+    /// read match: there may be better matches between them and the ones at the end.
+    fn uncertain_tier<H: RankedHit>(&self) -> String {
+        let (table, size, tier, rows) = (H::TABLE, H::SIZE_COLUMN, self.tier as i32, self.rows);
+        let range = self.range_before_last::<H>();
+        format!(
+            " union all select {tier} where
+             (select count(*) from earlier_{tier})
+                 < (select count(*) from first_{tier} where {size} = (select {size} from last_{tier}))
+             and exists (select from {table} where organization_id = {ORGANIZATION}{range} order by id offset {rows})"
+        )
     }
 
     /// The select of matches in an order of the index. Texts are compared while the scan runs, which ends with the last match
     /// that is needed.
     fn matches<H: RankedHit>(&self, range: &str, order: &str) -> String {
         let (table, column, size) = (H::TABLE, H::TEXT_COLUMN, H::SIZE_COLUMN);
-        let (rows, limit) = (self.rows, self.limit);
+        let (rows, limit, tier) = (self.rows, self.limit, self.tier as i32);
         let scanned = format!(
             "from {table} where organization_id = {ORGANIZATION}{range} order by {order} limit {rows}"
         );
@@ -258,7 +294,7 @@ impl Scan<'_> {
             format!(
                 "select id, {size} from (select id, {size} {scanned}) scanned
                  cross join lateral (select from {table} v where v.id = scanned.id and {is_match} offset 0) matching
-                 where (id in (select unnest(ids) from listed)) is true order by {order} limit {limit}"
+                 where (id in (select unnest(ids) from listed_{tier})) is true order by {order} limit {limit}"
             )
         } else {
             let is_match = condition(column, self.tier);
