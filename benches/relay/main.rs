@@ -1,5 +1,6 @@
 //! Measures the delay from the commit of a scrape until it is in all totals and found by search, at 5,000 posts a second, how many
 //! posts a second are sustained, and how fast the relay drains a backlog. Prints the tables of docs/measurements/relay.md: `make bench-relay`.
+//! TIDEMARK_BENCH_ONLY=deliveries prints the last one only.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -78,15 +79,15 @@ struct Committed {
 
 #[tokio::main]
 async fn main() {
+    if std::env::var("TIDEMARK_BENCH_ONLY").is_ok_and(|only| only == "deliveries") {
+        return measure_small_deliveries().await;
+    }
     println!("| 5,000 posts a second, visible after | | median s | p99 s |\n|---|---|---|---|");
     measure_under_load().await;
     println!("\n| Backlog | drained in s | snapshots a second |\n|---|---|---|");
     measure_backlog(1, 500).await;
     measure_backlog(250, 2).await;
     measure_deletions(2_000).await;
-    println!(
-        "\n| Deliveries of one scrape | visible after, median s | processor ms each: writer and relay, Postgres, ClickHouse |\n|---|---|---|"
-    );
     measure_small_deliveries().await;
 }
 
@@ -312,15 +313,17 @@ async fn measure_backlog(organizations: usize, accounts: usize) {
 /// Delivers scrapes of known posts one after the other, each alone: what a delivery costs whatever it holds.
 async fn measure_small_deliveries() {
     let own = IsolatedStores::create().await;
+    println!(
+        "\n| Deliveries of one scrape | visible after, median s | processor ms each: writer and relay, Postgres, ClickHouse, of which merges |\n|---|---|---|"
+    );
     let tenants = vec![own.create_tenant(SMALL_DELIVERIES).await];
     let relay = own.start_relay();
     insert_history(own.pg(), &tenants).await;
     wait_all_applied(&own, &tenants).await;
     let posted = Utc::now() - TimeDelta::days(HISTORY_DAYS);
-    let (mut seconds, mut before) = (Vec::new(), CpuSeconds::measure());
-    // The first round makes the times of posting known.
-    for views in [1_000, 2_000] {
-        (seconds, before) = (Vec::new(), CpuSeconds::measure());
+    for views in [1_000, 2_000, 3_000] {
+        let merged = wait_merged(&own).await;
+        let (mut seconds, before) = (Vec::new(), CpuSeconds::measure());
         for account in &tenants[0].accounts {
             let began = Instant::now();
             let posts = (POSTS_PER_SCRAPE, views);
@@ -328,18 +331,40 @@ async fn measure_small_deliveries() {
             own.wait_applied(tenants[0].id).await;
             seconds.push(began.elapsed().as_secs_f64());
         }
+        print_deliveries(seconds, &before, merge_seconds(&own).await - merged);
     }
+    relay.stop().await;
+}
+
+fn print_deliveries(mut seconds: Vec<f64>, before: &CpuSeconds, merges: f64) {
     let after = CpuSeconds::measure();
     seconds.sort_unstable_by(f64::total_cmp);
-    let each = |before: f64, after: f64| (after - before) * 1_000.0 / SMALL_DELIVERIES as f64;
+    let each = |seconds: f64| seconds * 1_000.0 / SMALL_DELIVERIES as f64;
     println!(
-        "| {SMALL_DELIVERIES} of {POSTS_PER_SCRAPE} posts | {:.3} | {:.0}, {:.0}, {:.0} |",
+        "| {SMALL_DELIVERIES} of {POSTS_PER_SCRAPE} posts | {:.3} | {:.0}, {:.0}, {:.0}, {:.0} |",
         seconds[seconds.len() / 2],
-        each(before.bench, after.bench),
-        each(before.postgres, after.postgres),
-        each(before.clickhouse, after.clickhouse),
+        each(after.bench - before.bench),
+        each(after.postgres - before.postgres),
+        each(after.clickhouse - before.clickhouse),
+        each(merges),
     );
-    relay.stop().await;
+}
+
+/// Waits until no merge runs, those of earlier rounds included; returns the seconds of all merges so far.
+async fn wait_merged(own: &IsolatedStores) -> f64 {
+    let mut idle = 0;
+    while idle < 100 {
+        let merges = own.clickhouse().query("select count() from system.merges").fetch_one::<u64>();
+        idle = if merges.await.unwrap() == 0 { idle + 1 } else { 0 };
+        tokio::time::sleep(POLL_INTERVAL).await;
+    }
+    merge_seconds(own).await
+}
+
+/// Seconds in which merges were executed.
+async fn merge_seconds(own: &IsolatedStores) -> f64 {
+    let sql = "select sum(value) / 1000 from system.events where event = 'MergeExecuteMilliseconds'";
+    own.clickhouse().query(sql).fetch_one().await.unwrap()
 }
 
 /// Drains deletions of accounts that have history.

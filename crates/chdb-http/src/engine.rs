@@ -275,8 +275,8 @@ fn write_private(path: &Path, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// The engine's configuration: inserts and merges are flushed to disk before they complete. Without a minimum, every few small
-/// inserts are merged with all rows of a table of some megabytes.
+/// The engine's configuration: inserts and merges are flushed to disk before they complete. A dozen small inserts are merged with
+/// each other. With the defaults, every few of them are merged with all rows of a table of some megabytes.
 fn configuration(max_memory: Option<u64>, backups: &Path, users: Option<&Path>) -> String {
     let text = |path: &Path| path.display().to_string().replace('&', "&amp;").replace('<', "&lt;");
     let backups = text(backups);
@@ -297,6 +297,8 @@ fn configuration(max_memory: Option<u64>, backups: &Path, users: Option<&Path>) 
         <fsync_part_directory>1</fsync_part_directory>
         <min_rows_to_fsync_after_merge>1</min_rows_to_fsync_after_merge>
         <min_parts_to_merge_at_once>12</min_parts_to_merge_at_once>
+        <merge_selector_base>11</merge_selector_base>
+        <merge_selector_enable_heuristic_to_remove_small_parts_at_right>0</merge_selector_enable_heuristic_to_remove_small_parts_at_right>
     </merge_tree>
 </clickhouse>
 "

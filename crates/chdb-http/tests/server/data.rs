@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::time::{Duration, Instant};
 
-use crate::{Item, Server};
+use crate::{Item, Server, wait_until};
 
 /// Memory that a streamed result may take, whatever its size.
 const MAX_STREAM_MEMORY_BYTES: u64 = 300_000_000;
@@ -252,6 +252,26 @@ async fn large_result_streams_in_constant_memory() {
     }
     let grown = peak_memory_bytes(id).saturating_sub(before);
     assert!(grown < MAX_STREAM_MEMORY_BYTES, "{grown} more bytes for a result of a gigabyte");
+}
+
+#[tokio::test]
+async fn small_inserts_are_merged_together() {
+    let server = Server::start().await;
+    let admin = server.admin();
+    admin.post("CREATE TABLE posts (id UInt64, text String) ENGINE = ReplacingMergeTree ORDER BY id").ok();
+    admin.post("INSERT INTO posts SELECT number, randomPrintableASCII(10) FROM numbers(1000000)").ok();
+    let parts = || {
+        let sql = "SELECT name FROM system.parts WHERE active AND table = 'posts' ORDER BY name";
+        admin.post(sql).ok().lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let large = parts();
+    for id in 0..12 {
+        assert_eq!(parts().len(), 1 + id, "fewer than twelve small parts are not merged");
+        admin.post(&format!("INSERT INTO posts VALUES ({id}, '')")).ok();
+    }
+    wait_until("parts are merged", || parts().len() < 13);
+    assert_eq!(parts().len(), 2, "all small ones are merged at once");
+    assert_eq!(parts()[..1], large, "the large one stays");
 }
 
 #[tokio::test]
