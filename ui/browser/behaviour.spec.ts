@@ -115,6 +115,46 @@ test("a menu takes the next key", async ({ dashboard, world }) => {
   expect(isOpenBeforePaint).toBe(true);
 });
 
+test("a menu stays after a scroll that ended before, and closes with the next", async ({
+  dashboard,
+  page,
+  world,
+}) => {
+  await page.setViewportSize({ width: 1280, height: 500 });
+  await dashboard.open(PATHS.Accounts, world.keys.read);
+  const more = dashboard.table("Accounts").rows.last().getByRole("button", { name: "More: " });
+  const isOpenAfterEvent = await more.evaluate(async (button: HTMLElement) => {
+    const isScrolled = new Promise((resolve) => addEventListener("scroll", resolve, { once: true }));
+    button.scrollIntoView({ block: "center" });
+    button.click();
+    await isScrolled;
+    await new Promise((resolve) => setTimeout(resolve));
+    return document.querySelector("dialog")?.open;
+  });
+  expect(isOpenAfterEvent).toBe(true);
+  await page.evaluate(() => scrollBy(0, -50));
+  await expect(dashboard.dialog).toHaveCount(0);
+});
+
+test("what is typed or opened at once stays", async ({ dashboard, page, world }) => {
+  await dashboard.open(PATHS.Overview, world.keys.read);
+  const start = page.getByLabel("First day (UTC)");
+  await page.getByRole("combobox", { name: "Range" }).evaluate(async (range: HTMLSelectElement) => {
+    range.value = "custom";
+    range.dispatchEvent(new Event("change", { bubbles: true }));
+    await Promise.resolve();
+    const first = document.querySelector<HTMLInputElement>("[aria-label^='First day']");
+    if (!first) throw new Error("there is no field for the first day");
+    first.focus();
+    first.value = "2025-10-05";
+    first.dispatchEvent(new Event("input", { bubbles: true }));
+    // Until what waits for the page to be painted is done.
+    await new Promise((resolve) => requestAnimationFrame(() => setTimeout(() => setTimeout(resolve))));
+  });
+  await expect(start).toHaveValue("2025-10-05");
+  await expect(page.getByRole("grid")).toBeHidden();
+});
+
 test("only the page that is shown of many accounts is requested", async ({ dashboard, page, world }) => {
   const [lists, limits]: [string[], number[]] = [[], []];
   await page.route(/\/v2\/accounts\/top/, async (route) => {

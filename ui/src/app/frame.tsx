@@ -1,6 +1,6 @@
 // What surrounds every page: navigation, who is signed in, search.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 import type { Identity } from "../api/client.ts";
 import { mayWrite, useIdentity } from "../api/identity.ts";
@@ -22,7 +22,7 @@ export function Frame() {
   const address = `${root}/${id}${code && code === page?.edit ? "/edit" : ""}`;
   const Shown = code && loadedPage(code);
   const canWrite = mayWrite(identity) ?? false;
-  useEffect(() => {
+  useLayoutEffect(() => {
     mayMark.value = canWrite;
     return followFiles(() => canWrite, takeFile);
   }, [canWrite]);
@@ -75,7 +75,7 @@ function PageLoader({ name, code }: { name: string; code: PageCode }) {
 /** Sets the title of a page, and after navigation moves the focus to its heading. */
 function useArrival(address: string, name: string, isShown: boolean): void {
   const shown = useRef(address);
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.title = `${name} · Tidemark`;
     if (!isShown || shown.current === address) return;
     shown.current = address;

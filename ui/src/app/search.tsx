@@ -1,7 +1,7 @@
 // The search palette: accounts, creators, content and pages, by keyboard.
 
 import { signal } from "@preact/signals-core";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 
 import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
@@ -60,7 +60,7 @@ function isTyping(target: EventTarget | null): boolean {
 }
 
 export function SearchPalette() {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const open = (event: KeyboardEvent) => {
       const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey;
       const isShortcut =

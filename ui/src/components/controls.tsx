@@ -1,6 +1,6 @@
 // What is shown of every page's numbers: range, platform, comparison. All of it is in the address.
 
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 
 import { mayHaveToday, PERIODS, type Range } from "../state/range.ts";
 import { COMPARISONS, navigate, PLATFORMS, type Platform, view } from "../state/view.ts";
@@ -42,7 +42,7 @@ interface Props {
 export function Controls({ hasComparison = true, hasPlatform = true }: Props) {
   const { range, platform, compare } = view.value;
   const [isCustom, setCustom] = useState(range.period === "custom");
-  useEffect(() => setCustom(range.period === "custom"), [range.period]);
+  useLayoutEffect(() => setCustom(range.period === "custom"), [range.period]);
   const pick = (period: Range["period"]) => {
     setCustom(period === "custom");
     if (period !== "custom") navigate({ range: { ...range, period, start: null, end: null } });

@@ -1,6 +1,6 @@
 // Days of one's own: two fields, and a calendar whose first click chooses the first day and whose second the last.
 
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { day, month } from "../format.ts";
 import { addDays, isDay, MAX_DAYS, type Range, rangeDays, utcToday } from "../state/range.ts";
@@ -30,7 +30,8 @@ function problemOf({ start, end }: Chosen): string | null {
 export function DayRange({ range }: { range: Range }) {
   const shown = { start: range.start ?? "", end: range.end ?? "" };
   const [chosen, choose] = useState<Chosen>(shown);
-  useEffect(() => choose(shown), [range.start, range.end]);
+  // Before a person types other days.
+  useLayoutEffect(() => choose(shown), [range.start, range.end]);
   const problem = problemOf(chosen);
   const show = (days: Chosen) => {
     choose(days);

@@ -1,7 +1,7 @@
 // What is behind a small button: choices, or what can be done besides.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 import * as css from "./menu.module.css";
 
@@ -16,7 +16,8 @@ interface Props {
 
 export function Menu({ label, text, isOpen = false, children }: Props) {
   const menu = useRef<HTMLDetailsElement>(null);
-  useEffect(() => {
+  // Before a person can open or leave it.
+  useLayoutEffect(() => {
     if (menu.current) menu.current.open = isOpen;
     const close = ({ target }: Event) => {
       if (menu.current && target instanceof Node && !menu.current.contains(target)) menu.current.open = false;

@@ -1,6 +1,6 @@
 // What can be done with one account, behind three dots at the end of its row. The table has the buttons only: rows are cheap.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 
 import { useAction } from "../../api/action.ts";
 import { api, unwrap } from "../../api/client.ts";
@@ -75,9 +75,10 @@ function RowMenu({ row, button, canWrite, onChanged, onClose }: Props) {
   const { id, username, platform, tracking } = row;
   const dialog = useModal();
   const [isRemoving, setRemoving] = useState(false);
-  useEffect(() => {
-    // It would stay where it is.
-    const close = () => dialog.current?.close();
+  useLayoutEffect(() => {
+    const top = scrollY;
+    // It would stay where it is. The event of a scroll before the menu was opened may still come.
+    const close = () => scrollY !== top && dialog.current?.close();
     addEventListener("scroll", close, { passive: true });
     return () => removeEventListener("scroll", close);
   }, []);
