@@ -111,6 +111,21 @@ test("accounts that wait for their first read keep the list as long as it is", a
   await page.unrouteAll({ behavior: "ignoreErrors" });
 });
 
+test("a new tab is signed in by an answer that comes late", async ({ page, context, dashboard, world }) => {
+  await dashboard.open(PATHS.Accounts, world.keys.read);
+  await page.evaluate(() => {
+    const { postMessage } = BroadcastChannel.prototype;
+    BroadcastChannel.prototype.postMessage = function (message) {
+      Object.assign(window, { answer: () => postMessage.call(this, message) });
+    };
+  });
+  const other = await context.newPage();
+  await other.goto(PATHS.Creators);
+  await expect(new SignInForm(other).key).toBeVisible();
+  await page.evaluate(() => (window as unknown as { answer: () => void }).answer());
+  await expect(new Dashboard(other).heading).toHaveText("Creators");
+});
+
 test("a new tab is signed in as long as another is", async ({ page, context, dashboard, world }) => {
   await dashboard.open(PATHS.Accounts, world.keys.read);
   const other = await context.newPage();

@@ -25,10 +25,15 @@ function followKeyLink(): void {
   if (isKey(linked)) signIn(linked, false);
 }
 
-/** Between the tabs of this origin. */
-type Message = { type: "ask" } | { type: "key"; key: string } | { type: "signed-out"; key: string };
+/** Between the tabs of this origin. A key is for the tab that asked. */
+type Message =
+  | { type: "ask"; tab: number }
+  | { type: "key"; tab: number; key: string }
+  | { type: "signed-out"; key: string };
 
-/** How long a new tab waits for the answer of others, in milliseconds. */
+const TAB = Math.random();
+
+/** How long a new tab shows nothing while others may answer, in milliseconds. A later answer signs in as well. */
 const ANSWER_TIME = 150;
 
 /** Open from the start of the page on. */
@@ -38,26 +43,23 @@ function send(message: Message): void {
   channel?.postMessage(message);
 }
 
-/** Ends the wait of this tab for the key of another; null while it does not wait. */
-let answered: (() => void) | null = null;
+/** Ends the wait of this tab for the key of another. */
+let answered = () => {};
 
 /** Resolves once the key is known, or no other tab has one. */
 export let isAsked: Promise<void> = Promise.resolve();
 
 function askOtherTabs(): void {
   isAsked = new Promise((resolve) => {
-    answered = () => {
-      answered = null;
-      resolve();
-    };
-    setTimeout(() => answered?.(), ANSWER_TIME);
+    answered = resolve;
+    setTimeout(resolve, ANSWER_TIME);
   });
-  send({ type: "ask" });
+  send({ type: "ask", tab: TAB });
 }
 
 function onMessage({ data }: MessageEvent<Message>): void {
-  if (data.type === "ask" && key.value !== null) send({ type: "key", key: key.value });
-  if (data.type === "key" && key.value === null && answered) {
+  if (data.type === "ask" && key.value !== null) send({ type: "key", tab: data.tab, key: key.value });
+  if (data.type === "key" && data.tab === TAB && key.value === null) {
     signIn(data.key, false);
     answered();
   }
