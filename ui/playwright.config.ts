@@ -21,6 +21,8 @@ export default defineConfig({
     viewport: { width: 1280, height: 900 },
     timezoneId: "America/New_York",
     screenshot: "only-on-failure",
+    // Colours are checked as soon as a page is loaded, not while it fades in.
+    contextOptions: { reducedMotion: "reduce" },
     launchOptions: {
       executablePath: process.env.TIDEMARK_TEST_CHROMIUM ?? "/usr/bin/chromium",
       // Chromium has no sandbox for root, and no test loads a page that is not ours.

@@ -9,6 +9,7 @@ const STORAGE = () => [Object.values(sessionStorage), Object.values(localStorage
 test("signing in with a key lasts until the last tab closes", async ({ page, context, dashboard, world }) => {
   const form = new SignInForm(page);
   await page.goto("/");
+  await expect(form.key).toBeVisible();
   await expectAccessible(page, "sign-in page");
   await page.setViewportSize({ width: 360, height: 780 });
   await expectNoSidewaysScroll(page, "sign-in page");

@@ -108,7 +108,8 @@ for (const [path, name, kind, metrics] of [
     await page.getByRole("button", { name: "Compare", exact: true }).click();
     await expect(page).toHaveURL(new RegExp(`${kind}=`));
     await dashboard.settled();
-    const rows = await dashboard.table("Figures of the comparison").read();
+    const views = async () =>
+      (await dashboard.table("Figures of the comparison").read()).map((row) => row.get("Views")?.title);
     const ids = new URL(page.url()).searchParams.get(kind)?.split(",") ?? [];
     expect(ids).toHaveLength(2);
     const url = new URL(`/v2${metrics}`, world.baseUrl);
@@ -116,7 +117,8 @@ for (const [path, name, kind, metrics] of [
     url.searchParams.set("include_today", "false");
     const answer = await fetch(url, { headers: { Authorization: `Bearer ${world.keys.read}` } });
     const { data } = (await answer.json()) as { data: Record<string, { views: number }> };
-    expect(rows.map((row) => row.get("Views")?.title)).toEqual(ids.map((id) => exact(data[id]?.views)));
+    // Figures may come after the chart.
+    await expect.poll(views).toEqual(ids.map((id) => exact(data[id]?.views)));
     await page.reload();
     await dashboard.settled();
     await expect(dashboard.table("Figures of the comparison").rows).toHaveCount(2);

@@ -43,8 +43,14 @@ export class Dashboard {
     await this.settled();
   }
 
-  /** Waits until everything that the page shows is loaded. */
+  /** Waits until everything that the page shows is loaded, and what the key permits is known. */
   async settled(): Promise<void> {
+    await expect(this.page.getByTitle(/^Key: /)).toBeAttached();
+    await this.loaded();
+  }
+
+  /** Waits until everything that the page shows is loaded. The identity may come later. */
+  async loaded(): Promise<void> {
     await expect(this.navigation).toBeVisible();
     await expect(this.heading).toBeVisible();
     await expect(this.main.locator("[aria-busy=true], .skeleton")).toHaveCount(0);

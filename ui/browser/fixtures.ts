@@ -58,6 +58,8 @@ export const test = base.extend<Fixtures>({
       // Alone where the service clock is moved: Playwright's clock replaces timers, too.
       if (world.clockOffset !== 0) await context.clock.setSystemTime(Date.now() + world.clockOffset);
       await use(watch);
+      // Answers of tests may be under way.
+      for (const page of context.pages()) await page.unrouteAll({ behavior: "ignoreErrors" });
       expect(watch.faults).toEqual([]);
     },
     { auto: true },
@@ -106,7 +108,7 @@ export async function expectNoSidewaysScroll(page: Page, what: string): Promise<
         .map((element) => element.outerHTML.slice(0, 120))
         .join(" ")}`;
     });
-  await expect.poll(findWide, { message: `${what} does not scroll sideways`, timeout: 2_000 }).toBeNull();
+  await expect.poll(findWide, { message: `${what} does not scroll sideways` }).toBeNull();
 }
 
 export { expect };

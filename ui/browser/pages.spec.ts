@@ -122,7 +122,9 @@ for (const [name, address] of Object.entries(PAGES)) {
     });
     // The page about the API shows it.
     if (name === "API") send();
-    await dashboard.open(typeof address === "string" ? address : await address(world), world.keys.write);
+    const path = typeof address === "string" ? address : await address(world);
+    await page.goto(`${path}#key=${world.keys.write}`);
+    await dashboard.loaded();
     const identity = name === "API" ? null : page.waitForResponse("**/whoami");
     send();
     await identity;

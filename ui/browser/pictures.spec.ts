@@ -155,10 +155,10 @@ test("accounts are loaded once more after they were read, because copies follow"
 }) => {
   let loaded = 0;
   await page.route(/\/v2\/accounts\/top\?/, async (route) => {
+    const isFirst = ++loaded === 1;
     const response = await route.fetch();
     const body = await response.json();
-    loaded += 1;
-    if (loaded === 1) body.data[0].tracking = { ...body.data[0].tracking, status: "pending" };
+    if (isFirst) body.data[0].tracking = { ...body.data[0].tracking, status: "pending" };
     await route.fulfill({ response, json: body });
   });
   await page.clock.install();
