@@ -110,6 +110,18 @@ async fn assert_equals_naive_search(
     assert!(found > 100, "the queries must find something");
 }
 
+/// Searches for videos of a new organization.
+async fn assert_videos_match_a_naive_scan(captions: &[Caption], queries: impl IntoIterator<Item = &str>) {
+    let pg = api_database().await;
+    let folder = TempDir::new().unwrap();
+    let organization = organization(&pg).await;
+    let follower = IndexFollower::open(&pg, folder.path()).await;
+    add_videos(&pg, organization, None, captions).await;
+    follower.wait_applied(&pg).await;
+    assert_equals_naive_search(&follower, &pg, organization, captions, queries).await;
+    follower.close().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn random_texts_match_a_naive_scan() {
     compare_random_texts(0x5eed_cafe, 600, 300).await;
@@ -225,10 +237,6 @@ async fn texts_that_look_alike_are_found_by_each_other() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn matches_with_the_fewest_views_are_found() {
-    let pg = api_database().await;
-    let folder = TempDir::new().unwrap();
-    let organization = organization(&pg).await;
-    let follower = IndexFollower::open(&pg, folder.path()).await;
     // A scan reads the first 4,096 records to find up to 774 candidates, and the first 1,024 to find more.
     let captions: Vec<_> = (0..6_000)
         .map(|number| {
@@ -242,20 +250,13 @@ async fn matches_with_the_fewest_views_are_found() {
             Caption { id: Uuid::now_v7(), text, views: number }
         })
         .collect();
-    add_videos(&pg, organization, None, &captions).await;
-    follower.wait_applied(&pg).await;
     let queries =
         ["s", "m", "small", "small 1", "l", "abcabd", "abca cabd", "a", "ab", "b", "other 3", "small 1499"];
-    assert_equals_naive_search(&follower, &pg, organization, &captions, queries).await;
-    follower.close().await;
+    assert_videos_match_a_naive_scan(&captions, queries).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn records_of_equal_size_are_found_by_id() {
-    let pg = api_database().await;
-    let folder = TempDir::new().unwrap();
-    let organization = organization(&pg).await;
-    let follower = IndexFollower::open(&pg, folder.path()).await;
     // All have the first word, too many for a list of candidates, and a fifth the second one.
     let captions: Vec<_> = (0..2_000)
         .map(|number| {
@@ -263,19 +264,12 @@ async fn records_of_equal_size_are_found_by_id() {
             Caption { id: Uuid::now_v7(), text: format!("{text} {number}"), views: number / 500 }
         })
         .collect();
-    add_videos(&pg, organization, None, &captions).await;
-    follower.wait_applied(&pg).await;
     let queries = ["a", "al", "alp", "alpha", "l", "lp", "lph", "x", "xy", "xyz", "pha xyz"];
-    assert_equals_naive_search(&follower, &pg, organization, &captions, queries).await;
-    follower.close().await;
+    assert_videos_match_a_naive_scan(&captions, queries).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn matches_in_the_middle_of_records_of_equal_size_are_found_by_id() {
-    let pg = api_database().await;
-    let folder = TempDir::new().unwrap();
-    let organization = organization(&pg).await;
-    let follower = IndexFollower::open(&pg, folder.path()).await;
     // Without views, as new records are. A scan from either end reads fewer than half of them.
     let captions: Vec<_> = (0..5_000)
         .map(|number| {
@@ -283,19 +277,12 @@ async fn matches_in_the_middle_of_records_of_equal_size_are_found_by_id() {
             Caption { id: Uuid::now_v7(), text: format!("{text} {number}"), views: 0 }
         })
         .collect();
-    add_videos(&pg, organization, None, &captions).await;
-    follower.wait_applied(&pg).await;
     let queries = ["al", "alp", "alpha", "lpha", "alpha 4", "beta"];
-    assert_equals_naive_search(&follower, &pg, organization, &captions, queries).await;
-    follower.close().await;
+    assert_videos_match_a_naive_scan(&captions, queries).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn candidates_for_prefixes_do_not_hide_larger_matches() {
-    let pg = api_database().await;
-    let folder = TempDir::new().unwrap();
-    let organization = organization(&pg).await;
-    let follower = IndexFollower::open(&pg, folder.path()).await;
     // The smaller half has the first three characters of the query at its start, and the query after them.
     let captions: Vec<_> = (0..400)
         .map(|number| {
@@ -303,11 +290,8 @@ async fn candidates_for_prefixes_do_not_hide_larger_matches() {
             Caption { id: Uuid::now_v7(), text: format!("{text} {number}"), views: number }
         })
         .collect();
-    add_videos(&pg, organization, None, &captions).await;
-    follower.wait_applied(&pg).await;
     let queries = ["worki", "world", "working 1", "hard w", "rking 39"];
-    assert_equals_naive_search(&follower, &pg, organization, &captions, queries).await;
-    follower.close().await;
+    assert_videos_match_a_naive_scan(&captions, queries).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
