@@ -7,7 +7,8 @@ import { dashboardUrl } from "./browser/environment.ts";
 export default defineConfig({
   testDir: "browser",
   outputDir: process.env.TIDEMARK_BROWSER_OUTPUT ?? "../target/browser",
-  reporter: [["list"]],
+  // A failure is not behind the names of what passed where a log is cut.
+  reporter: [["dot"]],
   forbidOnly: true,
   retries: 0,
   fullyParallel: true,
