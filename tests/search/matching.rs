@@ -268,17 +268,26 @@ async fn records_of_equal_size_are_found_by_id() {
     assert_videos_match_a_naive_scan(&captions, queries).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn matches_in_the_middle_of_records_of_equal_size_are_found_by_id() {
-    // Without views, as new records are. A scan from either end reads fewer than half of them.
+/// Without views, as new records are. A scan from either end reads fewer than half of them.
+async fn assert_equal_videos_match_a_naive_scan(is_alpha: impl Fn(u32) -> bool) {
     let captions: Vec<_> = (0..5_000)
         .map(|number| {
-            let text = if number < 2_500 { "beta" } else { "alpha" };
+            let text = if is_alpha(number) { "alpha" } else { "beta" };
             Caption { id: Uuid::now_v7(), text: format!("{text} {number}"), views: 0 }
         })
         .collect();
-    let queries = ["al", "alp", "alpha", "lpha", "alpha 4", "beta"];
+    let queries = ["al", "alp", "alph", "alpha", "lpha", "alpha 4", "beta"];
     assert_videos_match_a_naive_scan(&captions, queries).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn matches_in_the_middle_of_records_of_equal_size_are_found_by_id() {
+    assert_equal_videos_match_a_naive_scan(|number| number >= 2_500).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn few_matches_at_the_ends_of_records_of_equal_size_hide_none_between_them() {
+    assert_equal_videos_match_a_naive_scan(|number| matches!(number, 0..15 | 1_024..3_976 | 4_990..)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

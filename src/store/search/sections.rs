@@ -266,15 +266,16 @@ impl Scan<'_> {
         format!(" and {size} = (select {size} from last_{tier}) and id < (select id from last_{tier})")
     }
 
-    /// The select of the tier if more records than `rows` come before the last match in its size, and not enough of those that were
-    /// read match: there may be better matches between them and the ones at the end.
+    /// The select of the tier if better matches may be hidden between the ends of the size of the last match: more records than
+    /// `rows` come before that match, and those that are read hold fewer than `limit` with the larger ones.
     fn uncertain_tier<H: RankedHit>(&self) -> String {
-        let (table, size, tier, rows) = (H::TABLE, H::SIZE_COLUMN, self.tier as i32, self.rows);
+        let (table, size, tier) = (H::TABLE, H::SIZE_COLUMN, self.tier as i32);
+        let (rows, limit) = (self.rows, self.limit);
         let range = self.range_before_last::<H>();
         format!(
             " union all select {tier} where
-             (select count(*) from earlier_{tier})
-                 < (select count(*) from first_{tier} where {size} = (select {size} from last_{tier}))
+             (select count(*) from first_{tier} where {size} > (select {size} from last_{tier}))
+                 + (select count(*) from earlier_{tier}) < {limit}
              and exists (select from {table} where organization_id = {ORGANIZATION}{range} order by id offset {rows})"
         )
     }
