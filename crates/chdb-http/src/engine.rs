@@ -180,10 +180,12 @@ impl Engine {
         }
     }
 
-    /// Keeps a connection for other requests, unless it has lost one of its options: the default of such a setting differs.
+    /// Keeps a connection for other requests, unless it cannot be reset or has lost one of its options: the default of such a
+    /// setting differs. Aliases of options begin with their names.
     pub(crate) fn keep(&self, connection: Connection, state: ConnectionState) {
         let option_name = |option: &'static str| option.trim_start_matches('-').split('=').next();
-        if CONNECTION_OPTIONS.into_iter().filter_map(option_name).any(|name| state.has_set(name)) {
+        let mut options = CONNECTION_OPTIONS.into_iter().filter_map(option_name);
+        if !state.can_be_reset() || options.any(|name| state.has_set(name)) {
             return;
         }
         let mut used = self.used.lock();

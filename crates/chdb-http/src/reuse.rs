@@ -9,6 +9,8 @@ use crate::formatting::quote;
 
 /// The engine does not take this setting back.
 const FINAL_SETTING: &str = "readonly";
+/// These change others, which the engine does not take back with them.
+const COLLECTIVE_SETTINGS: [&str; 2] = ["compatibility", "profile"];
 
 /// How a connection differs from a new one.
 #[derive(Debug, Default)]
@@ -26,9 +28,15 @@ impl ConnectionState {
         self.database.as_deref() == database && self.settings.get(FINAL_SETTING) == last
     }
 
-    /// Whether a setting was set.
-    pub(crate) fn has_set(&self, name: &str) -> bool {
-        self.settings.contains_key(name)
+    /// Whether a setting whose name begins like this was set.
+    pub(crate) fn has_set(&self, prefix: &str) -> bool {
+        self.settings.keys().any(|name| name.starts_with(prefix))
+    }
+
+    /// Whether the engine sets this connection back to what requests with other settings expect.
+    pub(crate) fn can_be_reset(&self) -> bool {
+        let may_change_settings = self.settings.get(FINAL_SETTING).is_none_or(|value| value == "2");
+        may_change_settings && !COLLECTIVE_SETTINGS.into_iter().any(|name| self.has_set(name))
     }
 
     pub(crate) fn use_database(&mut self, connection: &mut Connection, database: &str) -> Result<()> {
@@ -100,5 +108,18 @@ mod tests {
         assert!(!accepts(Some("history"), &[]));
         assert!(!accepts(Some("history"), &[("readonly", "1")]));
         assert!(!accepts(None, &[("readonly", "2")]));
+    }
+
+    #[test]
+    fn settings_that_cannot_change_back_end_a_connection() {
+        let can_be_reset = |values: &[(&str, &str)]| {
+            let settings = settings(values).into_iter().collect();
+            ConnectionState { settings, ..ConnectionState::default() }.can_be_reset()
+        };
+        assert!(can_be_reset(&[]));
+        assert!(can_be_reset(&[("readonly", "2"), ("max_threads", "1")]));
+        for setting in [("readonly", "1"), ("compatibility", "22.1"), ("profile", "default")] {
+            assert!(!can_be_reset(&[setting, ("max_threads", "1")]), "{setting:?}");
+        }
     }
 }

@@ -137,7 +137,14 @@ async fn state_of_a_request_ends_with_it() {
     let server = Server::start().await;
     let admin = server.admin();
     admin.post("CREATE DATABASE other").ok();
-    let names = ["max_threads", "log_comment", "readonly", "max_insert_block_size", "http_response_headers"];
+    let names = [
+        "max_threads",
+        "log_comment",
+        "readonly",
+        "max_insert_block_size",
+        "http_response_headers",
+        "enable_analyzer",
+    ];
     let state =
         format!("SELECT currentDatabase(), {}", names.map(|n| format!("getSetting('{n}')")).join(", "));
     let new = admin.post(&state).ok();
@@ -145,7 +152,10 @@ async fn state_of_a_request_ends_with_it() {
         &[("max_threads", "7"), ("log_comment", "it's")][..],
         &[("readonly", "2"), ("cancel_http_readonly_queries_on_client_close", "1")],
         &[("readonly", "2"), ("log_comment", "a")],
+        &[("readonly", "1"), ("cancel_http_readonly_queries_on_client_close", "1")],
         &[("max_insert_block_size", "5")],
+        &[("max_insert_block_size_rows", "5")],
+        &[("compatibility", "22.1")],
         &[("database", "other")],
     ] {
         for _ in 0..2 {
