@@ -43,6 +43,9 @@ function send(message: Message): void {
   channel?.postMessage(message);
 }
 
+/** Whether the key of another tab signs in. */
+let isAsking = false;
+
 /** Ends the wait of this tab for the key of another. */
 let answered = () => {};
 
@@ -50,6 +53,7 @@ let answered = () => {};
 export let isAsked: Promise<void> = Promise.resolve();
 
 function askOtherTabs(): void {
+  isAsking = true;
   isAsked = new Promise((resolve) => {
     answered = resolve;
     setTimeout(resolve, ANSWER_TIME);
@@ -59,7 +63,7 @@ function askOtherTabs(): void {
 
 function onMessage({ data }: MessageEvent<Message>): void {
   if (data.type === "ask" && key.value !== null) send({ type: "key", tab: data.tab, key: key.value });
-  if (data.type === "key" && data.tab === TAB && key.value === null) {
+  if (data.type === "key" && data.tab === TAB && isAsking) {
     signIn(data.key, false);
     answered();
   }
@@ -80,6 +84,7 @@ export function restoreSession(): void {
 }
 
 export function signIn(text: string, staySignedIn: boolean): void {
+  isAsking = false;
   sessionStorage.removeItem(STORAGE_KEY);
   (staySignedIn ? localStorage : sessionStorage).setItem(STORAGE_KEY, text);
   key.value = text;
@@ -88,6 +93,7 @@ export function signIn(text: string, staySignedIn: boolean): void {
 
 /** A session that ended for a reason leaves the stored key of others. */
 export function signOut(reason: string | null): void {
+  isAsking = false;
   if (reason === null && key.value !== null) send({ type: "signed-out", key: key.value });
   sessionStorage.removeItem(STORAGE_KEY);
   if (reason === null || localStorage.getItem(STORAGE_KEY) === key.value)
