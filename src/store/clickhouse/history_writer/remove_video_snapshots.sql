@@ -1,5 +1,5 @@
--- Removes the video snapshots of deleted accounts and deleted individually tracked videos, for good. recompute.sql for the
--- same subjects then empties their rollup.
+-- Removes the video snapshots of deleted accounts and deleted individually tracked videos, for good. A recompute of the same
+-- subjects then empties their rollups.
 --
 -- subjects  (organization, subject)
 -- version   delivery number, in the microseconds of observed_at: a purge keeps tombstones of later deliveries

@@ -47,7 +47,8 @@ struct Reader<'a> {
     since: NaiveDate,
     /// Whether any video may have changed, or have lost its snapshots: not only those observed since.
     has_all_videos: bool,
-    /// Whether the rollups have nothing since then. What they have of earlier days follows from the snapshots.
+    /// Whether no day of the subjects is stored since then. What is stored of earlier days follows from the snapshots; what a
+    /// failed attempt has stored of videos is written again alike.
     is_new: bool,
     profiles: SortedRows<ProfileRow>,
     snapshots: SortedRows<SnapshotRow>,
