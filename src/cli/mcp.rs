@@ -77,7 +77,8 @@ pub(super) async fn run(args: McpArgs) -> Result<(), CommandError> {
             break;
         }
     }
-    tasks.join_all().await;
+    // `join_all` would panic because of a canceled task.
+    while tasks.join_next().await.is_some() {}
     drop(responses);
     writer.await??;
     Ok(())

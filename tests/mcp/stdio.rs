@@ -4,6 +4,8 @@ use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
 use harness::TestApi;
+use salvo::conn::tcp::TcpAcceptor;
+use salvo::{Request, Response, Router, Server, handler};
 use serde_json::{Value, json};
 
 use crate::{call_method, call_tool, meta};
@@ -90,6 +92,28 @@ async fn every_request_gets_a_response() {
     for line in lines.lines().chain([&*String::from_utf8(output.stderr).unwrap()]) {
         assert!(!line.contains(&api.key), "{line}");
     }
+}
+
+/// Responds to requests, but never to that with id 1.
+#[handler]
+async fn respond_to_others(req: &mut Request, res: &mut Response) {
+    let message: Value = serde_json::from_slice(req.payload().await.unwrap()).unwrap();
+    if message["id"] == 1 {
+        std::future::pending::<()>().await;
+    }
+    res.render(json!({"jsonrpc": "2.0", "id": message["id"], "result": {}}).to_string());
+}
+
+#[tokio::test]
+async fn canceled_request_takes_no_other_response_along() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let routes = Router::with_path("mcp").post(respond_to_others);
+    tokio::spawn(Server::new(TcpAcceptor::try_from(listener).unwrap()).serve(routes));
+    let call = |id: i64| request(id, "tools/call", json!({"name": "search", "arguments": {"q": "tide"}}));
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+    let found = responses(&url, "tdm_x", &[call(1), cancel, call(2)]).await;
+    assert_eq!(found, [json!({"jsonrpc": "2.0", "id": 2, "result": {}})]);
 }
 
 #[tokio::test]

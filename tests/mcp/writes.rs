@@ -95,6 +95,49 @@ async fn problems_are_tool_errors() {
 }
 
 #[tokio::test]
+async fn arguments_of_another_shape_are_tool_errors() {
+    let api = TestApi::start().await;
+    let id = "0198f3c2-7a10-7cc0-9d5e-3f1b8a6e2d41";
+    let (object, list, text) = ("must not be an object", "must not be a list", "must be a string");
+    for (tool, arguments, field, message) in [
+        ("get_overview", json!({"account_id": {"id": id}}), "account_id", object),
+        ("get_overview", json!({"creator_id": {}}), "creator_id", object),
+        ("get_overview", json!({"platform": {"name": "tiktok"}}), "platform", object),
+        ("get_overview", json!({"period": {"days": 7}}), "period", object),
+        ("get_overview", json!({"account_id": [id]}), "account_id", list),
+        ("get_overview", json!({"metadata": {"team": null}}), "metadata.team", text),
+        ("get_overview", json!({"metadata": {"team": 5}}), "metadata.team", text),
+        ("get_overview", json!({"metadata": {"team": ["a"]}}), "metadata.team", text),
+        ("get_overview", json!({"metadata": {"team": {"name": "a"}}}), "metadata.team", text),
+        ("get_overview", json!({"metadata": "team"}), "metadata", "must be an object"),
+        ("get_overview", json!({"metadata": []}), "metadata", "must be an object"),
+        ("list_collections", json!({"q": {"text": "surf"}}), "q", object),
+        ("list_collections", json!({"q": []}), "q", list),
+        ("list_collections", json!({"limit": [5]}), "limit", list),
+        ("list_content", json!({"hashtag": {"name": "surf"}}), "hashtag", object),
+        ("list_content", json!({"media_type": ["VIDEO", {"name": "IMAGE"}]}), "media_type[1]", object),
+        ("list_content", json!({"media_type": [["VIDEO"]]}), "media_type[0]", list),
+        ("list_content", json!({"media_type": [null]}), "media_type[0]", "must not be null"),
+        ("get_account", json!({"account_id": {"id": id}}), "account_id", object),
+        ("get_account", json!({"account_id": []}), "account_id", list),
+        ("get_collection_report", json!({"collection_id": {"id": id}}), "collection_id", object),
+        ("get_collection_report", json!({"collection_id": id, "platform": {}}), "platform", object),
+    ] {
+        let problem = call_tool(&api, tool, arguments.clone()).await.unwrap_err();
+        let expected = json!([{"field": field, "message": message}]);
+        assert_eq!(
+            (&problem["code"], &problem["errors"]),
+            (&json!("VALIDATION_ERROR"), &expected),
+            "{tool} {arguments}: {problem}"
+        );
+    }
+    // As if they were absent.
+    let absent = json!({"q": null, "limit": null, "cursor": null});
+    let listed = call_tool(&api, "list_collections", absent).await.unwrap();
+    assert_eq!(listed, api.get("/v2/collections").await.ok(200).json);
+}
+
+#[tokio::test]
 async fn tools_are_described_for_models() {
     let api = TestApi::start().await;
     let page = include_str!("../../docs/agents.md");

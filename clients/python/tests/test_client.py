@@ -185,6 +185,12 @@ class ClientTest(unittest.TestCase):
         found = [page["data"] for page in self.answering(*pages).list("/accounts").pages()]
         self.assertEqual(found, [[1, 2], [3]])
 
+    def test_a_list_begins_at_a_cursor(self) -> None:
+        entries = self.answering(*[page([1], "later"), page([2])] * 2).list("/accounts", {"limit": 1, "cursor": "given"})
+        self.assertEqual([list(entries), list(entries)], [[1, 2]] * 2)
+        cursors = [line.removeprefix("GET /v2/accounts?limit=1&cursor=") for line in self.lines]
+        self.assertEqual(cursors, ["given", "later"] * 2)
+
     def test_an_export_that_breaks_off_is_an_error(self) -> None:
         copy = io.BytesIO()
         with self.answering(chunked(b"a,", b"b", end=b"0\r\n\r\n")).export("/export/accounts.csv", {"period": "7d"}) as file:

@@ -145,6 +145,14 @@ test("a list has the entries of all pages", async () => {
   );
 });
 
+test("a list begins at a cursor", async () => {
+  const given = [page([1], "later"), page([2])];
+  const list = answering(...given, ...given).list("/accounts", { limit: 1, cursor: "given" });
+  assert.deepEqual([await collect(list), await collect(list)], Array(2).fill([1, 2]));
+  const found = requests.map(({ url }) => new URL(url, "http://host").searchParams.get("cursor"));
+  assert.deepEqual(found, ["given", "later", "given", "later"]);
+});
+
 test("an export that breaks off is an error", async () => {
   const text = (chunks) => Buffer.concat(chunks).toString();
   const whole = answering((response) => response.writeHead(200).end("a,b"));

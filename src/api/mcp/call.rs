@@ -1,11 +1,13 @@
 //! Calls a tool: checks its arguments, sends the requests of its operations, and fits the answer into its limit.
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::answer::{self, MAX_ANSWER_BYTES};
-use super::operation::{Location, Operation};
+use super::operation::{Location, Operation, Parameter};
 use super::requests::{Inherited, Routes};
 use super::schema::MAX_WRITE_ENTRIES;
 use super::tools::Definition;
@@ -86,7 +88,8 @@ async fn send(
     }
 }
 
-/// Checks what the operations do not: they ignore unknown parameters, and a path without an id is another path.
+/// Checks what the operations do not: they ignore unknown parameters, a path without an id is another path, and values in
+/// paths and queries reach them as texts.
 fn check(definition: &Definition, arguments: &Map<String, Value>) -> Violations {
     let mut violations = Violations::default();
     let takes = |name: &String| definition.operations.iter().any(|operation| operation.takes(name));
@@ -94,18 +97,51 @@ fn check(definition: &Definition, arguments: &Map<String, Value>) -> Violations 
         violations.add(name, "is no parameter of this tool");
     }
     let parameters = definition.operations.iter().flat_map(|operation| &operation.parameters);
-    for parameter in parameters {
+    let mut checked = HashSet::new();
+    for parameter in parameters.filter(|parameter| checked.insert(parameter.name.as_str())) {
         let value = arguments.get(&parameter.name);
         let is_missing = value.is_none_or(|value| value.is_null() || value == "");
-        if parameter.location == Location::Path && is_missing && !violations.contains_field(&parameter.name) {
+        if parameter.location == Location::Path && is_missing {
             violations.add(&parameter.name, "is required");
         }
         let entries = value.and_then(Value::as_array).map_or(0, Vec::len);
         if parameter.location == Location::Body && entries > MAX_WRITE_ENTRIES {
             violations.add(&parameter.name, format!("must have at most {MAX_WRITE_ENTRIES} entries"));
         }
+        if let Some(value) = value.filter(|_| parameter.location != Location::Body) {
+            check_shape(parameter, value, &mut violations);
+        }
     }
     violations
+}
+
+/// Checks what gets lost when the value becomes text. Null counts as absent.
+fn check_shape(parameter: &Parameter, value: &Value, violations: &mut Violations) {
+    let name = &parameter.name;
+    match (parameter.schema["type"].as_str(), value) {
+        (_, Value::Null) => {}
+        (Some("object"), Value::Object(tags)) => {
+            for (key, _) in tags.iter().filter(|(_, tag)| !tag.is_string()) {
+                violations.add(format!("{name}.{key}"), "must be a string");
+            }
+        }
+        (Some("object"), _) => violations.add(name, "must be an object"),
+        (Some("array"), Value::Array(entries)) => {
+            for (index, entry) in entries.iter().enumerate() {
+                check_scalar(entry, || format!("{name}[{index}]"), violations);
+            }
+        }
+        _ => check_scalar(value, || name.clone(), violations),
+    }
+}
+
+fn check_scalar(value: &Value, path: impl Fn() -> String, violations: &mut Violations) {
+    match value {
+        Value::Null => violations.add(path(), "must not be null"),
+        Value::Array(_) => violations.add(path(), "must not be a list"),
+        Value::Object(_) => violations.add(path(), "must not be an object"),
+        _ => {}
+    }
 }
 
 /// The problem of an answer that cannot be cut.

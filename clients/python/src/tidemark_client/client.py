@@ -106,7 +106,8 @@ class Tidemark(Operations):
 
     def _list(self, path: str, parameters: Mapping[str, Any] | None, *, timeout: float | None) -> Any:
         def request(cursor: str | None) -> Any:
-            return self._request("GET", path, {**(parameters or {}), "cursor": cursor}, timeout=timeout)
+            continued = parameters if cursor is None else {**(parameters or {}), "cursor": cursor}
+            return self._request("GET", path, continued, timeout=timeout)
 
         return Entries(request)
 
