@@ -144,7 +144,6 @@ async fn list_content(
 ) -> Result<CachedPage<Ranking<TopContent, TopContentMeta>>> {
     let share = share(depot, SharePart::Content)?;
     let RankingQuery { window, rule: SharedContentRule { metric, platform }, page } = query;
-    let window = window.or_period(share.period.into());
     let rule = RankingArgs::all_of_collection(share.collection_id, metric, platform);
     top_content::rank(RankingQuery { window, rule, page }, &analytics).await
 }
@@ -154,12 +153,11 @@ async fn list_content(
 /// As those of the collection.
 #[endpoint(operation_id = "listSharedAccounts")]
 async fn list_accounts(
-    mut query: MembersQuery,
+    query: MembersQuery,
     analytics: Analytics,
     depot: &mut Depot,
 ) -> Result<CachedPage<Ranking<CollectionAccount, CollectionMembersMeta>>> {
     let share = share(depot, SharePart::Accounts)?;
-    query.window = query.window.or_period(share.period.into());
     collections::accounts(share.collection_id, query, &analytics).await
 }
 
@@ -168,12 +166,11 @@ async fn list_accounts(
 /// As those of the collection.
 #[endpoint(operation_id = "listSharedCreators")]
 async fn list_creators(
-    mut query: MembersQuery,
+    query: MembersQuery,
     analytics: Analytics,
     depot: &mut Depot,
 ) -> Result<CachedPage<Ranking<CollectionCreator, CollectionMembersMeta>>> {
     let share = share(depot, SharePart::Creators)?;
-    query.window = query.window.or_period(share.period.into());
     collections::creators(share.collection_id, query, &analytics).await
 }
 

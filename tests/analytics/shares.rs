@@ -102,6 +102,23 @@ async fn report_has_the_figures_of_the_collection_and_nothing_private() {
 }
 
 #[tokio::test]
+async fn cursor_is_bound_to_the_window_and_the_collection_of_its_report() {
+    let (report, ..) = Report::create(73, &["content"]).await;
+    let page = report.get("/shared/content?limit=2").await.ok(200);
+    let following = format!("/shared/content?limit=2&cursor={}", page.text("/pagination/next_cursor"));
+    let next = report.get(&following).await.ok(200);
+    // The report's own period.
+    let same = report.get(&format!("{following}&period=7d")).await.ok(200);
+    assert_eq!(same.at("/data"), next.at("/data"));
+    assert_eq!(report.get(&format!("{following}&period=30d")).await.fields(), ["cursor"]);
+    let collection = report.organization.create("/collections", json!({"name": "another", "rule": {}})).await;
+    let body = json!({"name": "For Beta", "period": "7d", "show": ["content"]});
+    let share = report.organization.post(&format!("/collections/{collection}/shares"), body).await.ok(201);
+    let other = Report { collection, token: share.text("/data/token").to_owned(), ..report };
+    assert_eq!(other.get(&following).await.fields(), ["cursor"]);
+}
+
+#[tokio::test]
 async fn token_reaches_nothing_but_its_report() {
     let (report, _, ids) = Report::create(72, &["overview"]).await;
     report.get("/shared/overview").await.ok(200);

@@ -180,6 +180,30 @@ async fn cursor_is_bound_to_list_filters_and_sort() {
 }
 
 #[tokio::test]
+async fn cursor_is_bound_to_the_record_of_its_path() {
+    let api = TestApi::start().await;
+    let mut paths = Vec::new();
+    for name in ["Summer", "Winter"] {
+        let id = api.create("/v2/collections", json!({"name": name})).await;
+        let path = format!("/v2/collections/{id}/shares");
+        for share in ["a", "b"] {
+            api.post(&path, json!({"name": share, "show": ["overview"]})).await.ok(201);
+        }
+        paths.push((path, format!("/v2/collections/{}/shares", id.to_uppercase())));
+    }
+    let [(summer, same), (winter, _)] = &paths[..] else { panic!("{paths:?}") };
+    let page = api.get(&format!("{summer}?limit=1")).await.ok(200);
+    let cursor = page.text("/pagination/next_cursor");
+    let following = async |path: &str| api.get(&format!("{path}?limit=1&cursor={cursor}")).await;
+    for path in [summer, same] {
+        let next = following(path).await.ok(200);
+        assert_eq!(next.list("/data").len(), 1);
+        assert_ne!(next.at("/data/0/id"), page.at("/data/0/id"));
+    }
+    assert_eq!(following(winter).await.fields(), ["cursor"]);
+}
+
+#[tokio::test]
 async fn sort_and_filters_in_effect_are_echoed() {
     let api = TestApi::start().await;
     for (query, order_by, direction) in [

@@ -116,7 +116,14 @@ impl CursorField {
 /// Binds cursors to the list, to the organization, and to what selects and orders its entries.
 pub(super) fn bind(context: &RequestContext<'_>, canonical: &Value) -> Binding {
     let organization = context.caller.map(|caller| caller.organization).unwrap_or_default();
-    let path = context.request.matched_path();
+    let mut path = context.request.matched_path().to_owned();
+    for (name, id) in context.request.params().iter() {
+        path = path.replace(&format!("{{{name}}}"), &id.to_ascii_lowercase());
+    }
+    // The path of a report does not name its collection.
+    if let Some(share) = context.share {
+        path.push_str(&share.collection_id.to_string());
+    }
     Binding::new(&[path.as_bytes(), organization.as_bytes(), canonical.to_string().as_bytes()])
 }
 

@@ -81,10 +81,14 @@ impl<F: DeserializeOwned + Serialize + JsonSchema + Send + 'static, const SIZE: 
     RequestPart for RankingQuery<F, SIZE, MAX>
 {
     fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Option<Self> {
-        let window = Query::<WindowParams>::read(context, violations);
+        let window =
+            Query::<WindowParams>::read(context, violations).map(|Query(window)| match context.share {
+                Some(share) => window.or_period(share.period.into()),
+                None => window,
+            });
         let rule = Query::<F>::read(context, violations);
-        let page = RankingParams::read::<SIZE, MAX>(context, violations, window.as_ref(), &rule);
-        Some(RankingQuery { window: window?.0, rule: rule?.0, page: page? })
+        let page = RankingParams::read::<SIZE, MAX>(context, violations, window, &rule);
+        Some(RankingQuery { window: window?, rule: rule?.0, page: page? })
     }
 
     fn describe(operation: &mut Operation) {
@@ -151,11 +155,11 @@ impl RankingParams {
     fn read<const SIZE: i64, const MAX: i64>(
         context: &RequestContext<'_>,
         violations: &mut Violations,
-        window: Option<&Query<WindowParams>>,
+        window: Option<WindowParams>,
         filter: &impl Serialize,
     ) -> Option<Self> {
         let has_valid_filter = violations.is_empty();
-        let binding = bind(context, &json!([filter, window.and_then(|window| window.0.canonical())]));
+        let binding = bind(context, &json!([filter, window.and_then(|window| window.canonical())]));
         let Query(RankingFields::<SIZE, MAX> { limit, cursor }) = Query::read(context, violations)?;
         let after = cursor.decode(&binding, has_valid_filter, violations);
         Some(RankingParams { limit: limit.unwrap_or(SIZE), after, binding })

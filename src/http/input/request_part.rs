@@ -16,6 +16,7 @@ use crate::http::caller::Caller;
 use crate::http::deadline::Deadline;
 use crate::http::output::problem::Problem;
 use crate::http::request_id::RequestId;
+use crate::store::records::collections::shares::ShareGrant;
 
 /// The query string and the body of a request, decoded but not validated.
 #[derive(Debug, Default)]
@@ -29,6 +30,8 @@ pub struct RequestContext<'a> {
     pub request: &'a Request,
     pub parsed: &'a ParsedRequest,
     pub caller: Option<&'a Caller>,
+    /// The share whose report is requested.
+    pub share: Option<&'a ShareGrant>,
     /// The day of the service clock, if the request has dates that depend on it.
     pub today: NaiveDate,
 }
@@ -83,7 +86,8 @@ pub(super) async fn read_part<T: RequestPart>(request: &Request, depot: &Depot) 
         }
         _ => NaiveDate::default(),
     };
-    let context = RequestContext { request, parsed, caller: depot.get_typed::<Caller>().ok(), today };
+    let (caller, share) = (depot.get_typed::<Caller>().ok(), depot.get_typed::<ShareGrant>().ok());
+    let context = RequestContext { request, parsed, caller, share, today };
     let mut violations = Violations::default();
     let part = T::read(&context, &mut violations);
     part.filter(|_| violations.is_empty()).ok_or_else(|| Problem::invalid(violations))
