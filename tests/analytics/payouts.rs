@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use chrono::{Days, NaiveDate};
-use harness::{Organization, Response};
+use harness::{Organization, Response, Stack};
 use serde_json::{Map, Value, json};
+use tidemark::import::{self, ImportOptions};
 
 use super::agree::window_query;
 use super::collections::{Group, Latest, Window, load, walk};
@@ -88,6 +89,33 @@ async fn payouts_agree_with_the_model() {
             files_agree(&organization, &group, window, &shown).await;
         }
     }
+}
+
+#[tokio::test]
+async fn creators_of_equal_amounts_come_by_name_in_lower_case() {
+    let stack = Stack::shared();
+    let organization = stack.organization().await;
+    let today = stack.databases.clock.now().await.date_naive();
+    let mut lines = String::new();
+    for (number, creator) in ["Zoe", "anna", "Ben"].iter().enumerate() {
+        let username = format!("user{number}");
+        let account = json!({"platform": "tiktok", "username": username, "observed_at": today, "follower_count": 10,
+            "creator": creator});
+        let video = json!({"platform": "tiktok", "username": username, "external_id": format!("{}", 100 + number),
+            "observed_at": today, "view_count": 5});
+        lines += &format!("{account}\n{video}\n");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("creators.jsonl");
+    std::fs::write(&path, lines).unwrap();
+    import::load(&stack.databases, organization.id, vec![path], &ImportOptions::default()).await.unwrap();
+    let payout = json!({"currency": "EUR", "per_thousand_views": "2", "minimum_views": 700});
+    let body = json!({"name": "all", "rule": {}, "payout": payout});
+    let collection = organization.create("/collections", body).await;
+    let shown =
+        organization.get(&format!("/collections/{collection}/payouts?group_by=creator")).await.ok(200);
+    let names: Vec<_> = shown.list("/data").iter().map(|row| &row["creator_name"]).collect();
+    assert_eq!(names, ["anna", "Ben", "Zoe"]);
 }
 
 async fn paid_videos_agree(

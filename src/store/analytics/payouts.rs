@@ -11,6 +11,7 @@ use super::collections::{self, Member};
 use super::reader::VersionedHistory;
 use crate::model::payout::{Money, Payout, PayoutCount, PayoutTerms, UnpaidReason};
 use crate::model::period::Window;
+use crate::model::text::fold_case;
 use crate::store::Error;
 use crate::store::postgres::FairReads;
 use crate::store::records::collections::membership::Membership;
@@ -181,10 +182,7 @@ pub async fn sum_up(
     }
     let mut sums: Vec<_> = sums.into_values().collect();
     sums.sort_by_cached_key(|sum| {
-        let name = match group {
-            PayoutGroup::Account => sum.account_username.clone(),
-            PayoutGroup::Creator => sum.creator_name.clone(),
-        };
+        let name = sum.account_username.as_deref().or(sum.creator_name.as_deref()).map(fold_case);
         (Reverse(sum.amount.minor_units), name.is_none(), name, sum.account_id, sum.creator_id)
     });
     Ok(sums)
