@@ -51,6 +51,8 @@ const SELECTED_CANDIDATES: usize = 8;
 const CANDIDATE_GROWTH: usize = 16;
 /// The largest result that ClickHouse returns.
 const MAX_CANDIDATES: usize = 1_000_000;
+/// How many more are selected than a page needs: some may be deleted or merged meanwhile.
+const SPARE_VIDEOS: usize = 20;
 /// How many videos the first query for those without a gain reads beyond the page.
 const SPARE_UNGAINED: usize = 1_000;
 
@@ -174,7 +176,7 @@ impl Ranker<'_> {
                 && after.is_none_or(|(start, last)| (Reverse(*rank), *id) > (Reverse(start), last))
         });
         ranked.sort_unstable_by_key(|(rank, id, _)| (*rank, *id));
-        ranked.truncate(limit);
+        ranked.truncate(limit + SPARE_VIDEOS);
         let candidate = |(Reverse(rank), _, video): &(_, _, VideoKey)| Candidate::new(*video, *rank);
         let candidates: Vec<_> = ranked.iter().map(candidate).collect();
         Ok(Ranked { videos: self.select(&candidates, limit).await?, gains })
@@ -240,7 +242,7 @@ impl Ranker<'_> {
             }
             count = MAX_CANDIDATES.min(count * CANDIDATE_GROWTH);
         }
-        ungained.truncate(limit - videos.len());
+        ungained.truncate(limit - videos.len() + SPARE_VIDEOS);
         videos.extend(self.select(&ungained, limit - videos.len()).await?);
         Ok(())
     }
