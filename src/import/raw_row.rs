@@ -140,7 +140,7 @@ impl<'a> RawRow<'a> {
         self.find(column, |_| false).map_or(&RawValue::Unknown, |n| &self.0[n].1)
     }
 
-    /// Returns the first value that is not one of the texts for unknown.
+    /// Returns the first value that is not written as unknown.
     pub fn get_known(&self, column: Column, is_unknown: impl Fn(&RawValue<'a>) -> bool) -> &RawValue<'a> {
         self.find(column, is_unknown).map_or(&RawValue::Unknown, |n| &self.0[n].1)
     }

@@ -84,7 +84,7 @@ impl RowReader<'_, '_> {
     }
 
     fn count(&self, column: Column) -> Result<Option<i64>, (InvalidValue, InvalidCount)> {
-        let value = self.raw.get_known(column, is_unknown_text);
+        let value = self.raw.get_known(column, |value| parse_count(value) == Ok(None));
         parse_count(value).map_err(|error| {
             let reason = match (value, error) {
                 (RawValue::Invalid(reason), _) => (*reason).to_owned(),

@@ -5,7 +5,7 @@ use harness::{Organization, Stack};
 use serde_json::{Value, json};
 use tidemark::import::{FileReport, ImportOptions, ImportSummary, RejectionFile};
 
-use crate::setup::{fixture, load_with, try_load};
+use crate::setup::{InputFile, fixture, load_with, try_load};
 
 const FERRY: &str = "fjord.ferry.example";
 const OLIVES: &str = "olive.press.example";
@@ -234,6 +234,20 @@ async fn forms_of_one_post_are_one_record() {
         load_fixture(&organization, name, &observed()).await;
     }
     assert_eq!(posts(&organization).await.len(), 6);
+}
+
+#[tokio::test]
+async fn hidden_counter_gives_way_to_its_next_name() {
+    let organization = Stack::shared().organization().await;
+    let post = json!([{
+        "shortCode": "DFnrQKTgRER", "ownerUsername": OLIVES, "type": "Video", "timestamp": "2025-02-03T18:00:00.000Z",
+        "videoPlayCount": -1, "videoViewCount": 1_200, "commentsCount": 3,
+    }]);
+    let file = InputFile::create("apify.json", post.to_string());
+    let summary = load_with(&organization, &file.path, &observed()).await;
+    assert_eq!((summary.refused, summary.files[0].format.as_deref()), (0, Some("apify-instagram")));
+    let counters = select(&posts(&organization).await, &["view_count", "comment_count"]);
+    assert_eq!(counters, [json!([1_200, 3])]);
 }
 
 #[tokio::test]
