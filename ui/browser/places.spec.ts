@@ -120,6 +120,8 @@ test("a new tab is signed in by an answer that comes late", async ({ page, conte
   const other = await context.newPage();
   await other.goto(PATHS.Creators);
   await expect(new SignInForm(other).key).toBeVisible();
+  // The question may come after that.
+  await expect.poll(() => page.evaluate(() => "answer" in window)).toBe(true);
   await page.evaluate(() => (window as unknown as { answer: () => void }).answer());
   await expect(new Dashboard(other).heading).toHaveText("Creators");
 });

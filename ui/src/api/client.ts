@@ -23,6 +23,8 @@ export class ApiProblem extends Error {
   readonly fields: readonly { field: string; message: string }[];
   /** Seconds until the request may succeed; null if the response does not say. */
   readonly retryAfter: number | null;
+  /** When it came, by `performance.now()`: what is below shows it later. */
+  readonly at = performance.now();
 
   constructor(status: number, body: Partial<ProblemBody>, retryAfter: number | null = null) {
     super(body.detail ?? "The server did not answer. Check that it runs, then try again.");

@@ -87,7 +87,7 @@ export function useResource<T>(
   });
   useEffect(() => (isLive && isSettled ? onOldFigures(loadQuietly) : undefined), [isLive && isSettled]);
   const reload = useCallback(() => setAttempt((attempt) => attempt + 1), []);
-  useEffect(() => (problem?.isUnanswered ? onAnswer(reload) : undefined), [problem]);
+  useEffect(() => (problem?.isUnanswered ? onAnswer(problem.at, reload) : undefined), [problem]);
   const shared = { requests, reload, refresh: problem ? reload : loadQuietly };
   if (!load) return { ...shared, status: "idle" };
   if (ended !== current.current) return { ...shared, status: "loading", data, problem };

@@ -52,7 +52,7 @@ export function SignInPage() {
           spellcheck={false}
           required
           value={text}
-          aria-invalid={check.problem !== null}
+          aria-invalid={check.problem !== undefined}
           aria-describedby="sign-in-message"
           onInput={(event) => setText(event.currentTarget.value)}
         />
