@@ -1,6 +1,7 @@
 //! Receivers that fail: retries, the end of deliveries, and addresses that are not requested.
 
 use std::net::ToSocketAddrs;
+use std::sync::Arc;
 use std::time::Instant;
 
 use chrono::TimeDelta;
@@ -13,6 +14,7 @@ use tidemark::store::records::events::NewEvent;
 use tidemark::store::records::organizations::OrganizationChange;
 use tidemark::store::records::webhooks as records;
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 
 use super::deliveries::Hooks;
 use super::receiver::{Answer, Receiver};
@@ -94,6 +96,60 @@ async fn requested_retry_keeps_the_schedule_until_it_succeeds() {
     hooks.record(EventType::AccountRecovered).await;
     let deliveries = hooks.wait_deliveries(&path, 4).await;
     assert_eq!((deliveries.len(), &deliveries[0]["type"]), (4, &json!("account.recovered")));
+}
+
+/// Asserts that a webhook had so many attempts, and that no message of any is due, now or later.
+async fn assert_no_more_attempts(hooks: &Hooks, path: &str, count: usize) {
+    let deliveries = hooks.wait_deliveries(path, count).await;
+    assert_eq!(deliveries.len(), count);
+    assert!(deliveries.iter().all(|delivery| delivery["next_attempt_at"].is_null()), "{deliveries:?}");
+    let next = records::attempts::fetch_next_due(hooks.stores.pg(), hooks.clock.now()).await.unwrap();
+    assert_eq!(next, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn attempt_under_way_is_the_last_once_its_webhook_is_switched_off() {
+    for status in [500, 410] {
+        let hooks = Hooks::start().await;
+        let receiver = Receiver::start().await;
+        let (path, _) = hooks.create(&receiver.url, json!({})).await;
+        let release = Arc::new(Notify::new());
+        receiver.answer_next(Answer::Held(Arc::clone(&release), status));
+        hooks.record(EventType::AccountFailing).await;
+        receiver.wait(1).await;
+        hooks.organization.patch(&path, json!({"is_active": false})).await.ok(200);
+        release.notify_one();
+        assert_no_more_attempts(&hooks, &path, 1).await;
+        assert_eq!(hooks.deliveries(&path).await[0]["response_code"], status);
+        hooks.clock.advance(TimeDelta::hours(80));
+        hooks.organization.patch(&path, json!({"is_active": true})).await.ok(200);
+        let later = hooks.record(EventType::AccountRecovered).await;
+        assert_eq!(receiver.wait(2).await[1].id(), later);
+        assert_no_more_attempts(&hooks, &path, 2).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn retry_requested_during_an_attempt_follows_its_failure() {
+    let hooks = Hooks::start().await;
+    let receiver = Receiver::start().await;
+    let (path, _) = hooks.create(&receiver.url, json!({})).await;
+    let release = Arc::new(Notify::new());
+    receiver.answer_next(Answer::Status(500, ""));
+    for _ in 0..2 {
+        receiver.answer_next(Answer::Held(Arc::clone(&release), 500));
+    }
+    hooks.record(EventType::AccountFailing).await;
+    let first = hooks.wait_deliveries(&path, 1).await.remove(0);
+    hooks.clock.advance(TimeDelta::seconds(5));
+    receiver.wait(2).await;
+    let retry = format!("{path}/deliveries/{}/retry", first["id"].as_str().unwrap());
+    hooks.organization.post(&retry, json!({})).await.ok(202);
+    release.notify_one();
+    receiver.wait(3).await;
+    hooks.organization.patch(&path, json!({"is_active": false})).await.ok(200);
+    release.notify_one();
+    assert_no_more_attempts(&hooks, &path, 3).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -14,6 +14,7 @@ use salvo::{Depot, FlowCtrl, Handler, Request, Response, Router, Server, async_t
 use serde_json::{Value, json};
 use standardwebhooks::Webhook;
 use tidemark::app::Clock;
+use tokio::sync::Notify;
 
 /// How a receiver answers.
 #[derive(Debug, Clone)]
@@ -22,6 +23,8 @@ pub enum Answer {
     Redirect(String),
     /// Does not answer.
     Silence,
+    /// Answers with a status once it is notified.
+    Held(Arc<Notify>, u16),
 }
 
 /// A request to a receiver.
@@ -111,6 +114,11 @@ impl Handler for Receiver {
                 res.headers_mut().insert(LOCATION, target.parse().unwrap());
             }
             Answer::Silence => std::future::pending().await,
+            Answer::Held(release, status) => {
+                release.notified().await;
+                res.status_code(StatusCode::from_u16(status).unwrap());
+                res.render("");
+            }
         }
     }
 }

@@ -138,8 +138,7 @@ pub async fn record(
     now: DateTime<Utc>,
 ) -> Result<bool, Error> {
     let has_failed = attempt.status == DeliveryStatus::Failed && !message.is_test;
-    let has_failed_long = message.failing_since.is_some_and(|since| since + MAX_FAILING <= now);
-    if has_failed && (attempt.response_code == Some(GONE) || has_failed_long) {
+    if has_failed && ends_deliveries(attempt, message.failing_since, now) {
         return disable(pg, webhook, message, attempt, now).await;
     }
     let mut transaction = Transaction::begin(pg).await?;
@@ -151,7 +150,12 @@ pub async fn record(
     Ok(false)
 }
 
-/// Records an attempt after which there are no more.
+/// Whether there are no more attempts after a failed one.
+fn ends_deliveries(attempt: &Attempt, failing_since: Option<DateTime<Utc>>, now: DateTime<Utc>) -> bool {
+    attempt.response_code == Some(GONE) || failing_since.is_some_and(|since| since + MAX_FAILING <= now)
+}
+
+/// Records an attempt after which there are no more, unless a request has switched the webhook off or on meanwhile.
 async fn disable(
     pg: &PgPool,
     webhook: WebhookId,
@@ -162,13 +166,14 @@ async fn disable(
     let mut write = Write::begin(pg, webhook.organization_id).await?;
     let Some(locked) = lock(write.connection(), webhook).await? else { return Ok(false) };
     record_attempt(write.connection(), webhook, message, attempt, now).await?;
-    if locked.is_active {
+    let is_disabled = locked.is_active && ends_deliveries(attempt, locked.failing_since, now);
+    if is_disabled {
         deactivate(write.connection(), webhook.organization_id, webhook.id, Some(now)).await?;
         let data = EventData { webhook: Some(locked.identity), ..EventData::default() };
         write.record_event(NewEvent::of_webhook(data), now);
     }
     write.commit().await?;
-    Ok(locked.is_active)
+    Ok(is_disabled)
 }
 
 #[derive(sqlx::FromRow)]
@@ -176,12 +181,14 @@ struct LockedWebhook {
     #[sqlx(flatten)]
     identity: EventWebhook,
     is_active: bool,
+    failing_since: Option<DateTime<Utc>>,
 }
 
 /// Locks a webhook, whose messages change one transaction after the other. `None` if it was deleted.
 async fn lock(connection: &mut PgConnection, webhook: WebhookId) -> Result<Option<LockedWebhook>, Error> {
     let locked = sqlx::query_as(
-        "select id, format, description, is_active from webhooks where organization_id = $1 and id = $2 for update",
+        "select id, format, description, is_active, failing_since from webhooks
+         where organization_id = $1 and id = $2 for update",
     )
     .bind(webhook.organization_id)
     .bind(webhook.id)
@@ -190,6 +197,8 @@ async fn lock(connection: &mut PgConnection, webhook: WebhookId) -> Result<Optio
     Ok(locked)
 }
 
+/// Records an attempt. While one of the schedule was under way the webhook may have been switched off, which ended the schedule
+/// of the message, and a retry may have been requested, which follows a failure at once.
 async fn record_attempt(
     connection: &mut PgConnection,
     webhook: WebhookId,
@@ -204,8 +213,13 @@ async fn record_attempt(
             update webhook_messages set
                 attempts = attempts + 1,
                 failures = failures + ($4 and $5)::integer,
-                scheduled_at = case when not $4 then null when $5 then $6 else scheduled_at end,
-                due_at = case when not $4 then null when $5 then $6 else scheduled_at end
+                scheduled_at = case when not $4 then null when $5 and scheduled_at is not null then $6 else scheduled_at end,
+                due_at = case
+                    when not $4 then null
+                    when $5 and due_at is distinct from scheduled_at then due_at
+                    when $5 and scheduled_at is not null then $6
+                    else scheduled_at
+                end
             where organization_id = $1 and webhook_id = $2 and id = $3
             returning attempts
          )
@@ -228,6 +242,17 @@ async fn record_attempt(
     .bind(now)
     .execute(&mut *connection)
     .await?;
+    record_result(connection, webhook, message.is_test, has_failed, now).await
+}
+
+/// Records whether a webhook fails, and when its next message is due.
+async fn record_result(
+    connection: &mut PgConnection,
+    webhook: WebhookId,
+    is_test: bool,
+    has_failed: bool,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
     sqlx::query(
         "update webhooks set
              failing_since = case when $3 then failing_since when $4 then coalesce(failing_since, $5) end,
@@ -236,7 +261,7 @@ async fn record_attempt(
     )
     .bind(webhook.organization_id)
     .bind(webhook.id)
-    .bind(message.is_test)
+    .bind(is_test)
     .bind(has_failed)
     .bind(now)
     .execute(connection)
