@@ -174,7 +174,10 @@ async fn admit<'a>(
     let _incoming = app.incoming.begin(organization).ok_or_else(Problem::too_many_uploads)?;
     let _in_flight = idempotency.begin(app, organization)?;
     let _permit = app.writes.acquire(organization).await?;
-    uploads::require_room(&app.pg, organization).await?;
+    // A retry gets the first response, also if that import took the last place.
+    if !idempotency.is_used(app, organization).await? {
+        uploads::require_room(&app.pg, organization).await?;
+    }
     Ok((Admission { folder, _incoming, _in_flight }, filename, options))
 }
 

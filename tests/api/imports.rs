@@ -361,12 +361,21 @@ async fn ended_imports_are_events_except_dry_runs() {
 #[tokio::test]
 async fn organization_has_a_limit_of_imports_that_wait() {
     let queueing = QueueingApi::start(0).await;
-    let mut last = String::new();
-    for _ in 0..20 {
-        last = queueing.upload("", "{}").await.ok(202).header("location").to_owned();
+    for _ in 0..19 {
+        queueing.upload("", "{}").await.ok(202);
     }
+    let url = format!("{}/import", queueing.api.url());
+    let post = async |file: &'static str| {
+        let request = queueing.api.stack.client.post(&url).bearer_auth(&queueing.api.key);
+        send(request.header("idempotency-key", "last").body(file)).await
+    };
+    let last = post("{}").await.ok(202);
     queueing.upload("", "{}").await.problem(409, "CONFLICT");
+    // A retry whose first response was lost gets it.
+    let again = post("{}").await.ok(202);
+    assert_eq!((again.header("idempotent-replayed"), &again.body), ("true", &last.body));
+    assert_eq!(post("[]").await.fields(), ["Idempotency-Key"]);
     assert_eq!(queueing.stored(), 20);
-    queueing.api.delete(&last).await.ok(204);
+    queueing.api.delete(last.header("location")).await.ok(204);
     queueing.upload("", "{}").await.ok(202);
 }

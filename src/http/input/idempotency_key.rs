@@ -130,6 +130,12 @@ impl IdempotencyKey {
         replay(find_claim(&app.pg, organization, request).await?.unwrap_or(Claim::New))
     }
 
+    /// Whether a response is stored under the key, to this request or another.
+    pub async fn is_used(&self, app: &App, organization: Uuid) -> Result<bool, Problem> {
+        let Some(request) = &self.0 else { return Ok(false) };
+        Ok(find_claim(&app.pg, organization, request).await?.is_some())
+    }
+
     /// Stores the response in the transaction of its request.
     pub async fn store(&self, write: &mut Write, response: &impl Replayable) -> Result<(), Problem> {
         match &self.0 {

@@ -16,6 +16,7 @@ use crate::model::event::{EventData, EventImport};
 use crate::model::upload::{ImportResult, ImportStatus, ImportType, UploadOptions};
 use crate::store::Error;
 use crate::store::postgres::Transaction;
+use crate::store::postgres::notifications::Topic;
 use crate::store::records::events::{self, NewEvent};
 
 /// Columns of [`EndedUpload`].
@@ -217,7 +218,7 @@ async fn commit_end(
     let Some(ended) = update.fetch_optional(&mut *transaction).await? else { return Ok(None) };
     let (organization, status) = (ended.organization_id, ended.status);
     events::append(&mut transaction, organization, now, ended.into_event().into_iter().collect()).await?;
-    transaction.commit().await?;
+    transaction.commit_and_notify(Topic::Writes).await?;
     Ok(Some(status))
 }
 
