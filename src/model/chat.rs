@@ -9,6 +9,8 @@ use super::webhook_format::WebhookFormat;
 
 /// Characters of a caption in a message.
 const CAPTION_CHARS: usize = 120;
+/// Characters of a description or an error. Discord takes 2,000 in a message: escaped, it fits with a filename and a link.
+const TEXT_CHARS: usize = 300;
 
 /// Returns the message of an event to the chat of a format; `None` if the format is none of a chat.
 pub fn message(
@@ -112,8 +114,8 @@ fn describe(chat: Chat, event_type: EventType, data: &EventData) -> String {
         EventType::ImportEnded => describe_import(chat, data),
         EventType::WebhookDisabled => {
             let description = data.webhook.as_ref().and_then(|webhook| webhook.description.as_deref());
-            let named = description.map(|text| format!(": {}", chat.escape(text))).unwrap_or_default();
-            format!("A webhook was disabled, because its deliveries fail{named}")
+            let named = description.map(|text| format!(": {}", chat.escape(&shorten(text, TEXT_CHARS))));
+            format!("A webhook was disabled, because its deliveries fail{}", named.unwrap_or_default())
         }
     }
 }
@@ -129,7 +131,8 @@ fn describe_import(chat: Chat, data: &EventData) -> String {
         }
         ImportStatus::Cancelled => format!("The import{file} was cancelled"),
         _ => {
-            let reason = import.error.as_deref().map(|error| format!(": {}", chat.escape(error)));
+            let error = import.error.as_deref().map(|error| shorten(error, TEXT_CHARS));
+            let reason = error.map(|error| format!(": {}", chat.escape(&error)));
             format!("The import{file} failed{}", reason.unwrap_or_default())
         }
     }
@@ -143,11 +146,16 @@ fn caption(chat: Chat, data: &EventData) -> String {
     let Some(caption) = data.video.as_ref().and_then(|video| video.description.as_deref()) else {
         return String::new();
     };
-    let mut short: String = caption.chars().take(CAPTION_CHARS).collect();
-    if short.len() < caption.len() {
+    format!(": {}", chat.escape(&shorten(caption, CAPTION_CHARS)))
+}
+
+/// Returns the beginning of a text, with an ellipsis if that is not all of it.
+fn shorten(text: &str, chars: usize) -> String {
+    let mut short: String = text.chars().take(chars).collect();
+    if short.len() < text.len() {
         short.push('…');
     }
-    format!(": {}", chat.escape(&short))
+    short
 }
 
 /// Writes a number with commas between thousands.
@@ -167,9 +175,12 @@ fn group_digits(number: i64) -> String {
 mod tests {
     use super::*;
     use crate::model::account::AccountType;
-    use crate::model::event::EventVideo;
+    use crate::model::event::{EventImport, EventVideo, EventWebhook};
+    use crate::model::limits::{MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS};
     use crate::model::platform::Platform;
+    use crate::model::upload::ImportType;
     use crate::model::video::VideoType;
+    use crate::model::webhook_format::WebhookType;
 
     const ORIGIN: &str = "https://tidemark.example";
 
@@ -230,6 +241,50 @@ mod tests {
     fn long_captions_are_shortened() {
         let body = sent(WebhookFormat::Discord, &"*".repeat(5_000));
         assert!(body["content"].as_str().unwrap().chars().count() < 2_000);
+    }
+
+    /// The longest texts, all of one letter.
+    fn longest(letter: &str) -> [(EventType, EventData); 3] {
+        let text = |chars: usize| Some(letter.repeat(chars));
+        let import = EventImport {
+            id: Uuid::nil(),
+            r#type: ImportType::default(),
+            status: ImportStatus::Failed,
+            filename: text(MAX_NAME_CHARS),
+            rows_read: 0,
+            snapshots_written: 0,
+            refused: 0,
+            error: text(100_000),
+        };
+        let webhook = EventWebhook {
+            id: Uuid::nil(),
+            r#type: WebhookType::default(),
+            format: WebhookFormat::default(),
+            description: text(MAX_DESCRIPTION_CHARS),
+        };
+        [
+            (EventType::ImportEnded, EventData { import: Some(import), ..EventData::default() }),
+            (EventType::WebhookDisabled, EventData { webhook: Some(webhook), ..EventData::default() }),
+            (EventType::VideoBreakout, data(&letter.repeat(100_000))),
+        ]
+    }
+
+    #[test]
+    fn longest_texts_fit_into_a_message() {
+        let origin = format!("https://{}", "o".repeat(253));
+        // Slack shortens messages far above these 4,000 characters, which it recommends.
+        for (format, letters, field, limit) in [
+            (WebhookFormat::Discord, ["*", "🌊"], "content", 2_000),
+            (WebhookFormat::Slack, ["&", "🌊"], "text", 4_000),
+        ] {
+            for (event_type, data) in letters.into_iter().flat_map(longest) {
+                let body = message(format, &origin, event_type, &data).unwrap();
+                let body: serde_json::Value = serde_json::from_str(&body).unwrap();
+                let text = body[field].as_str().unwrap();
+                assert!(text.encode_utf16().count() <= limit, "{event_type:?}: {text}");
+                assert!(text.contains('…') && text.contains("Open in Tidemark"), "{text}");
+            }
+        }
     }
 
     #[test]
