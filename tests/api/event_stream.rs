@@ -231,6 +231,14 @@ async fn key_has_a_limit_of_streams() {
 }
 
 #[tokio::test]
+async fn head_has_the_headers_of_a_stream() {
+    let streaming = StreamingApi::start().await;
+    let url = format!("{}/v2/events/stream", streaming.api.url());
+    let head = send(streaming.api.stack.client.head(url).bearer_auth(&streaming.api.key)).await.ok(200);
+    assert_eq!((head.header("content-type"), head.body_text()), ("text/event-stream", ""));
+}
+
+#[tokio::test]
 async fn unacceptable_requests_are_refused() {
     let streaming = StreamingApi::start().await;
     refused(streaming.request().header("accept", "application/json")).await.ok(406);

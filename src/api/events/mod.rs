@@ -7,7 +7,7 @@ use salvo_oapi::endpoint;
 
 use crate::app::App;
 use crate::http::input::{ListQuery, ListSort};
-use crate::http::route::get_records;
+use crate::http::route::{get_or_head, get_records};
 use crate::http::{Caller, Collection, Result};
 use crate::model::event::Event;
 use crate::store::postgres::keyset::SortDirection;
@@ -19,7 +19,7 @@ pub(super) fn router() -> Router {
 
 /// The route of the stream, whose responses are no JSON.
 pub(super) fn stream() -> Router {
-    Router::with_path("events/stream").get(stream::open)
+    Router::with_path("events/stream").push(get_or_head(stream::open))
 }
 
 impl ListSort for EventSort {

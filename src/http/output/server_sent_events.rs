@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures_util::TryStreamExt;
 use futures_util::stream::try_unfold;
 use salvo::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use salvo::http::{HeaderName, HeaderValue, StatusCode};
+use salvo::http::{HeaderName, HeaderValue, Method, StatusCode};
 use salvo::{Depot, Request, Response, Writer, async_trait};
 use salvo_oapi::{Components, EndpointOutRegister, Operation};
 
@@ -39,6 +39,9 @@ impl<S: EventSource> Writer for ServerSentEvents<S> {
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache, no-transform"));
         // nginx buffers responses unless they forbid it.
         headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+        if *req.method() == Method::HEAD {
+            return;
+        }
         let (request_id, path) = (RequestId::from_depot(depot).to_owned(), req.uri().path().to_owned());
         let pieces = try_unfold((self.0, true), |(mut source, is_first): (S, bool)| async move {
             if is_first {
