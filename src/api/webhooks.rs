@@ -219,11 +219,10 @@ async fn test(
 async fn list_deliveries(
     app: App,
     caller: Caller,
-    path: Path<WebhookPath>,
-    query: ListQuery<DeliveriesFilter, DeliverySort>,
+    args: Args<(Path<WebhookPath>, ListQuery<DeliveriesFilter, DeliverySort>)>,
 ) -> Result<Collection<DeliveryRecord>> {
-    let params = query.params;
-    let found = deliveries::list(&app.pg, caller.organization, path.0.webhook_id, &params.page).await?;
+    let Args((Path(WebhookPath { webhook_id }), ListQuery { params, .. })) = args;
+    let found = deliveries::list(&app.pg, caller.organization, webhook_id, &params.page).await?;
     params.into_response(found)
 }
 

@@ -104,6 +104,20 @@ fn patch(body: Value) -> RequestParts {
     (Method::PATCH, format!("/v2/accounts/{ID}"), body)
 }
 
+#[tokio::test]
+async fn violations_of_path_and_query_are_reported_together() {
+    let api = TestApi::start().await;
+    for (path, id) in [
+        ("accounts/x/videos", "account_id"),
+        ("collections/x/videos", "collection_id"),
+        ("collections/x/shares", "collection_id"),
+        ("webhooks/x/deliveries", "webhook_id"),
+    ] {
+        let refused = api.get(&format!("/v2/{path}?order_by=x&limit=0")).await;
+        assert_eq!(refused.fields(), [id, "order_by", "limit"], "{path}");
+    }
+}
+
 /// Each request has one violation, whose field and message are the detail. The tests that call this have every message that a
 /// violation can have, but for its numbers and names: they read as sentences after the field.
 async fn assert_details<const N: usize>(requests: [(RequestParts, &str); N]) {

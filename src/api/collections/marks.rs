@@ -88,12 +88,11 @@ pub(super) struct MarksMeta {
 pub(super) async fn list(
     app: App,
     caller: Caller,
-    path: Path<CollectionPath>,
-    query: ListQuery<MembersFilter, MemberSort>,
+    args: Args<(Path<CollectionPath>, ListQuery<MembersFilter, MemberSort>)>,
 ) -> Result<Collection<MemberVideo>> {
-    let (ListQuery { filter, params }, collection) = (query, path.0.collection_id);
+    let Args((Path(CollectionPath { collection_id }), ListQuery { filter, params })) = args;
     let found =
-        marks::list(&app.pg, caller.organization, &app.readable, collection, filter.state, &params.page)
+        marks::list(&app.pg, caller.organization, &app.readable, collection_id, filter.state, &params.page)
             .await?;
     params.into_response(found)
 }

@@ -119,14 +119,17 @@ fn check_payout(fields: &Map<String, Value>, violations: &mut Violations) {
                 Err(invalid) => violations.extend(invalid),
             }
         }
-        if read.len() < bonuses.len() {
-            return;
-        }
-        valid.insert("bonuses".to_owned(), read.into());
+        // Of some alone, the positions would be others.
+        let is_complete = read.len() == bonuses.len();
+        valid.insert("bonuses".to_owned(), if is_complete { read.into() } else { json!([]) });
     }
+    valid.entry("currency").or_insert_with(|| "".into());
     if let Ok(terms) = serde_json::from_value::<Payout>(valid.into()) {
         for (field, message) in terms.violations() {
-            violations.add(format!("payout.{field}"), message);
+            let field = format!("payout.{field}");
+            if !violations.contains_field(&field) {
+                violations.add(field, message);
+            }
         }
     }
 }

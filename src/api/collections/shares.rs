@@ -46,11 +46,10 @@ impl FromBody for NewShare {
 pub(super) async fn list(
     app: App,
     caller: Caller,
-    path: Path<CollectionPath>,
-    query: ListQuery<SharesFilter, ShareSort>,
+    args: Args<(Path<CollectionPath>, ListQuery<SharesFilter, ShareSort>)>,
 ) -> Result<Collection<Share>> {
-    let params = query.params;
-    let found = shares::list(&app.pg, caller.organization, path.0.collection_id, &params.page).await?;
+    let Args((Path(CollectionPath { collection_id }), ListQuery { params, .. })) = args;
+    let found = shares::list(&app.pg, caller.organization, collection_id, &params.page).await?;
     params.into_response(found)
 }
 
