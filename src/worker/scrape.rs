@@ -75,8 +75,7 @@ async fn scrape_account(
                 if Some(&account.username) == target.username.as_ref()
                     && account.platform_id == target.platform_id =>
             {
-                let interval_hours = account.scrape_interval_hours;
-                scrapes.push((TargetScrape { tracker, target, start, interval_hours }, account));
+                scrapes.push((TargetScrape { tracker, target, start }, account));
             }
             // Deleted or renamed while it was being leased.
             _ => timeout::short(leases::release(pg, tracker.owner, &[target.id])).await?,
@@ -119,7 +118,7 @@ async fn scrape_video(
         timeout::short(leases::release(pg, tracker.owner, &[target.id])).await?;
         return Ok(ScrapeReport::skipped());
     };
-    let scrape = TargetScrape { tracker, target, start, interval_hours: video.scrape_interval_hours };
+    let scrape = TargetScrape { tracker, target, start };
     let key =
         PostKey { external_id: video.external_id, shortcode: video.shortcode, username: video.username };
     let fetched = tracker.sources.fetch_post(target.platform, &key, start.now, skip).await;
@@ -136,12 +135,9 @@ async fn scrape_video(
 
 /// Records that a scrape of these targets panicked.
 pub(super) async fn record_panic(tracker: &Tracker, targets: &[LeasedTarget]) -> Result<(), Error> {
-    let databases = &tracker.databases;
     let start = ScrapeStart::now(tracker).await;
     for target in targets {
-        let interval = targets::fetch_interval_hours(&databases.pg, target.organization_id, target.id);
-        let Some(interval_hours) = timeout::short(interval).await? else { continue };
-        let scrape = TargetScrape { tracker, target, start, interval_hours };
+        let scrape = TargetScrape { tracker, target, start };
         scrape.fail("the scrape stopped because of a bug in the tracker: see its log").await?;
     }
     Ok(())
@@ -191,7 +187,6 @@ struct TargetScrape<'a> {
     tracker: &'a Tracker,
     target: &'a LeasedTarget,
     start: ScrapeStart,
-    interval_hours: i32,
 }
 
 impl TargetScrape<'_> {
@@ -233,7 +228,7 @@ impl TargetScrape<'_> {
                 }
                 IdentityCheck::OtherAccount(error) => {
                     let failure = AttemptFailure { reason: FailureReason::NotFound, error };
-                    self.failed_attempt(failure, self.target.not_found_runs)
+                    self.failed_attempt(failure, self.target.not_found_runs + 1)
                 }
                 IdentityCheck::Renamed => return self.release(write).await,
                 IdentityCheck::Deleted => return Ok(()),
@@ -255,6 +250,9 @@ impl TargetScrape<'_> {
         let saved = save_videos(&mut write, self.start.now, vec![observed]).await?;
         // The response may show that the target duplicates another video.
         let target = saved.merged.get(&self.target.id).copied().unwrap_or(self.target.id);
+        if target != self.target.id {
+            scrapes::set_video_unavailable(&mut write, target, false).await?;
+        }
         let attempt = self.successful_attempt(DeepReads::default());
         self.finish(write, target, attempt, seen_covers(saved.covers)).await
     }
@@ -320,7 +318,7 @@ impl TargetScrape<'_> {
         AttemptResult {
             at: self.start.now,
             ended_at: self.start.elapsed_now(),
-            next: self.start.now + with_jitter(self.interval()),
+            retry_delay: None,
             failure: None,
             failures: 0,
             not_found_runs: 0,
@@ -333,16 +331,12 @@ impl TargetScrape<'_> {
         AttemptResult {
             at: self.start.now,
             ended_at: self.start.elapsed_now(),
-            next: self.start.now + with_jitter(delay.min(self.interval())),
+            retry_delay: Some(delay),
             failure: Some(failure),
             failures: self.target.failures.saturating_add(1),
             not_found_runs,
             deep_reads: DeepReads::default(),
         }
-    }
-
-    fn interval(&self) -> TimeDelta {
-        TimeDelta::hours(self.interval_hours.into())
     }
 
     /// Commits the attempt if this process still holds the lease, and if its clock was right when the scrape began. Then
@@ -384,10 +378,4 @@ impl TargetScrape<'_> {
     async fn release_lease(&self) -> Result<(), Error> {
         leases::release(&self.tracker.databases.pg, self.tracker.owner, &[self.target.id]).await
     }
-}
-
-/// Shortens an interval by up to 5 %, so that a daily target is read every day and not all are due at once.
-fn with_jitter(interval: TimeDelta) -> TimeDelta {
-    let factor = 1.0 - fastrand::f64() / 20.0;
-    TimeDelta::milliseconds((interval.num_milliseconds() as f64 * factor) as i64)
 }

@@ -235,7 +235,7 @@ async fn scrape(api: &TestApi, owner: Uuid, target: Uuid, video: ObservedVideo) 
     let attempt = AttemptResult {
         at,
         ended_at: at,
-        next: at,
+        retry_delay: None,
         failure: None,
         failures: 0,
         not_found_runs: 0,

@@ -32,7 +32,7 @@ impl Account<'_> {
         let attempt = AttemptResult {
             at: now,
             ended_at: now,
-            next: now,
+            retry_delay: None,
             failure: None,
             failures: 0,
             not_found_runs: 0,

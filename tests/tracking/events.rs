@@ -30,6 +30,11 @@ fn not_found() -> CannedResponse {
     canned::json(404, &json!({"error": {"code": "not_found", "message": "no such account"}}))
 }
 
+/// A response with an account of another id.
+fn another_account(username: &str) -> CannedResponse {
+    canned::json(200, &json!({"profile": {"id": "10", "username": username}, "posts": []}))
+}
+
 /// A tracked account whose source sends scripted responses.
 struct ScriptedAccount {
     tracker: TestTracker,
@@ -143,6 +148,23 @@ async fn scrapes_report_what_becomes_of_an_account() {
         (13, vec![json!(["account.recovered", []])]),
     ];
     assert_eq!(reported, expected);
+    account.stop.cancel();
+}
+
+#[tokio::test]
+async fn attempts_that_find_another_account_do_not_count_as_failing() {
+    let failure = || canned::text(503, "");
+    let mut script = vec![account("low.tide", 10, &[(1, 10)])];
+    for _ in 0..3 {
+        script.extend([another_account("low.tide"), failure()]);
+    }
+    let mut account = ScriptedAccount::start(script).await;
+    let mut reported = Vec::new();
+    for number in 1..=6 {
+        reported.extend(account.scrape().await.into_iter().map(|event| (number, event)));
+    }
+    let expected = [(1, json!(["account.unavailable", []])), (6, json!(["account.failing", ["transient"]]))];
+    assert_eq!(reported, expected, "the third failure of another kind");
     account.stop.cancel();
 }
 

@@ -14,7 +14,8 @@ use uuid::Uuid;
 use crate::canned::{self, CannedResponse, CannedServer};
 use crate::test_tracker::{Target, TestTracker};
 
-fn sources(server: &CannedServer) -> Arc<Sources> {
+/// A source of Instagram that a server answers.
+pub fn sources(server: &CannedServer) -> Arc<Sources> {
     let limits = RequestLimits { timeout: std::time::Duration::from_secs(5), max_response_bytes: 4 << 20 };
     let config = HttpSourceConfig {
         base: server.url.clone(),

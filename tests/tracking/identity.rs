@@ -1,13 +1,20 @@
-//! Which account a response belongs to: usernames that change, return or belong to another account.
+//! Which account or video a response belongs to: usernames that change, return or belong to another account, and videos that
+//! were added twice.
 
+use chrono::TimeDelta;
 use harness::{rebuild_derived_tables, sandbox_platform};
+use serde_json::json;
 use tidemark::model::identifier::Username;
 use tidemark::model::platform::Platform;
 use tidemark::store::Write;
 use tidemark::store::records::accounts::change::{self, AccountChange};
 use tidemark::store::records::accounts::create::{self, NewAccount};
+use tidemark::store::tracking::scrapes;
 use uuid::Uuid;
 
+use crate::canned::{self, CannedServer};
+use crate::client::Client;
+use crate::faults;
 use crate::test_tracker::TestTracker;
 
 #[tokio::test]
@@ -161,6 +168,39 @@ async fn account_added_twice_keeps_the_older_record() {
     tracker.make_due(older).await;
     assert_eq!(tracker.wait_attempted(older).await.failures, 0);
     assert_eq!(state(older).await.0, "another.name");
+}
+
+async fn add_video(client: &Client, identifier: &str, interval_hours: i32) -> Uuid {
+    let body =
+        json!({"platform": "instagram", "identifier": identifier, "scrape_interval_hours": interval_hours});
+    client.post("/videos", body).await.ok(201).text("/data/id").parse().unwrap()
+}
+
+#[tokio::test]
+async fn scrape_of_a_duplicate_ends_on_the_older_video() {
+    let tracker = TestTracker::start().await;
+    let client = Client::start(&tracker).await;
+    let (id, shortcode) = ("17976197140599116", "CfUjwr8vyv2");
+    let older = add_video(&client, id, 6).await;
+    let mut write = Write::begin(tracker.pg(), client.organization).await.unwrap();
+    assert!(scrapes::set_video_unavailable(&mut write, older, true).await.unwrap());
+    write.commit().await.unwrap();
+    tracker
+        .execute(
+            "update scrape_targets set next_attempt_at = service_now() + interval '1 year' where id = $1",
+            older,
+        )
+        .await;
+    let newer = add_video(&client, shortcode, 720).await;
+    let post = json!({"post": {"id": id, "shortcode": shortcode, "view_count": 7}});
+    let server = CannedServer::start(vec![canned::json(200, &post)]).await;
+    tracker.run_with(1, faults::sources(&server));
+    let target = tracker.wait_attempted(older).await;
+    assert!(target.follows_after(TimeDelta::hours(6)), "{target:?}");
+    assert!(tracker.fetch::<bool>("select not exists (select from videos where id = $1)", newer).await);
+    assert!(tracker.fetch::<bool>("select not is_unavailable from videos where id = $1", older).await);
+    let status: String = tracker.fetch("select status from scrape_targets where id = $1", older).await;
+    assert_eq!(status, "active");
 }
 
 /// Tracks an account of the sandbox as `smith.now`, which then takes the username of one that is tracked and paused, and

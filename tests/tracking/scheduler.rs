@@ -5,6 +5,7 @@ use harness::{CapturedLog, WAIT_TIMEOUT, wait_until};
 use sandbox::Fault;
 use serde_json::json;
 use tidemark::model::platform::Platform;
+use tidemark::store::records::accounts::change::{self, AccountChange};
 use tidemark::store::tracking::leases::{self, LeaseRequest};
 use tidemark::store::tracking::source_pauses::{self, PauseCause, SourcePause};
 use tidemark::worker::tracker::Tracker;
@@ -35,6 +36,48 @@ async fn scrape_that_cannot_be_recorded_fails() {
     assert_eq!(target.failures, 1);
     assert!(target.last_error.unwrap().contains("could not be recorded"));
     assert!(target.next_attempt_at > target.last_attempt_at.unwrap() + TimeDelta::minutes(1));
+}
+
+#[tokio::test]
+async fn interval_changed_during_a_scrape_decides_when_the_next_follows() {
+    let tracker = TestTracker::start().await;
+    let organization = tracker.create_organization().await;
+    let username = tracker.usernames(Platform::Tiktok)[0].clone();
+    let account = tracker.add_account(organization, Platform::Tiktok, &username).await;
+    tracker.run(1);
+    assert!(tracker.wait_attempted(account).await.follows_after(TimeDelta::hours(24)));
+    for hours in [6, 720] {
+        let mut write = tracker.lock_account(organization, account).await;
+        tracker.make_due(account).await;
+        tracker.wait_blocked().await;
+        let change = AccountChange { scrape_interval_hours: Some(hours), ..AccountChange::default() };
+        change::update(&mut write, account, &change).await.unwrap();
+        write.commit().await.unwrap();
+        let target = tracker.wait_attempted(account).await;
+        assert_eq!(target.failures, 0);
+        assert!(target.follows_after(TimeDelta::hours(hours.into())), "{hours}: {target:?}");
+    }
+}
+
+#[tokio::test]
+async fn failures_delay_the_next_attempt_up_to_the_interval() {
+    let tracker = TestTracker::start().await;
+    let organization = tracker.create_organization().await;
+    let account = tracker.add_account(organization, Platform::Tiktok, "missing.one").await;
+    tracker.run(1);
+    assert!(tracker.wait_attempted(account).await.follows_after(TimeDelta::minutes(2)));
+    for (failures, delay) in [(5, TimeDelta::minutes(64)), (20, TimeDelta::hours(24))] {
+        sqlx::query("update scrape_targets set failures = $2 where id = $1")
+            .bind(account)
+            .bind(failures)
+            .execute(tracker.pg())
+            .await
+            .unwrap();
+        tracker.make_due(account).await;
+        let target = tracker.wait_attempted(account).await;
+        assert_eq!(target.failures, failures + 1);
+        assert!(target.follows_after(delay), "{target:?}");
+    }
 }
 
 #[tokio::test]

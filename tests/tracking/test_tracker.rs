@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use clap::Parser;
 use harness::{
     IsolatedStores, Process, http_client, rebuild_derived_tables, sandbox_platform, send, serve, wait_until,
@@ -46,6 +46,14 @@ pub struct Target {
     pub next_attempt_at: DateTime<Utc>,
     pub lease_owner: Option<Uuid>,
     pub lease_until: Option<DateTime<Utc>>,
+}
+
+impl Target {
+    /// Whether the next attempt is this long after the last one, or up to 5 % earlier.
+    pub fn follows_after(&self, delay: TimeDelta) -> bool {
+        let last = self.last_attempt_at.unwrap();
+        (last + delay * 19 / 20..=last + delay).contains(&self.next_attempt_at)
+    }
 }
 
 #[derive(Debug, Parser)]

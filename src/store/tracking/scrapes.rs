@@ -16,7 +16,6 @@ pub struct ScrapeAccount {
     pub internal_id: i64,
     pub username: String,
     pub platform_id: Option<String>,
-    pub scrape_interval_hours: i32,
     pub max_posts: i32,
     /// Posts before this day are not read.
     pub not_before: NaiveDate,
@@ -63,7 +62,7 @@ pub async fn fetch_account(
     now: DateTime<Utc>,
 ) -> Result<Option<ScrapeAccount>, Error> {
     let account = sqlx::query_as(
-        "select a.internal_id, a.username, a.platform_id, a.scrape_interval_hours,
+        "select a.internal_id, a.username, a.platform_id,
                 coalesce(a.max_recent_posts, o.default_max_recent_posts) as max_posts,
                 reach.weekly or reach.monthly as weekly, reach.monthly,
                 greatest(limits.oldest, case when a.first_scrape_time is not null and not a.username_unchecked then greatest(
@@ -105,13 +104,11 @@ pub struct ScrapeVideo {
     pub external_id: Option<String>,
     pub shortcode: Option<String>,
     pub username: Option<String>,
-    pub scrape_interval_hours: i32,
 }
 
 pub async fn fetch_video(pg: &PgPool, organization: Uuid, id: Uuid) -> Result<Option<ScrapeVideo>, Error> {
     let video = sqlx::query_as(
-        "select v.external_id, coalesce(v.whole_shortcode, v.shortcode) as shortcode, a.username,
-                v.scrape_interval_hours
+        "select v.external_id, coalesce(v.whole_shortcode, v.shortcode) as shortcode, a.username
          from videos v left join accounts a on a.id = v.account_id
          where v.organization_id = $1 and v.id = $2 and v.is_tracked",
     )

@@ -3,8 +3,7 @@
 //! A target is enabled while its account and that account's creator are active, or its video is. A change of what this or the
 //! status depends on calls [`Write::record_target_change`]. A statement that makes targets due earlier adds wakeups.
 
-use chrono::{DateTime, Utc};
-use sqlx::PgPool;
+use chrono::{DateTime, TimeDelta, Utc};
 use uuid::Uuid;
 
 use super::ended_attempts;
@@ -37,20 +36,6 @@ async fn add(write: &mut Write, insert: &'static str, ids: &[Uuid], now: DateTim
     sqlx::query(insert).bind(write.organization()).bind(ids).bind(now).execute(write.connection()).await?;
     ids.iter().for_each(|id| write.record_target_change(*id));
     Ok(())
-}
-
-/// Returns the scrape interval of an account or a video.
-pub async fn fetch_interval_hours(pg: &PgPool, organization: Uuid, id: Uuid) -> Result<Option<i32>, Error> {
-    let hours = sqlx::query_scalar(
-        "select scrape_interval_hours from accounts where organization_id = $1 and id = $2
-         union all
-         select scrape_interval_hours from videos where organization_id = $1 and id = $2",
-    )
-    .bind(organization)
-    .bind(id)
-    .fetch_optional(pg)
-    .await?;
-    Ok(hours)
 }
 
 /// Public for tests of its plan.
@@ -141,7 +126,8 @@ pub struct AttemptResult {
     /// When it began.
     pub at: DateTime<Utc>,
     pub ended_at: DateTime<Utc>,
-    pub next: DateTime<Utc>,
+    /// After how long the next one follows, unless the record's interval is shorter. `None`: after the interval.
+    pub retry_delay: Option<TimeDelta>,
     pub failure: Option<AttemptFailure>,
     /// Attempts that failed since the last success.
     pub failures: i32,
@@ -172,7 +158,7 @@ pub async fn finish_attempt(
             .bind(target)
             .bind(owner)
             .bind(attempt.at)
-            .bind(attempt.next)
+            .bind(attempt.retry_delay)
             .bind(error)
             .bind(attempt.failures)
             .bind(attempt.not_found_runs)
