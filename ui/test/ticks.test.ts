@@ -66,3 +66,13 @@ test("tick texts share a unit and differ", () => {
   assert.deepEqual(tickTexts([1_020_000, 1_040_000, 1_060_000]), ["1.02M", "1.04M", "1.06M"]);
   assert.deepEqual(tickTexts([0, 5_000_000, 10_000_000]), ["0", "5M", "10M"]);
 });
+
+test("tick texts of close values differ in every unit", () => {
+  for (const unit of [1, 1e3, 1e6, 1e9, 1e12]) {
+    for (const step of [1, 2, 500, 1_000]) {
+      const ticks = valueTicks([3 * unit, 3 * unit + 2 * step], 4, "least");
+      assert.equal(new Set(tickTexts(ticks)).size, ticks.length, String(ticks));
+    }
+  }
+  assert.deepEqual(tickTexts([1e9, 1e9 + 500, 1e9 + 1_000]), ["1.0000000B", "1.0000005B", "1.0000010B"]);
+});

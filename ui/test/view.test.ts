@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { formatView, parseView } from "../src/state/view.ts";
+import { formatView, linkTo, parseView, view } from "../src/state/view.ts";
 
 const ADDRESSES = [
   "/",
@@ -21,6 +21,21 @@ function parse(address: string) {
 
 test("an address survives parsing and formatting", () => {
   for (const address of ADDRESSES) assert.equal(formatView(parse(address)), address);
+});
+
+test("the report of a share names its period always", () => {
+  for (const address of ["/shared?period=30d", "/shared?period=7d"])
+    assert.equal(formatView(parse(address)), address);
+});
+
+test("a link to all records keeps the range, and nothing that leaves some out", () => {
+  view.value = parse("/tracking?period=7d&platform=tiktok&category=food&metadata.team=north");
+  const status = { status: "active" };
+  assert.equal(linkTo("/accounts", status, { isUnfiltered: true }), "/accounts?period=7d&status=active");
+  assert.equal(
+    linkTo("/accounts", status),
+    "/accounts?period=7d&platform=tiktok&category=food&metadata.team=north&status=active",
+  );
 });
 
 test("older names of the metric are read", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { changePercent, daysBeside, entriesBeside, totalsBeside } from "../src/loads/year-before.ts";
-import { yearBefore } from "../src/state/range.ts";
+import { addDays, yearBefore } from "../src/state/range.ts";
 import { parseView, type View } from "../src/state/view.ts";
 
 const VIEW = parseView("/", "period=custom&start_date=2024-02-28&end_date=2024-02-29&compare=year");
@@ -41,6 +41,19 @@ test("days stand beside those of the year before, as far as there are any", asyn
     data: isYearBefore(view) ? [{ date: "2023-02-28" }] : [{ date: "2024-02-28" }, { date: "2024-02-29" }],
   }));
   assert.deepEqual(data, [{ date: "2024-02-28", previous: { date: "2023-02-28" } }, { date: "2024-02-29" }]);
+});
+
+test("days after 29 February stand beside the same ones", async () => {
+  const view = parseView("/", "period=custom&start_date=2024-02-01&end_date=2024-03-31&compare=year");
+  const { data } = await daysBeside(view, async ({ range }) => {
+    const days: { date: string; previous?: { date: string } }[] = [];
+    for (let date = range.start ?? ""; date <= (range.end ?? ""); date = addDays(date, 1))
+      days.push({ date });
+    return { data: days };
+  });
+  assert.equal(data.length, 60);
+  for (const { date, previous } of data)
+    assert.equal(previous?.date, date === "2024-02-29" ? undefined : date.replace("2024", "2023"));
 });
 
 test("without that comparison, nothing else is asked for", async () => {

@@ -37,13 +37,16 @@ export function valueTicks(values: readonly (number | null)[], count = 4, base: 
   return ticks;
 }
 
+/** Those of 1 in the greatest unit. */
+const MAX_DECIMALS = 12;
+
 /** Digits after the point that tell apart values which differ by `step`. */
 function decimalsOf(step: number): number {
-  for (let decimals = 0; decimals < 6; decimals++) {
-    const scaled = step * 10 ** decimals;
-    if (Math.abs(scaled - Math.round(scaled)) < 1e-6) return decimals;
+  for (let decimals = 0; decimals < MAX_DECIMALS; decimals++) {
+    const scaled = Math.abs(step) * 10 ** decimals;
+    if (scaled > 0.5 && Math.abs(scaled - Math.round(scaled)) < 1e-6) return decimals;
   }
-  return 6;
+  return MAX_DECIMALS;
 }
 
 /** Texts of ticks, all in one unit and with as many digits as tell them apart. */

@@ -18,11 +18,17 @@ interface Props {
 export function ConfirmDialog({ title, action, isRunning, onConfirm, onClose, children }: Props) {
   const dialog = useModal();
   return (
-    <dialog ref={dialog} class={css.confirm} aria-labelledby="confirm-title" onClose={onClose}>
+    <dialog
+      ref={dialog}
+      class={css.confirm}
+      aria-labelledby="confirm-title"
+      onCancel={(event) => isRunning && event.preventDefault()}
+      onClose={onClose}
+    >
       <h2 id="confirm-title">{title}</h2>
       {children}
       <div class="controls">
-        <button type="button" autofocus onClick={() => dialog.current?.close()}>
+        <button type="button" autofocus disabled={isRunning} onClick={() => dialog.current?.close()}>
           Keep it
         </button>
         <button type="button" class="danger" disabled={isRunning} onClick={onConfirm}>

@@ -183,13 +183,13 @@ export function seriesOf(
   pick: (day: Day | NonNullable<Day["previous"]>) => DayMetrics | undefined,
 ): Series[] {
   const current: Series = { name, colour, values: data.map((day) => dayValue(pick(day), metric)) };
-  if (!data[0]?.previous) return [current];
+  if (!data.some(({ previous }) => previous)) return [current];
   const previous = data.map(({ previous }) => dayValue(previous && pick(previous), metric));
   const dates = data.map(({ previous }) => previous?.date ?? "");
   return [
     current,
     {
-      name: data[0].platforms ? `${name} before` : "Before",
+      name: data[0]?.platforms ? `${name} before` : "Before",
       colour,
       values: previous,
       dates,

@@ -1,6 +1,6 @@
 // Imports: the list, one of them, and a file that is sent.
 
-import { api, unwrap } from "../api/client.ts";
+import { ApiProblem, api, unwrap } from "../api/client.ts";
 import { isLive, onNews } from "../api/live.ts";
 import type { Page } from "../api/pages.ts";
 import type { components } from "../api/schema.d.ts";
@@ -82,7 +82,13 @@ export function sendFile(
           status: request.status,
           headers: wait === null ? {} : { "Retry-After": wait },
         });
-        const body: unknown = JSON.parse(request.responseText || "null");
+        let body: unknown = null;
+        try {
+          body = JSON.parse(request.responseText || "null");
+        } catch (cause) {
+          // A proxy answered. What it says of an error is not known.
+          if (answer.ok) return reject(cause);
+        }
         resolve(
           answer.ok
             ? { data: body as { data: Import }, response: answer }
@@ -114,6 +120,11 @@ function afterNews(): Promise<void> {
   });
 }
 
+/** Whether the import may go on although its state is not known. */
+function isPassing(cause: unknown): boolean {
+  return cause instanceof ApiProblem && (cause.status === 0 || cause.status === 429 || cause.status >= 500);
+}
+
 /** Waits until an import has ended. */
 export async function followImport(
   start: Import,
@@ -125,7 +136,10 @@ export async function followImport(
     onChange(current);
     await afterNews();
     signal.throwIfAborted();
-    current = await fetchImport(start.id, signal);
+    current = await fetchImport(start.id, signal).catch((cause: unknown) => {
+      if (isPassing(cause)) return current;
+      throw cause;
+    });
   }
   return current;
 }

@@ -39,7 +39,7 @@ export async function fetchTotals(view: View, scope: Scope, signal: AbortSignal)
 
 export async function fetchDays(view: View, scope: Scope, isSplit: boolean, signal: AbortSignal) {
   const granularity = granularityOf(view);
-  return daysBeside(view, ({ range, compare }) => {
+  const fetchOf = ({ range, compare }: View) => {
     const query = {
       ...windowParameters(range),
       ...scope,
@@ -48,5 +48,7 @@ export async function fetchDays(view: View, scope: Scope, isSplit: boolean, sign
       ...(granularity === "day" ? {} : { granularity }),
     };
     return unwrap(api.GET("/analytics/timeseries", { params: { query }, signal }));
-  });
+  };
+  // Weeks of the year before begin on other dates.
+  return granularity === "week" ? fetchOf(view) : daysBeside(view, fetchOf);
 }

@@ -6,6 +6,7 @@ import { CONTENT_METRICS, metricOf, RECORD_METRICS } from "../state/metrics.ts";
 import {
   daysOf,
   labelParameters,
+  linkTo,
   rangeDays,
   scopeParameters,
   type View,
@@ -24,17 +25,22 @@ export const fetchTopAccounts = (query: RankingQuery<"/accounts/top">, signal: A
 export const fetchTopCreators = (query: RankingQuery<"/creators/top">, signal: AbortSignal) =>
   unwrap(api.GET("/creators/top", { params: { query }, signal }));
 
+type RecordFilter = { account_id: string } | { creator_id: string };
+
 /** The posts of an account or a creator that gained most. */
-export function recordContentQuery(
-  view: View,
-  filter: { account_id: string } | { creator_id: string },
-): RankingQuery<"/content/top"> {
+export function recordContentQuery(view: View, filter: RecordFilter): RankingQuery<"/content/top"> {
   return {
     ...windowParameters(view.range),
     ...filter,
     metric: metricOf(CONTENT_METRICS, view.metric),
     limit: 10,
   };
+}
+
+/** The address of all of them, in the same order. */
+export function allRecordContent({ metric }: View, filter: RecordFilter): string {
+  const sort = `-${metricOf(CONTENT_METRICS, metric)}`;
+  return linkTo("/content", { ...filter, sort }, { isUnfiltered: true });
 }
 
 /** At how many days posts are compared with others: most of a short range are not older. */

@@ -1,6 +1,7 @@
 // The same days of the year before beside those of a page: the API compares with the period before only.
 
 import type { RecordMetric } from "../state/metrics.ts";
+import { dayYearBefore } from "../state/range.ts";
 import { ranksChange, type View, yearBefore } from "../state/view.ts";
 import type { Gains } from "./gain-rows.ts";
 
@@ -47,15 +48,16 @@ export async function totalsBeside<T extends { data: object }>(
   return { ...now, data: Object.fromEntries(data) };
 }
 
-/** Days with those of the year before at the same position. */
-export async function daysBeside<Day, T extends { data: Day[] }>(
+/** Days with the same ones of the year before. */
+export async function daysBeside<Day extends { date: string }, T extends { data: Day[] }>(
   view: View,
   fetchDays: (view: View) => Promise<T>,
 ): Promise<T> {
   if (view.compare !== "year") return fetchDays(view);
   const [now, then] = await Promise.all([fetchDays(view), fetchDays(ofYearBefore(view))]);
-  const data = now.data.map((day, position) => {
-    const previous = then.data[position];
+  const before = new Map(then.data.map((day) => [day.date, day]));
+  const data = now.data.map((day) => {
+    const previous = before.get(dayYearBefore(day.date));
     return previous ? { ...day, previous } : day;
   });
   return { ...now, data };

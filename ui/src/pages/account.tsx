@@ -13,7 +13,7 @@ import { RecordProblem } from "../components/record-problem.tsx";
 import { RefreshButton } from "../components/refresh.tsx";
 import { When } from "../components/when.tsx";
 import { day } from "../format.ts";
-import { recordContentQuery } from "../loads/rankings.ts";
+import { allRecordContent, recordContentQuery } from "../loads/rankings.ts";
 import { fetchAccount } from "../loads/records.ts";
 import { useTitle } from "../state/title.ts";
 import { linkTo, view } from "../state/view.ts";
@@ -55,7 +55,7 @@ export default function AccountPage({ id, identity }: PageProps) {
           <RankedContent
             title="Its posts that gained most"
             query={recordContentQuery(view.value, { account_id: id })}
-            all={linkTo("/content", { account_id: id })}
+            all={allRecordContent(view.value, { account_id: id })}
           />
           <Benchmarks account_id={id} />
         </div>

@@ -26,7 +26,7 @@ import * as css from "../components/table.module.css";
 import { type Column, CsvButton, Table } from "../components/table.tsx";
 import { exact, gain, rate } from "../format.ts";
 import { totalsComparison } from "../loads/overview.ts";
-import { recordContentQuery } from "../loads/rankings.ts";
+import { allRecordContent, recordContentQuery } from "../loads/rankings.ts";
 import {
   comparedAccounts,
   fetchAccountLines,
@@ -102,7 +102,7 @@ export default function CreatorPage({ id, identity }: PageProps) {
         <RankedContent
           title="Posts that gained most"
           query={recordContentQuery(current, { creator_id: id })}
-          all={linkTo("/content", { creator_id: id })}
+          all={allRecordContent(current, { creator_id: id })}
         />
         {canWrite && (
           <Card title="Settings" resource={creator} height={200}>

@@ -114,7 +114,7 @@ function rankedBy(path: string, metric: RecordMetric): string {
   return linkTo(path, { sort: `-${metric}` });
 }
 
-const ADD_ACCOUNTS = "/accounts?add=true";
+const addLink = () => linkTo("/accounts", { add: "1" });
 
 /** How many accounts do not update, and where to see why. */
 function TrackingNote({
@@ -166,7 +166,7 @@ function TrackingNote({
         </a>
       )}
       {canWrite && (
-        <a class="link" href={ADD_ACCOUNTS}>
+        <a class="link" href={addLink()}>
           add more
         </a>
       )}
@@ -184,7 +184,7 @@ function FirstSteps({ identity }: { identity: PageProps["identity"] }) {
       </p>
       {mayWrite(identity) && (
         <p>
-          <a class="button primary" href={ADD_ACCOUNTS}>
+          <a class="button primary" href={addLink()}>
             Add accounts
           </a>
         </p>

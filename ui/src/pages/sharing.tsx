@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 
-import { useAction } from "../api/action.ts";
+import { type Action, useAction } from "../api/action.ts";
 import { api, unwrap } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import type { components } from "../api/schema.d.ts";
@@ -18,6 +18,7 @@ import { API_PERIODS } from "../state/range.ts";
 import * as css from "./sharing.module.css";
 
 type Share = components["schemas"]["CollectionShare"];
+type NewShare = Pick<Share, "name" | "period" | "show"> & { expires_at: string | null };
 type Period = (typeof API_PERIODS)[number];
 
 /** The API allows no more, so that one page has all. */
@@ -47,26 +48,32 @@ export default function SharingDialog({ collection, onClose }: Props) {
   const dialog = useModal();
   const [made, setMade] = useState<Share | null>(null);
   const shares = useResource((signal) => fetchShares(collection.id, signal), [collection.id]);
+  const make = useAction(async (signal, body: NewShare) => {
+    const params = { path: { collection_id: collection.id } };
+    setMade((await unwrap(api.POST("/collections/{collection_id}/shares", { params, body, signal }))).data);
+    shares.reload();
+  });
   return (
-    <dialog ref={dialog} class={css.sharing} aria-labelledby="sharing-title" onClose={onClose}>
+    <dialog
+      ref={dialog}
+      class={css.sharing}
+      aria-labelledby="sharing-title"
+      // The link that is made is shown this once.
+      onCancel={(event) => make.isRunning && event.preventDefault()}
+      onClose={onClose}
+    >
       <header>
         <h2 id="sharing-title">
           Share <bdi>{collection.name}</bdi>
         </h2>
-        <button type="button" class="plain" onClick={() => dialog.current?.close()}>
+        <button type="button" class="plain" disabled={make.isRunning} onClick={() => dialog.current?.close()}>
           Close
         </button>
       </header>
       {made ? (
         <NewLink share={made} onDone={() => setMade(null)} />
       ) : (
-        <ShareForm
-          collection={collection}
-          onMade={(share) => {
-            setMade(share);
-            shares.reload();
-          }}
-        />
+        <ShareForm collection={collection} make={make} />
       )}
       <Card title="Links" resource={shares} height={90}>
         {(rows) =>
@@ -108,17 +115,12 @@ function NewLink({ share, onDone }: { share: Share; onDone: () => void }) {
   );
 }
 
-function ShareForm({ collection, onMade }: { collection: Collection; onMade: (share: Share) => void }) {
+function ShareForm({ collection, make }: { collection: Collection; make: Action<[NewShare]> }) {
   const [name, setName] = useState(collection.name);
   const [period, setPeriod] = useState<Period>("30d");
   const [until, setUntil] = useState("");
   const available = PART_NAMES.filter((part) => part !== "payouts" || collection.payout !== null);
   const [show, setShow] = useState<readonly SharePart[]>(available.filter((part) => part !== "payouts"));
-  const make = useAction(async (signal) => {
-    const params = { path: { collection_id: collection.id } };
-    const body = { name: name.trim(), period, expires_at: until || null, show: [...show] };
-    onMade((await unwrap(api.POST("/collections/{collection_id}/shares", { params, body, signal }))).data);
-  });
   const problemOf = (field: string) =>
     make.problem?.fields.find((problem) => problem.field === field)?.message;
   return (
@@ -127,7 +129,7 @@ function ShareForm({ collection, onMade }: { collection: Collection; onMade: (sh
       aria-label="New link"
       onSubmit={(event) => {
         event.preventDefault();
-        void make.run();
+        void make.run({ name: name.trim(), period, expires_at: until || null, show: [...show] });
       }}
     >
       <label class="field">

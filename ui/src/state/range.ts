@@ -88,12 +88,14 @@ export function windowParameters(range: Range) {
   return { period: "custom" as const, start_date: start, end_date: end };
 }
 
+/** The same day of the year before; of 29 February, none that there is. */
+export function dayYearBefore(day: string): string {
+  return `${String(Number(day.slice(0, 4)) - 1).padStart(4, "0")}${day.slice(4)}`;
+}
+
 /** The same days of the year before; of 29 February, the day before it. */
 export function yearBefore(range: Range): Range {
-  const shift = (day: string) => {
-    const shifted = `${String(Number(day.slice(0, 4)) - 1).padStart(4, "0")}${day.slice(4)}`;
-    return shifted.endsWith("-02-29") ? shifted.replace(/29$/, "28") : shifted;
-  };
+  const shift = (day: string) => dayYearBefore(day).replace(/-02-29$/, "-02-28");
   const { start, end } = daysOf(range);
   return { period: "custom", start: shift(start), end: shift(end), includeToday: false };
 }

@@ -6,6 +6,7 @@ import { signal } from "@preact/signals-core";
 import { COUNTER_METRICS, COUNTERS, METRICS, type Metric } from "./metrics.ts";
 import { keepScroll } from "./place.ts";
 import { hasToday, parseRange, type Range } from "./range.ts";
+import { SHARE_PATH } from "./share.ts";
 
 export {
   daysOf,
@@ -94,7 +95,8 @@ export function formatView(view: View): string {
     query.set("start_date", range.start ?? "");
     query.set("end_date", range.end ?? "");
   } else {
-    if (range.period !== "30d") query.set("period", range.period);
+    // A share has a default of its own.
+    if (range.period !== "30d" || view.path === SHARE_PATH) query.set("period", range.period);
     if (range.includeToday) query.set("include_today", "true");
   }
   if (view.compare !== "previous") query.set("compare", view.compare ?? "none");
@@ -157,7 +159,7 @@ function isKept(name: string): boolean {
 type Query = Readonly<Record<string, string>>;
 
 interface LinkOptions {
-  /** Whether it leads to all records instead of those that the page filters by. */
+  /** Whether it leads to all records, of all platforms, instead of those that the page filters by. */
   isUnfiltered?: boolean;
 }
 
@@ -169,7 +171,14 @@ function otherPage(
 ): View {
   const current = view.peek();
   const kept = [...current.filters].filter(([name]) => !isUnfiltered && isKept(name));
-  return { ...current, ...OWN, path, sort, filters: new Map([...kept, ...Object.entries(filters)]) };
+  return {
+    ...current,
+    ...OWN,
+    path,
+    sort,
+    platform: isUnfiltered ? null : current.platform,
+    filters: new Map([...kept, ...Object.entries(filters)]),
+  };
 }
 
 /** The API takes no more. */

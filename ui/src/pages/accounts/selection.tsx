@@ -37,7 +37,7 @@ export function SelectionBar({ ids, canWrite, onChanged, onClear }: Props) {
         <b>{ids.length} selected</b>
         <CompareButton kind="accounts" ids={ids} />
         {canWrite && <Changes count={ids.length} change={change} />}
-        <button type="button" class="plain" onClick={onClear}>
+        <button type="button" class="plain" disabled={change.isRunning} onClick={onClear}>
           Clear
         </button>
         <span role="status" class="small quiet">

@@ -122,7 +122,7 @@ function todayOf({ data, meta }: Days): number {
 
 function seriesOf({ data }: Days, metric: (typeof METRICS)[number]): Series[] {
   const current: Series = { name: METRIC_NAMES[metric], colour: 1, values: data.map((day) => day[metric]) };
-  if (!data[0]?.previous) return [current];
+  if (!data.some(({ previous }) => previous)) return [current];
   return [
     current,
     {

@@ -21,7 +21,13 @@ import {
   type ReportSource,
 } from "../../loads/collections.ts";
 import { ALL_BREAKOUTS, breakoutQuery } from "../../loads/rankings.ts";
-import { CONTENT_METRICS, type ContentMetric, METRIC_NAMES, metricOf } from "../../state/metrics.ts";
+import {
+  CONTENT_METRICS,
+  COUNTERS,
+  type ContentMetric,
+  METRIC_NAMES,
+  metricOf,
+} from "../../state/metrics.ts";
 import { linkTo, type View, view } from "../../state/view.ts";
 import * as css from "../collection.module.css";
 
@@ -111,12 +117,25 @@ function number<Row>(name: string, value: (row: Row) => number | null, isGain = 
   };
 }
 
-function gainColumn<Row extends { metrics: Record<ContentMetric, number> }>(): Column<Row> {
+interface Gained {
+  metrics: Record<ContentMetric, number>;
+}
+
+function gainColumn<Row extends Gained>(
+  gainOf: (row: Row, metric: ContentMetric) => number | null = ({ metrics }, metric) => metrics[metric],
+): Column<Row> {
   const metric = metricOf(CONTENT_METRICS, view.value.metric);
-  return number(`${METRIC_NAMES[metric]} gained`, (row) => row.metrics[metric], true);
+  return number(`${METRIC_NAMES[metric]} gained`, (row) => gainOf(row, metric), true);
 }
 
 type Post = Awaited<ReturnType<typeof fetchReportContent>>["data"][number];
+
+/** Unknown if a counter was never known that it is of: engagement is likes, comments and shares. */
+function postGain({ metrics, unknown_counters }: Post, metric: ContentMetric): number | null {
+  const counter = COUNTERS[metric === "engagement" ? "likes" : metric];
+  return unknown_counters.includes(counter) ? null : metrics[metric];
+}
+
 type Account = Awaited<ReturnType<typeof fetchReportAccounts>>["data"][number];
 type Creator = Awaited<ReturnType<typeof fetchReportCreators>>["data"][number];
 
@@ -171,11 +190,13 @@ export function Posts({ source, collection }: PostsProps) {
     { name: "Account", csv: (row) => row.account_username },
     { name: "Link", csv: (row) => row.url },
     { name: "Posted", csv: (row) => row.create_time },
-    number("Views in all", (row) => row.view_count),
-    gainColumn(),
+    number("Views in all", ({ view_count, unknown_counters }) =>
+      unknown_counters.includes(COUNTERS.views) ? null : view_count,
+    ),
+    gainColumn(postGain),
     ...(metricOf(CONTENT_METRICS, view.value.metric) === "engagement"
       ? []
-      : [number<Post>("Engagement gained", (row) => row.metrics.engagement, true)]),
+      : [number<Post>("Engagement gained", (row) => postGain(row, "engagement"), true)]),
     {
       name: "Rate",
       isNumber: true,

@@ -92,7 +92,9 @@ function Weeks({ weeks, posts, until }: WeeksProps) {
 
 /** Without posts, they are not known. */
 function Day({ date, posts }: { date: string; posts: readonly ContentRow[] | null }) {
-  const href = linkTo("/content", { posted_after: date, posted_before: date, sort: "-view_count" });
+  const { layout, posts: compared, ...filters } = Object.fromEntries(view.value.filters);
+  const ofDay = { posted_after: date, posted_before: date, sort: "-view_count" };
+  const href = linkTo("/content", { ...filters, ...ofDay });
   return (
     <>
       <p class={`${css.date} small`}>

@@ -47,7 +47,11 @@ export function ContentGrid({ rows, gainOf, gainName }: Props) {
             <span class="quiet small">
               {gainName === "views" ? (
                 <>
-                  of <Count value={row.view_count} format={compact} />
+                  of{" "}
+                  <Count
+                    value={row.unknown_counters.includes("view_count") ? null : row.view_count}
+                    format={compact}
+                  />
                 </>
               ) : (
                 gainName

@@ -64,7 +64,11 @@ function useFile(onEnded: () => void) {
       setFile(file);
       run(file, options, true);
     },
-    change: (change: Partial<FileOptions>) => setOptions({ ...options, ...change }),
+    change: (change: Partial<FileOptions>) => {
+      setOptions({ ...options, ...change });
+      // What was looked at with other options is not what would be loaded.
+      if (step?.isPreview) setStep(null);
+    },
     preview: () => file && run(file, options, true),
     load: () => file && run(file, options, false),
   };
@@ -92,6 +96,10 @@ export function FileCard({ isEnabled, onEnded }: { isEnabled: boolean; onEnded: 
         <input
           type="file"
           disabled={!isFree}
+          onClick={(event) => {
+            // The same file may have changed.
+            event.currentTarget.value = "";
+          }}
           onChange={(event) => {
             const chosen = event.currentTarget.files?.[0];
             if (chosen) state.choose(chosen);
