@@ -146,6 +146,72 @@ async fn view_has_the_posts_of_every_rule_and_mark() {
     assert!(sizes.len() > 15, "{sizes:?}");
 }
 
+async fn import_row(organization: &Organization, row: Value) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("row.jsonl");
+    std::fs::write(&path, row.to_string()).unwrap();
+    let (stores, options) = (&organization.stack.databases, ImportOptions::default());
+    let summary = import::load(stores, organization.id, vec![path], &options).await.unwrap();
+    assert_eq!(summary.refused, 0, "{summary:?}");
+}
+
+/// The numbers of posts in the view, and of those that are included and excluded by hand.
+async fn count_posts(organization: &Organization, collection: &str) -> Value {
+    organization.wait_applied().await;
+    let sql = format!(
+        "SELECT length(included) AS included_count, length(excluded) AS excluded_count, (
+             SELECT count() FROM collection_videos WHERE org_id = {{org:UUID}} AND collection_id = '{collection}'
+         ) AS posts
+         FROM collections WHERE org_id = {{org:UUID}} AND id = '{collection}'"
+    );
+    let today = organization.stack.databases.clock.now().await.date_naive();
+    let found = rows(organization, &sql, (today, today)).await;
+    json!([found[0]["posts"], found[0]["included_count"], found[0]["excluded_count"]])
+}
+
+#[tokio::test]
+async fn deleted_and_merged_posts_are_in_no_collection() {
+    let stack = Stack::shared();
+    let organization = stack.unlimited_organization().await;
+    let track = async |platform: &str, identifier: &str| {
+        let body = json!({"platform": platform, "identifier": identifier, "is_active": false});
+        organization.create("/videos", body).await
+    };
+    let (kept, deleted) =
+        (track("tiktok", "7000000000000000001").await, track("tiktok", "7000000000000000002").await);
+    let (older, newer) =
+        (track("instagram", "CfUjwr8vyv2").await, track("instagram", "17976197140599116").await);
+    let body = json!({"platform": "tiktok", "username": "one", "is_active": false});
+    let account = organization.create("/accounts", body).await;
+    import_row(
+        &organization,
+        json!({"platform": "tiktok", "username": "one", "external_id": "7000000000000000003",
+               "observed_at": "2026-03-01T12:00:00Z", "view_count": 5}),
+    )
+    .await;
+    let content = list(&organization, "/content?limit=200").await;
+    let found = content.into_iter().find(|id| ![&kept, &deleted, &older, &newer].contains(&id)).unwrap();
+    let collection = organization.create("/collections", json!({"name": "by hand"})).await;
+    for (state, videos) in [("included", json!([kept, deleted, found, newer])), ("excluded", json!([older]))]
+    {
+        let body = json!({"video_ids": videos, "state": state});
+        organization.post(&format!("/collections/{collection}/videos"), body).await.ok(200);
+    }
+    assert_eq!(count_posts(&organization, &collection).await, json!([4, 4, 1]));
+    organization.delete(&format!("/videos/{deleted}")).await.ok(204);
+    assert_eq!(count_posts(&organization, &collection).await, json!([3, 3, 1]));
+    organization.delete(&format!("/accounts/{account}")).await.ok(204);
+    assert_eq!(count_posts(&organization, &collection).await, json!([2, 2, 1]));
+    // Both ids are of one post: the older record stays, with its mark.
+    import_row(
+        &organization,
+        json!({"platform": "instagram", "external_id": "17976197140599116", "shortcode": "CfUjwr8vyv2",
+               "observed_at": "2026-03-01T12:00:00Z", "view_count": 5}),
+    )
+    .await;
+    assert_eq!(count_posts(&organization, &collection).await, json!([1, 1, 1]));
+}
+
 /// The view folds texts as the service does, but for letters of a newer Unicode than ClickHouse knows.
 #[tokio::test]
 async fn view_folds_every_character_as_search_does() {

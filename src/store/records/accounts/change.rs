@@ -14,6 +14,7 @@ use crate::model::identifier::Username;
 use crate::model::limits::{MAX_CATEGORY_CHARS, MAX_SCRAPE_INTERVAL_HOURS, MIN_SCRAPE_INTERVAL_HOURS};
 use crate::model::platform::Platform;
 use crate::store::outbox::event::{RemovedVideo, SubjectVideo};
+use crate::store::records::collections::marks;
 use crate::store::records::result_of_one;
 use crate::store::tracking::targets;
 use crate::store::write::Post;
@@ -184,6 +185,14 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<bool, Error> {
         write.record_video_move(from, SubjectVideo { subject_id, video_id });
         write.record_video_change(video);
     }
+    let discovered: Vec<Uuid> = sqlx::query_scalar(
+        "select id from videos where organization_id = $1 and account_id = $2 order by id for update",
+    )
+    .bind(write.organization())
+    .bind(id)
+    .fetch_all(write.connection())
+    .await?;
+    marks::record_removal(write, &discovered).await?;
     let removed: Vec<(Uuid, i64, Option<DateTime<Utc>>)> = sqlx::query_as(
         "delete from videos where organization_id = $1 and account_id = $2 returning id, internal_id, create_time",
     )

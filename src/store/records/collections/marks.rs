@@ -163,7 +163,8 @@ async fn remove(write: &mut Write, collection: Uuid, videos: &[Uuid]) -> Result<
     Ok(removed.rows_affected())
 }
 
-/// Moves the marks of a video to the one that it is merged into, unless that has one of its own.
+/// Moves the marks of a video to the one that it is merged into, unless that has one of its own. The others are deleted with
+/// the video.
 pub(in crate::store) async fn merge(write: &mut Write, remaining: Uuid, merged: Uuid) -> Result<(), Error> {
     let collections: Vec<Uuid> = sqlx::query_scalar(
         "update collection_marks m set video_id = $2
@@ -175,6 +176,23 @@ pub(in crate::store) async fn merge(write: &mut Write, remaining: Uuid, merged: 
     .bind(write.organization())
     .bind(remaining)
     .bind(merged)
+    .fetch_all(write.connection())
+    .await?;
+    collections.into_iter().for_each(|collection| write.record_collection_change(collection));
+    record_removal(write, &[merged]).await
+}
+
+/// Records that the marks of videos change, because these are deleted next. The videos have to be locked, so that they get no
+/// more marks.
+pub(in crate::store) async fn record_removal(write: &mut Write, videos: &[Uuid]) -> Result<(), Error> {
+    if videos.is_empty() {
+        return Ok(());
+    }
+    let collections: Vec<Uuid> = sqlx::query_scalar(
+        "select distinct collection_id from collection_marks where organization_id = $1 and video_id = any($2)",
+    )
+    .bind(write.organization())
+    .bind(videos)
     .fetch_all(write.connection())
     .await?;
     collections.into_iter().for_each(|collection| write.record_collection_change(collection));

@@ -16,6 +16,7 @@ use crate::model::limits::{
 };
 use crate::model::platform::Platform;
 use crate::store::outbox::event::RemovedVideo;
+use crate::store::records::collections::marks;
 use crate::store::records::result_of_one;
 use crate::store::tracking::targets;
 use crate::store::write::Post;
@@ -315,6 +316,7 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
     let LockedVideo { internal_id, subject_id, account_id, platform, create_time } = lock(write, id).await?;
     targets::remove(write, &[id]).await?;
     if account_id.is_none() {
+        marks::record_removal(write, &[id]).await?;
         sqlx::query("delete from videos where organization_id = $1 and id = $2")
             .bind(write.organization())
             .bind(id)
