@@ -116,9 +116,14 @@ impl Analytics {
         Ok(WindowArgs { args, window, complete_through: window.complete_through(self.now) })
     }
 
+    /// The UTC day of the request.
+    pub fn today(&self) -> NaiveDate {
+        self.now.date_naive()
+    }
+
     /// Arguments without a window: theirs are the last `days` days.
     pub fn last_days<A>(&self, args: A, days: u16) -> WindowArgs<A> {
-        let end = self.now.date_naive();
+        let end = self.today();
         let start = end + Days::new(1) - Days::new(days.into());
         let window = Window { period: Period::Custom, start, end };
         WindowArgs { args, window, complete_through: window.complete_through(self.now) }

@@ -118,6 +118,34 @@ async fn creators_of_equal_amounts_come_by_name_in_lower_case() {
     assert_eq!(names, ["anna", "Ben", "Zoe"]);
 }
 
+#[tokio::test]
+async fn payouts_are_as_of_the_views_that_they_pay() {
+    let stack = Stack::shared();
+    let organization = stack.organization().await;
+    let today = stack.databases.clock.now().await.date_naive();
+    let (first, last) = (today - Days::new(40), today - Days::new(20));
+    let line = |(day, views): (NaiveDate, i64)| {
+        let row = json!({"platform": "tiktok", "external_id": "7000000000000000001",
+            "observed_at": format!("{day}T12:00:00Z"), "view_count": views});
+        row.to_string()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("post.jsonl");
+    std::fs::write(&path, [(first, 10_000), (last, 50_000)].map(line).join("\n")).unwrap();
+    import::load(&stack.databases, organization.id, vec![path], &ImportOptions::default()).await.unwrap();
+    let collection = organization.create("/collections", json!({"name": "all", "rule": {}})).await;
+    for (count, as_of) in [("lifetime", last), ("window", first)] {
+        let payout = json!({"currency": "EUR", "count": count, "per_thousand_views": "2"});
+        let path = format!("/collections/{collection}");
+        organization.patch(&path, json!({"payout": payout})).await.ok(200);
+        for path in [format!("{path}/payouts"), format!("{path}/payouts/videos")] {
+            let shown = organization.get(&format!("{path}?{}", window_query((first, first)))).await.ok(200);
+            assert!(count == "window" || shown.text("/meta/total") == "100.00", "{shown}");
+            assert_eq!(shown.text("/meta/data_as_of"), format!("{as_of}T12:00:00Z"), "{path}");
+        }
+    }
+}
+
 async fn paid_videos_agree(
     organization: &Organization,
     (h, ids): (&History, &Ids),

@@ -143,7 +143,8 @@ pub(in crate::api) async fn rows(
     let request = analytics.window((collection, args), |(_, query)| query.window)?;
     let WindowArgs { args: (_, query), window, .. } = &request;
     let compute = async |membership: Membership, history: VersionedHistory| {
-        let paid = payouts::compute(&analytics.pg, &history, &membership, *window).await?;
+        let today = analytics.today();
+        let paid = payouts::compute(&analytics.pg, &history, &membership, *window, today).await?;
         let organization = analytics.organization;
         let sums = payouts::sum_up(&analytics.pg, organization, &paid, query.group_by.into()).await?;
         let meta = PayoutsMeta::new(&paid, request.meta(paid.as_of));
@@ -189,7 +190,8 @@ pub(super) async fn list_videos(
     let request = analytics.window((path.collection_id, query), |(_, query)| query.window)?;
     let WindowArgs { args: (_, RankingQuery { page, .. }), window, .. } = &request;
     let compute = async |membership: Membership, history: VersionedHistory| {
-        let paid = payouts::compute(&analytics.pg, &history, &membership, *window).await?;
+        let today = analytics.today();
+        let paid = payouts::compute(&analytics.pg, &history, &membership, *window, today).await?;
         let meta = PayoutsMeta::new(&paid, request.meta(paid.as_of));
         let order = |post: &PaidPost| (Some(-payouts::posting_order(&post.member)), post.member.id);
         let shown = page.select(paid.posts, order)?;

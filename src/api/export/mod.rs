@@ -95,6 +95,7 @@ struct Reader {
     readable: ReadablePlatforms,
     organization: Uuid,
     window: Window,
+    today: NaiveDate,
     history_since: Option<NaiveDate>,
     _guard: TransferGuard,
 }
@@ -103,10 +104,10 @@ impl Reader {
     /// Splits a request into the reader and the filter, unless the organization has too many exports.
     fn begin<F>(app: &App, analytics: Analytics, query: ExportQuery<F>) -> Result<(Self, F)> {
         let window = analytics.window(query.window, |window| *window)?.window;
-        let filter = query.filter;
+        let (filter, today) = (query.filter, analytics.today());
         let Analytics { pg, history, readable, organization, history_since, .. } = analytics;
         let _guard = app.exports.begin(organization).ok_or_else(Problem::too_many_exports)?;
-        Ok((Reader { pg, history, readable, organization, window, history_since, _guard }, filter))
+        Ok((Reader { pg, history, readable, organization, window, today, history_since, _guard }, filter))
     }
 
     /// Reads the version of the history. Fails if the organization was deleted, or its retention has removed history, since

@@ -146,9 +146,9 @@ pub(super) async fn get_videos(
 
 async fn compute(reader: &Reader, collection: Uuid) -> Result<PaidPosts> {
     let history = reader.current_history().await?;
-    let Reader { pg, window, organization, .. } = reader;
+    let Reader { pg, window, today, organization, .. } = reader;
     let membership = membership::find(*organization, collection).fetch(&*pg.acquire().await?).await?;
-    Ok(payouts::compute(pg, &history, &membership, *window).await?)
+    Ok(payouts::compute(pg, &history, &membership, *window, *today).await?)
 }
 
 pub(super) struct PaidVideoRows {

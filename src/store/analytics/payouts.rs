@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::{FromRow, PgPool};
 use uuid::Uuid;
 
@@ -36,12 +36,14 @@ pub struct PaidPosts {
     pub as_of: Option<DateTime<Utc>>,
 }
 
-/// Computes what each post earns. Fails if the collection has no payout.
+/// Computes what each post earns. Latest counters are those of today, whatever the window. Fails if the collection has no
+/// payout.
 pub async fn compute(
     pg: &FairReads,
     history: &VersionedHistory,
     membership: &Membership,
     window: Window,
+    today: NaiveDate,
 ) -> Result<PaidPosts, Error> {
     let payout = membership.payout.as_ref().and_then(|payout| Some((payout, payout.terms()?)));
     let Some((Payout { currency, .. }, terms)) = payout else {
@@ -57,7 +59,8 @@ pub async fn compute(
     let all: Vec<_> = posts.iter().map(|(member, _)| member.clone()).collect();
     let (gains, as_of) = match terms.count {
         PayoutCount::Lifetime => {
-            (Default::default(), collections::fetch_latest_observation(history, &all, window).await?)
+            let until_today = Window { start: today, end: today, ..window };
+            (Default::default(), collections::fetch_latest_observation(history, &all, until_today).await?)
         }
         PayoutCount::Window => collections::fetch_gains(history, &all, window).await?,
     };
