@@ -106,8 +106,9 @@ impl Covered {
         let rows = days(window.0, window.1).into_iter().map(|date| {
             let is_observed = |days: &&BTreeSet<NaiveDate>| days.contains(&date);
             let observed = subjects.iter().filter(is_observed).count();
-            let observed = if self.history.is_retained(date) { observed } else { 0 };
             let expected = subjects.iter().filter(|days| since(days) <= date).count();
+            let is_retained = self.history.is_retained(date);
+            let (observed, expected) = if is_retained { (observed, expected) } else { (0, 0) };
             json!({"date": date, "observed": observed, "expected": expected})
         });
         let rows: Value = rows.collect();
@@ -210,7 +211,7 @@ async fn imported_old_history_moves_the_first_expected_day() {
 }
 
 #[tokio::test]
-async fn days_before_the_retention_period_are_not_observed() {
+async fn days_before_the_retention_period_are_neither_expected_nor_observed() {
     let mut covered = Covered::load(17).await;
     let since = covered.today - Days::new(20);
     sqlx::query(

@@ -59,9 +59,11 @@ pub async fn fetch(
     CoverageRecords { scope, days }: &CoverageRecords,
     window: Window,
 ) -> Result<Coverage, Error> {
+    // Nothing is expected before retention, because nothing is observed there.
+    let first = history.clip_day(window.start);
     let mut added: BTreeMap<NaiveDate, i64> = BTreeMap::new();
     for day in days {
-        *added.entry(window.start.max(*day)).or_default() += 1;
+        *added.entry(first.max(*day)).or_default() += 1;
     }
     let rows = history.ask(window, |window| GainsByDay { scope, window }).await?;
     let mut observed: BTreeMap<NaiveDate, i64> = BTreeMap::new();
