@@ -225,6 +225,9 @@ async fn changes_show_in_every_process_and_the_rest_stays_cached() {
     let account = format!("/accounts/{}", records.account);
     organization.patch(&account, json!({"is_active": true})).await.ok(200);
     assert_ne!(changes("an account is resumed").await, 0);
+    // Another attempt to read it would change its status later.
+    organization.patch(&account, json!({"is_active": false})).await.ok(200);
+    assert_ne!(changes("it is paused").await, 0);
     let id = json!({"platform": "tiktok", "identifier": "7300000000000000001"});
     let video = organization.post("/videos", id).await.ok(201);
     assert_ne!(changes("a video is tracked").await, 0);
