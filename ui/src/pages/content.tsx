@@ -31,7 +31,13 @@ import {
   unusualQuery,
   type WindowMeta,
 } from "../loads/content-rows.ts";
-import { CONTENT_METRICS, COUNTERS, type ContentMetric, METRIC_NAMES } from "../state/metrics.ts";
+import {
+  CONTENT_METRICS,
+  type ContentMetric,
+  isUnknown,
+  knownViews,
+  METRIC_NAMES,
+} from "../state/metrics.ts";
 import { linkTo, navigate, setFilters, type View, view, windowParameters } from "../state/view.ts";
 import { PostCalendar } from "./content/calendar.tsx";
 import { ContentFilters, filterName, LISTED_FILTERS } from "./content/filters.tsx";
@@ -61,13 +67,8 @@ type Row = ContentRow & { detail: ContentDetail | undefined };
 
 /** Unknown if a counter was never known that it is of: engagement is likes, comments and shares. */
 function gainOf(row: Row, metric: ContentMetric): number | null {
-  const counters = metric === "engagement" ? [COUNTERS.likes] : [COUNTERS[metric]];
-  if (counters.some((counter) => row.unknown_counters.includes(counter))) return null;
+  if (isUnknown(row, metric)) return null;
   return (row.gains ?? row.detail?.gains)?.[metric] ?? null;
-}
-
-function viewsOf({ view_count, unknown_counters }: ContentRow): number | null {
-  return unknown_counters.includes(COUNTERS.views) ? null : view_count;
 }
 
 /** How much better than usual a post did; of the order by that only. */
@@ -128,8 +129,8 @@ function columns(metric: ContentMetric, today: number, isUnusual: boolean, q: st
       name: "Views in all",
       sort: "view_count",
       isNumber: true,
-      csv: viewsOf,
-      render: (row) => <Count value={viewsOf(row)} />,
+      csv: knownViews,
+      render: (row) => <Count value={knownViews(row)} />,
     },
     {
       name: "Per day",

@@ -52,6 +52,21 @@ export const COUNTERS = {
 export type Counter = keyof typeof COUNTERS;
 export const COUNTER_METRICS = Object.keys(COUNTERS) as Counter[];
 
+/** Counters of a post that were never known, by the names of the API. */
+interface KnownCounters {
+  unknown_counters: readonly string[];
+}
+
+/** Whether what a post gained is unknown, because a counter never was. Engagement includes likes, which may be hidden. */
+export function isUnknown({ unknown_counters }: KnownCounters, metric: ContentMetric): boolean {
+  return unknown_counters.includes(COUNTERS[metric === "engagement" ? "likes" : metric]);
+}
+
+/** The views of a post in all; null if they were never known. */
+export function knownViews(post: KnownCounters & { view_count: number }): number | null {
+  return isUnknown(post, "views") ? null : post.view_count;
+}
+
 /** The metric if it is one of these, otherwise views, which everything has. */
 export function metricOf<M extends Metric>(
   metrics: readonly (M | "views")[],

@@ -23,8 +23,9 @@ import {
 import { ALL_BREAKOUTS, breakoutQuery } from "../../loads/rankings.ts";
 import {
   CONTENT_METRICS,
-  COUNTERS,
   type ContentMetric,
+  isUnknown,
+  knownViews,
   METRIC_NAMES,
   metricOf,
 } from "../../state/metrics.ts";
@@ -130,10 +131,8 @@ function gainColumn<Row extends Gained>(
 
 type Post = Awaited<ReturnType<typeof fetchReportContent>>["data"][number];
 
-/** Unknown if a counter was never known that it is of: engagement is likes, comments and shares. */
-function postGain({ metrics, unknown_counters }: Post, metric: ContentMetric): number | null {
-  const counter = COUNTERS[metric === "engagement" ? "likes" : metric];
-  return unknown_counters.includes(counter) ? null : metrics[metric];
+function postGain(post: Post, metric: ContentMetric): number | null {
+  return isUnknown(post, metric) ? null : post.metrics[metric];
 }
 
 type Account = Awaited<ReturnType<typeof fetchReportAccounts>>["data"][number];
@@ -190,9 +189,7 @@ export function Posts({ source, collection }: PostsProps) {
     { name: "Account", csv: (row) => row.account_username },
     { name: "Link", csv: (row) => row.url },
     { name: "Posted", csv: (row) => row.create_time },
-    number("Views in all", ({ view_count, unknown_counters }) =>
-      unknown_counters.includes(COUNTERS.views) ? null : view_count,
-    ),
+    number("Views in all", knownViews),
     gainColumn(postGain),
     ...(metricOf(CONTENT_METRICS, view.value.metric) === "engagement"
       ? []

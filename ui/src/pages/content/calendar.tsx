@@ -6,6 +6,7 @@ import { Picture } from "../../components/picture.tsx";
 import { WEEKDAYS, weeksOf } from "../../components/weeks.ts";
 import { day, exact, plural } from "../../format.ts";
 import { type ContentRow, contentFilters, fetchPosted, MAX_POSTED } from "../../loads/content-rows.ts";
+import { knownViews } from "../../state/metrics.ts";
 import { daysOf, linkTo, MAX_SERIES_DAYS, rangeDays, view } from "../../state/view.ts";
 import * as css from "./calendar.module.css";
 
@@ -117,7 +118,7 @@ function Day({ date, posts }: { date: string; posts: readonly ContentRow[] | nul
           <span class="small">
             <span dir="auto">{post.description || "Post without a caption"}</span>
             <span class="quiet">
-              <Count value={post.unknown_counters.includes("view_count") ? null : post.view_count} /> views
+              <Count value={knownViews(post)} /> views
             </span>
           </span>
         </a>

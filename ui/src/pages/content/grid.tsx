@@ -5,6 +5,7 @@ import { Count } from "../../components/parts.tsx";
 import { Picture } from "../../components/picture.tsx";
 import { clock, compact, gain, postedOn } from "../../format.ts";
 import type { ContentRow } from "../../loads/content-rows.ts";
+import { knownViews } from "../../state/metrics.ts";
 import { linkTo } from "../../state/view.ts";
 import * as css from "../content.module.css";
 
@@ -47,11 +48,7 @@ export function ContentGrid({ rows, gainOf, gainName }: Props) {
             <span class="quiet small">
               {gainName === "views" ? (
                 <>
-                  of{" "}
-                  <Count
-                    value={row.unknown_counters.includes("view_count") ? null : row.view_count}
-                    format={compact}
-                  />
+                  of <Count value={knownViews(row)} format={compact} />
                 </>
               ) : (
                 gainName
